@@ -17,7 +17,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// As Prometheus has them: the unit comes last.
+// As Prometheus names metrics: the unit comes last.
 const char* metric_of(const char* prefix, const char* name) {
   constexpr char kBytes[] = "bytes_";
   if (strncmp(name, kBytes, strlen(kBytes)) != 0) return psprintf("%s%s_total", prefix, name);
@@ -43,7 +43,7 @@ void put_table(ReturnSetInfo* set, const char* counts_of, const char* prefix,
 
 using namespace streamfilter::pg;
 
-// streamfilter_counters(): a row a counter.
+// streamfilter_counters(): a row per counter.
 SF_FUNCTION(streamfilter_counters) {
   InitMaterializedSRF(fcinfo, 0);
   auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
@@ -53,8 +53,8 @@ SF_FUNCTION(streamfilter_counters) {
   return static_cast<Datum>(0);
 }
 
-// What test/t/103_every_counter.pl declares for itself: the counters of a filter in the order of
-// streamfilter_counters(), after they were set to an array that is not NULL.
+// Declared by test/t/103_every_counter.pl: sets the counters of a filter to an array, unless NULL,
+// and returns them in the order of streamfilter_counters().
 SF_FUNCTION(streamfilter_set_counters) {
   if (!superuser() || PG_ARGISNULL(0)) elog(ERROR, "streamfilter_set_counters is for tests");
   FilterHandle* filter = filter_handle(PG_GETARG_OID(0));

@@ -43,7 +43,7 @@ const char* text_at(List* row, int column) {
   return static_cast<const char*>(list_nth(row, column));
 }
 
-// One command on every worker, outside of this transaction; what they say.
+// Runs a command on every worker, outside of this transaction; returns the results.
 List* run(const char* command, const char* filter) {
   List* rows = query_rows(
       "SELECT n.nodename, n.nodeport, r.success, r.result FROM "
@@ -65,7 +65,7 @@ List* run(const char* command, const char* filter) {
   return rows;
 }
 
-// A filter that is there, made by an older version, is taken for this one.
+// A command that gives this identity to a filter made by an older version.
 const char* adoption(const char* name, const char* identity) {
   const char* literal = quote_literal_cstr(name);
   const char* block = psprintf(
@@ -77,7 +77,7 @@ const char* adoption(const char* name, const char* identity) {
   return psprintf("DO %s", quote_literal_cstr(block));
 }
 
-// Marks the filter as this one. A new one of its name, or one from a dump, is another.
+// Marks the filter as this one: a later filter of its name, or one from a dump, is another.
 void set_identity(Oid relid, const char* identity) {
   const char* before = find_option(options_of_filter(relid), "identity");
   if (before != nullptr && strcmp(before, identity) == 0) return;
@@ -92,7 +92,7 @@ void set_identity(Oid relid, const char* identity) {
   CommandCounterIncrement();
 }
 
-// The definition without the option: it may stand anywhere.
+// The definition without the option, wherever it stands.
 const char* without_identity(const char* definition) {
   const char* start = strstr(definition, ", identity '");
   const char* end = start != nullptr ? strchr(start + strlen(", identity '"), '\'') : nullptr;
@@ -148,14 +148,15 @@ void require_coordinator() {
 
 using namespace streamfilter::pg;
 
-// streamfilter_definition(filter regclass): the commands that make it, its owner and its rights.
+// streamfilter_definition(filter regclass): the commands that make it, with owner and rights.
 SF_FUNCTION(streamfilter_definition) {
   const Oid relid = PG_GETARG_OID(0);
   name_of_filter(relid);
   PG_RETURN_TEXT_P(cstring_to_text(definition_of(relid)));
 }
 
-// streamfilter_distribute(filter regclass): makes it on all workers of Citus; how many have it now?
+// streamfilter_distribute(filter regclass): makes it on all workers of Citus; returns the number
+// that now have it.
 SF_FUNCTION(streamfilter_distribute) {
   const Oid relid = PG_GETARG_OID(0);
   require_own_filter(relid);

@@ -14,9 +14,9 @@
 using namespace streamfilter;
 using namespace streamfilter::pg;
 
-// streamfilter_seen(filter regclass, VARIADIC key "any") → boolean: was the key seen before? It is
-// remembered now, once the transaction commits. False also where the filter's mode lets all rows
-// pass. Needs INSERT on the filter.
+// streamfilter_seen(filter regclass, VARIADIC key "any") → boolean: was the key seen before?
+// Remembers it once the transaction commits. Also false if the filter's mode lets all rows pass.
+// Needs INSERT on the filter.
 SF_FUNCTION(streamfilter_seen) {
   PreventCommandDuringRecovery("streamfilter_seen()");
   PreventCommandIfReadOnly("streamfilter_seen()");
@@ -36,7 +36,7 @@ SF_FUNCTION(streamfilter_seen) {
 }
 
 // streamfilter_test(filter regclass, VARIADIC key "any") → boolean: was the key seen before?
-// Nothing is remembered; columns with a role may be left out. Needs SELECT on the filter.
+// Remembers nothing; role columns may be left out. Needs SELECT on the filter.
 SF_FUNCTION(streamfilter_test) {
   if (unlikely(fcinfo->flinfo->fn_extra == nullptr) && !PG_ARGISNULL(0))
     require_one_node(PG_GETARG_OID(0), "streamfilter_test()",
@@ -58,7 +58,7 @@ SF_FUNCTION(streamfilter_value) {
   const Parameters& parameters = filter->header->parameters;
   if (Problem problem; !fits_value(parameters, problem)) raise(problem);
   Header* copy = copy_filter(filter);
-  // What was requested may have been altered since the state was built.
+  // Requested options may have been altered since the state was built.
   copy->parameters.keys = filter->relation->definition.parameters.keys;
   copy->parameters.fpr = filter->relation->definition.parameters.fpr;
   copy->parameters.nulls = filter->rule.nulls;
@@ -66,8 +66,8 @@ SF_FUNCTION(streamfilter_value) {
   PG_RETURN_POINTER(copy);
 }
 
-// streamfilter_merge(filter regclass, streamfilter): adds what the value remembers to the shared
-// state. Both must have equal kind, parameters and seed. Needs INSERT.
+// streamfilter_merge(filter regclass, streamfilter): adds the value's keys to the shared state.
+// Both must have equal kind, parameters and seed. Needs INSERT.
 SF_FUNCTION(streamfilter_merge) {
   PreventCommandDuringRecovery("streamfilter_merge()");
   PreventCommandIfReadOnly("streamfilter_merge()");

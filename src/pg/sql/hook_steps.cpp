@@ -1,6 +1,6 @@
-// The steps of a list run in its order: the first is the outermost, which begins before and ends
-// after the others, and after the server. Steps that only look at what the server has done come
-// first, those that need it as near as can be come last.
+// The steps of a list run in order: the first is the outermost, which begins before and ends after
+// the others and PostgreSQL. Steps that only look at results come first; steps that must be close
+// to PostgreSQL come last.
 #include "pg/server/postgres.hpp"
 
 #include "pg/catalog/extension_presence.hpp"
@@ -24,11 +24,11 @@ constexpr MemoryCall::Step kMemoryRequest[] = {request_shared_state, nullptr};
 constexpr MemoryCall::Step kMemoryStartup[] = {start_shared_state, nullptr};
 
 constexpr UtilityCall::Step kUtility[] = {
-    note_explain,        // EXPLAIN, and what it runs
-    check_before_ddl,    // ALTER and DROP of filters, of what they need, and of state heaps
+    note_explain,        // EXPLAIN, and the queries it runs
+    check_before_ddl,    // ALTER and DROP of filters, of objects they need, and of state heaps
     move_extension,      // ALTER EXTENSION streamfilter SET SCHEMA
-    send_to_nodes,       // what concerns a filter on all nodes of Citus
-    track_utility,       // each statement has a number, which triggers ask for
+    send_to_nodes,       // statements for a filter on all nodes of Citus
+    track_utility,       // numbers statements, for triggers
     follow_transaction,  // COMMIT PREPARED and ROLLBACK PREPARED
     nullptr,
 };
@@ -36,7 +36,7 @@ constexpr UtilityCall::Step kSessionUtility[] = {follow_transaction, nullptr};
 
 constexpr PlannerCall::Step kPlanner[] = {
     look_for_lost_rows,  // plans with streamfilter_seen()
-    plan_insert,         // INSERT of a query's rows into a table with a trigger of ours
+    plan_insert,         // INSERT of a query's rows into a table with one of our triggers
     nullptr,
 };
 

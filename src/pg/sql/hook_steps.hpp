@@ -1,4 +1,4 @@
-// What the extension does in each hook of the server.
+// The extension's work in each of PostgreSQL's hooks.
 #pragma once
 
 #include "pg/server/hooks.hpp"
@@ -7,7 +7,7 @@ namespace streamfilter::pg {
 
 extern const HookSteps kPreloadedSteps;
 
-// Of a library that a session has loaded by itself: it has neither filters nor triggers that work.
+// For a library that a session has loaded by itself, without working filters and triggers.
 extern const HookSteps kSessionSteps;
 
 }  // namespace streamfilter::pg

@@ -1,4 +1,4 @@
-// streamfilter_memory(): how much of the shared memory of filters is in use.
+// streamfilter_memory(): use of the filters' shared memory.
 #include "pg/server/postgres.hpp"
 
 #include "pg/server/settings.hpp"

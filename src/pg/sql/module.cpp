@@ -49,7 +49,7 @@ constexpr SharedSection kSections[] = {
 }  // namespace streamfilter::pg
 
 // Loaded by a session instead of at server start, the library serves values, aggregates and
-// streamfilter_distinct; named filters then say what is missing. Nothing here raises.
+// streamfilter_distinct; named filters raise errors that say what is missing. Nothing here raises.
 void _PG_init(void) {
   using namespace streamfilter::pg;
   init_problem_report();

@@ -1,4 +1,4 @@
-// Moving slices of filters that are on other servers, from where the events arrive.
+// Functions that move slices of filters on other servers, called where events arrive.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -65,7 +65,7 @@ void put_place(ReturnSetInfo* result, RemoteFilter* remote, uint32 slice) {
   tuplestore_putvalues(result->setResult, result->setDesc, values, isnull);
 }
 
-// The definition follows: no search begins on the server any more.
+// Changes the definition: no search begins on the retired server any more.
 void name_other_servers(const RemoteFilter* remote, const Retirement& retirement) {
   const FilterRelation* relation = remote->relation;
   StringInfoData options;
@@ -94,8 +94,8 @@ void name_other_servers(const RemoteFilter* remote, const Retirement& retirement
 
 using namespace streamfilter::pg;
 
-// streamfilter_move_slice(filter regclass, slice int, server text) → boolean: false if it is there.
-// Needs to be the owner.
+// streamfilter_move_slice(filter regclass, slice int, server text) → boolean: false if the slice is
+// there already. Needs ownership.
 SF_FUNCTION(streamfilter_move_slice) {
   PreventCommandDuringRecovery("streamfilter_move_slice()");
   RemoteFilter* remote = remote_filter(fcinfo, true);
@@ -110,7 +110,7 @@ SF_FUNCTION(streamfilter_move_slice) {
   PG_RETURN_BOOL(moved);
 }
 
-// streamfilter_spread_slices(filter regclass) → int: how many were moved. Needs to be the owner.
+// streamfilter_spread_slices(filter regclass) → int: number of moves. Needs ownership.
 SF_FUNCTION(streamfilter_spread_slices) {
   PreventCommandDuringRecovery("streamfilter_spread_slices()");
   RemoteFilter* remote = remote_filter(fcinfo, true);
@@ -119,8 +119,8 @@ SF_FUNCTION(streamfilter_spread_slices) {
   PG_RETURN_INT32(moved);
 }
 
-// streamfilter_retire(filter regclass, server text) → int: how many slices were moved from there.
-// Needs to be the owner.
+// streamfilter_retire(filter regclass, server text) → int: number of slices moved off it. Needs
+// ownership.
 SF_FUNCTION(streamfilter_retire) {
   PreventCommandDuringRecovery("streamfilter_retire()");
   RemoteFilter* remote = remote_filter(fcinfo, true);
@@ -131,7 +131,7 @@ SF_FUNCTION(streamfilter_retire) {
   PG_RETURN_INT32(retirement.moved);
 }
 
-// streamfilter_slice_places(filter regclass): where each slice is; NULL where that cannot be asked.
+// streamfilter_slice_places(filter regclass): the place of each slice; NULL if it cannot be asked.
 // Needs SELECT.
 SF_FUNCTION(streamfilter_slice_places) {
   InitMaterializedSRF(fcinfo, 0);

@@ -1,5 +1,5 @@
-// A row of a function, its columns given by name. What an older version of the extension has not
-// declared is left out; what is not given is NULL.
+// A row of a function, with columns given by name. Skips columns that an older version of the
+// extension has not declared; columns that are not given are NULL.
 #pragma once
 
 extern "C" {
@@ -24,7 +24,7 @@ class NamedRow {
     memset(isnull_, true, sizeof(bool) * columns->natts);
   }
 
-  // Of a function that returns one row.
+  // For a function that returns one row.
   explicit NamedRow(FunctionCallInfo fcinfo) : NamedRow(result_type(fcinfo)) {}
 
   void put(const char* name, Datum value) {

@@ -1,8 +1,8 @@
-// CALL streamfilter_resize(): another size for a filter whose users go on. Two transactions: the
-// first one looks whether it can be done. The second one makes the copy (handle/copy_state.hpp),
-// saves it, and locks the filter for a moment to write the new definition: all of it counts when it
-// commits, and nothing before. An error at any place leaves the filter as it was; what was made is
-// given back as what any transaction has built that rolls back.
+// CALL streamfilter_resize(): changes the size of a filter in use, in two transactions. The first
+// checks whether that is possible. The second makes a copy (handle/copy_state.hpp), saves it, and
+// locks the filter for a moment to write the new definition; all of it takes effect at commit. An
+// error at any point leaves the filter as it was, and what was made is freed like anything that a
+// rolled-back transaction has built.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -37,13 +37,13 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr char kLockTry[] = "250ms";  // so long others queue behind this session
+constexpr char kLockTry[] = "250ms";  // how long others queue behind this session
 constexpr int kBetweenTries = 500;    // ms
 
 struct Resize {
   Oid relid;
-  const char* memory;              // as it was given
-  const FilterRelation* relation;  // as it is to be
+  const char* memory;              // as given
+  const FilterRelation* relation;  // with the new definition
   FilterSlot* former;
   uint64 generation;  // of the former slot
   FilterSlot* copy;
@@ -72,7 +72,7 @@ void check_call(FunctionCallInfo fcinfo) {
   PreventCommandIfReadOnly("streamfilter_resize()");
 }
 
-// The definition as it is to be. It is held against what is asked for as ALTER would.
+// The relation with the new definition, checked as ALTER would.
 FilterRelation* wanted_relation(Oid relid, const char* memory) {
   FilterRelation* relation = load_filter_relation(relid);
   Definition& asked = relation->options.asked;
@@ -104,7 +104,7 @@ void check_slices(const FilterRelation* relation, const Parameters& parameters) 
   pg_unreachable();
 }
 
-// So that transactions that commit while the copy is saved need not.
+// Saves first, so that transactions that commit while the copy is saved need not.
 void save_if_unsaved(FilterHandle* filter) {
   if (filter->slot->saved.logged && pg_atomic_read_u32(&filter->slot->saved.has_header) == 0)
     save_filter(filter, false);
@@ -127,8 +127,8 @@ bool begin(Resize* resize) {
   return true;
 }
 
-// Calls f() under a lock on the filter, which does not last: who alters, empties or drops it need
-// not wait for more, nor those behind.
+// Calls f() under a short lock on the filter, so that sessions which alter, empty or drop it, and
+// those behind them, wait no longer.
 template <typename Function>
 void under_lock(Oid relid, const Function& f) {
   LockRelationOid(relid, AccessShareLock);
@@ -180,8 +180,7 @@ void make_copy(Resize* resize, Progress* progress) {
   stop_at(FaultPoint::resize_copied);
 }
 
-// Not all of what is saved meanwhile is in the log's order: the copy's header has a number of its
-// own.
+// Rows saved meanwhile are not all in the log's order: the copy's header has its own number.
 void save_copy(const Resize* resize, Progress* progress) {
   constexpr int kNumbers = 8;
   if (!resize->copy->saved.logged) return;
@@ -197,7 +196,7 @@ void save_copy(const Resize* resize, Progress* progress) {
   stop_at(FaultPoint::resize_saved);
 }
 
-// What was logged since becomes the copy's.
+// Rows logged since then become the copy's.
 void save_rest(const Resize* resize) {
   if (!resize->copy->saved.logged) return;
   PushActiveSnapshot(GetTransactionSnapshot());
@@ -220,8 +219,8 @@ void lock_in_subtransaction(Oid relid) {
   ReleaseCurrentSubTransaction();
 }
 
-// False: those who use the filter have not ended in time. Others have queued behind this session
-// that long.
+// False: users of the filter have not ended in time. Others have queued behind this session that
+// long.
 bool try_to_lock(Oid relid) {
   const MemoryContext context = CurrentMemoryContext;
   const ResourceOwner owner = CurrentResourceOwner;
@@ -265,7 +264,7 @@ void wait_between_tries() {
   CHECK_FOR_INTERRUPTS();
 }
 
-// What is left to save is little each time that the lock is tried for.
+// Before each attempt to lock, little is left to save.
 void lock_filter(const Resize* resize, Progress* progress) {
   progress->begin("waiting for transactions", 0, "attempts");
   const CommitWait wait;
@@ -288,7 +287,8 @@ void alter_filter(const Resize* resize, bool has_memory) {
   CommandCounterIncrement();
 }
 
-// Nobody else uses the filter: all that transactions have added is in the copy, or is about to be.
+// Nobody else uses the filter: all keys that transactions have added are in the copy, or about to
+// be.
 void swap(const Resize* resize) {
   const FilterRelation* wanted = resize->relation;
   stop_at(FaultPoint::resize_locked);
@@ -325,10 +325,10 @@ void run(Resize* resize) {
 }  // namespace
 }  // namespace streamfilter::pg
 
-// streamfilter_resize(filter regclass, memory text): a procedure. Needs to be the filter's owner.
-// Raises 25001 in a transaction block; 0A000 where only ALTER can; 53200, 53400 without room for
-// both states; 40001 if the filter was altered, dropped or emptied meanwhile; 55006 if another
-// session resizes it; 55P03 if transactions that use it do not end; 54000 if too many keys come.
+// streamfilter_resize(filter regclass, memory text): a procedure. Needs ownership. Raises 25001 in
+// a transaction block; 0A000 if only ALTER can; 53200, 53400 without room for both states; 40001 if
+// the filter was altered, dropped or emptied meanwhile; 55006 if another session resizes it; 55P03
+// if transactions that use it do not end; 54000 if too many keys come.
 SF_FUNCTION(streamfilter_resize) {
   using namespace streamfilter::pg;
   check_call(fcinfo);

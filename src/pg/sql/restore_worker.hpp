@@ -1,9 +1,9 @@
-// Restoring filters in the background after a start.
+// Restores filters in the background after a start.
 #pragma once
 
 namespace streamfilter::pg {
 
-// By _PG_init of a library that is preloaded.
+// Called by _PG_init of a preloaded library.
 void init_restore_worker();
 
 }  // namespace streamfilter::pg

@@ -1,4 +1,4 @@
-// streamfilter_save: a snapshot now, of one filter or of all that the user owns.
+// streamfilter_save: writes an image now, of one filter or of all that the user owns.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -36,7 +36,7 @@ void save_now(FilterHandle* filter) {
     return;
   }
   use_filter(filter, Use::test_granted);
-  // Who resizes it waits for those who use it, and would be waited for.
+  // The session that resizes it waits for users of the filter, so each would wait for the other.
   if (copy_of(filter->slot) != nullptr)
     ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE),
             errmsg("filter \"%s\" is being resized, and saved then", filter->relation->name));
@@ -51,14 +51,14 @@ bool is_owned(Oid relid) {
   return has_privs_of_role(GetUserId(), owner);
 }
 
-// Neither those whose state is elsewhere nor those that are not in memory: their last image has
-// all.
+// False for filters on other servers, and for filters not in memory: their last image has
+// everything.
 bool has_state_here(Oid relid) {
   const FilterRelation* relation = load_filter_relation(relid);
   return !is_remote(relation) && peek_slot(relation) != nullptr;
 }
 
-// Which filters could not be saved, and why.
+// Filters that could not be saved, and the reasons.
 struct Failures {
   StringInfoData list;
   int count;
@@ -71,8 +71,8 @@ void note_failure(Failures* failures, Oid relid, const ErrorData* error) {
   ++failures->count;
 }
 
-// In a savepoint of its own: what it has written of an image goes if it fails. Being cancelled is
-// no failure of this filter.
+// In a savepoint, so that a failure removes the unfinished image. Cancellation is no failure of
+// this filter.
 void try_to_save(Oid relid, Failures* failures) {
   const MemoryContext context = CurrentMemoryContext;
   const ResourceOwner owner = CurrentResourceOwner;
@@ -114,8 +114,7 @@ void check_may_write() {
 
 using namespace streamfilter::pg;
 
-// streamfilter_save(filter regclass): saves the state of a logged filter now. Needs to be its
-// owner.
+// streamfilter_save(filter regclass): saves the state of a logged filter now. Needs ownership.
 SF_FUNCTION(streamfilter_save) {
   check_may_write();
   const Oid relid = PG_GETARG_OID(0);
@@ -131,8 +130,8 @@ SF_FUNCTION(streamfilter_save) {
   PG_RETURN_VOID();
 }
 
-// streamfilter_save(): the same for all logged filters of the user that are on this server. Those
-// that cannot be saved do not keep the others from it.
+// streamfilter_save(): the same for all logged filters of the user on this server. A filter that
+// cannot be saved does not keep others from it.
 SF_FUNCTION(streamfilter_save_all) {
   (void)fcinfo;
   check_may_write();
@@ -187,7 +186,7 @@ void check_may_forget() {
   PreventCommandIfReadOnly("streamfilter_forget_saved()");
 }
 
-// After nullptr the first one. Where the relation is locked, its slots stay in their list.
+// The first slot after nullptr. While the relation is locked, its slots stay in their list.
 FilterSlot* slot_after(const FilterSlot* slot, Oid relid) {
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   FilterSlot* next = slot != nullptr ? next_slot_of(slot) : first_slot_of(MyDatabaseId, relid);
@@ -195,8 +194,8 @@ FilterSlot* slot_after(const FilterSlot* slot, Oid relid) {
   return next;
 }
 
-// Notes for the end of the transaction that nothing is saved any more. What is only a definition's
-// so far, and what another session has built, is nobody else's while the relation is locked.
+// Notes for the end of the transaction that nothing is saved any more. Slots of uncommitted
+// definitions, or being built by others, are safe while the relation is locked.
 void note_forgotten(Oid relid) {
   if (shared_state == nullptr) return;
   for (FilterSlot* slot = nullptr; (slot = slot_after(slot, relid)) != nullptr;) {
@@ -215,7 +214,7 @@ void note_forgotten(Oid relid) {
   }
 }
 
-// The lock keeps away who would write to its log, or is reading what is deleted.
+// The lock keeps away sessions that would write to its log, or are reading what is deleted.
 uint64 forget_saved(Oid relid) {
   LockRelationOid(relid, AccessExclusiveLock);
   if (!is_filter(relid)) return 0;  // dropped meanwhile
@@ -224,7 +223,7 @@ uint64 forget_saved(Oid relid) {
   return bytes;
 }
 
-// What its servers have saved. Of a definition that cannot be read, they cannot be told.
+// Deletes what its servers have saved. An unreadable definition does not name them.
 uint64 forget_on_servers(Oid relid) {
   Fault fault;
   const FilterRelation* relation = show_filter_relation(relid, fault);
@@ -256,8 +255,8 @@ void lock_filters() {
 }  // namespace
 }  // namespace streamfilter::pg
 
-// streamfilter_forget_saved(filter regclass) → bigint: deletes what is saved of the filter; how
-// many bytes it was. Needs to be its owner. The filter itself stays as it is.
+// streamfilter_forget_saved(filter regclass) → bigint: deletes what is saved of the filter, and
+// returns its bytes. Needs ownership. The filter itself stays unchanged.
 SF_FUNCTION(streamfilter_forget_saved) {
   check_may_forget();
   const Oid relid = PG_GETARG_OID(0);
@@ -268,8 +267,8 @@ SF_FUNCTION(streamfilter_forget_saved) {
   PG_RETURN_INT64(static_cast<int64>(bytes + forget_on_servers(relid)));
 }
 
-// streamfilter_forget_saved(): the same for all filters of the database, whatever state the heaps
-// are in. For superusers.
+// streamfilter_forget_saved(): the same for all filters of the database, whatever the state of the
+// heaps. For superusers.
 SF_FUNCTION(streamfilter_forget_all_saved) {
   (void)fcinfo;
   check_may_forget();
@@ -279,7 +278,7 @@ SF_FUNCTION(streamfilter_forget_all_saved) {
   lock_filters();
   StateTables tables;
   open_all_saved(&tables, AccessExclusiveLock);
-  lock_filters();  // one may have come meanwhile
+  lock_filters();  // one may have been created meanwhile
   ListCell* cell;
   foreach (cell, list_filters()) note_forgotten(lfirst_oid(cell));
   empty_state_tables(tables);
@@ -287,8 +286,8 @@ SF_FUNCTION(streamfilter_forget_all_saved) {
   PG_RETURN_VOID();
 }
 
-// For tests, which declare it themselves: (filter regclass) → bigint, the bytes that the filter's
-// log is taken to have. NULL: the filter is not in memory.
+// Declared by tests: (filter regclass) → bigint, the assumed bytes of the filter's log. NULL: the
+// filter is not in memory.
 SF_FUNCTION(streamfilter_log_bytes) {
   const FilterSlot* slot = peek_slot(load_filter_relation(PG_GETARG_OID(0)));
   if (slot == nullptr) PG_RETURN_NULL();

@@ -1,9 +1,9 @@
-// streamfilter_settle: what a filter has diverted wrongly comes back.
+// streamfilter_settle: brings back rows that were diverted wrongly.
 //
-// Rows are settled in rounds. Those whose key is in the table go. Of the others the key is taken
-// first, so that nobody else can add it until this transaction ends; only then, with a new
-// snapshot, the table says whether it is there: the transaction that had the key before has
-// committed and is seen, or has not and the row waits.
+// Rows are settled in rounds. Rows whose key is in the table are deleted. For the others, the key
+// is taken first, so that nobody else can add it until this transaction ends; only then, with a new
+// snapshot, the table is asked for the key: the transaction that had it before either has committed
+// and is visible, or has not, and the row waits.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -29,8 +29,8 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr const char* kFunction = "streamfilter_settle";
-constexpr int kRound = 1 << 20;  // rows; where the table has no index, each round reads it once
-constexpr int kFetched = 4096;   // rows, by a cursor at once
+constexpr int kRound = 1 << 20;  // rows; without an index on the table, each round reads it once
+constexpr int kFetched = 4096;   // rows per fetch of a cursor
 constexpr int kPlaceColumns = 3;
 
 struct Settled {
@@ -112,7 +112,7 @@ int64 result_number(int column) {
   return isnull ? 0 : DatumGetInt64(value);
 }
 
-// Those of the rows whose key is in the table.
+// Deletes the rows whose key is in the table.
 int64 confirm(const SettleTask* task, const Places* places) {
   if (places->count == 0) return 0;
   int64 confirmed = 0;
@@ -160,7 +160,7 @@ int64 restore(const SettleTask* task, const Places* places) {
 
 // ---- keys --------------------------------------------------------------------------------------
 
-// How the rows that a query gives become keys.
+// Prepares making keys from a query's rows.
 void init_row_keys(KeyCall* call, const SettleTask* task, TupleDesc source) {
   auto* types = static_cast<Oid*>(palloc(sizeof(Oid) * static_cast<Size>(task->count)));
   auto* what = static_cast<const char**>(palloc(sizeof(char*) * static_cast<Size>(task->count)));
@@ -173,7 +173,7 @@ void init_row_keys(KeyCall* call, const SettleTask* task, TupleDesc source) {
   call->what = what;
 }
 
-// May the row be moved, as far as others are concerned? Its key is this transaction's then.
+// May the row be moved, as far as others are concerned? Then its key is this transaction's.
 bool take_row_key(const SettleTask* task, KeyCall* call, HeapTuple row, TupleDesc type,
                   NullableDatum* values) {
   for (int i = 0; i < task->count; ++i)
@@ -190,10 +190,10 @@ struct KeyReader {
   const SettleTask* task;
   KeyCall call;
   NullableDatum* values;
-  MemoryContext memory;  // of a fetch
+  MemoryContext memory;  // context of a fetch
 };
 
-// Of the rows that the cursor has fetched, those that may be moved; how many others there are.
+// Takes the fetched rows that may be moved; returns the number of the others.
 int64 take_fetched(KeyReader* reader, Places* taken) {
   const SettleTask* task = reader->task;
   const SPITupleTable* rows = SPI_tuptable;
@@ -214,7 +214,7 @@ int64 take_fetched(KeyReader* reader, Places* taken) {
   return waiting;
 }
 
-// Of the rows that are left, those that may be moved; how many others there are.
+// Takes the remaining rows that may be moved; returns the number of the others.
 int64 take_keys(const SettleTask* task, const Places* places, Places* taken) {
   Arguments arguments = arguments_for(places);
   Portal portal = SPI_cursor_open_with_args(nullptr, query_for_rows(task), kPlaceColumns,
@@ -258,7 +258,7 @@ Portal open_places(const SettleTask* task, const Datum* since) {
                                    since == nullptr ? 0 : 1, &type, &value, nullptr, false, 0);
 }
 
-// At most so many; false: there are no more after them.
+// Reads at most so many places; false: there are no more after them.
 bool read_places(Portal portal, int64 most, Places* places) {
   while (places->count < most) {
     SPI_cursor_fetch(portal, true, static_cast<long>(Min(most - places->count, kFetched)));
@@ -384,10 +384,9 @@ Datum row_of(FunctionCallInfo fcinfo, const Settled& settled, bool looked_for_du
 
 using namespace streamfilter::pg;
 
-// streamfilter_settle(diverted regclass, target regclass [, columns text[] [, since timestamptz
-// [, keep boolean [, duplicates text [, most bigint]]]]]) → restored, confirmed, waiting,
-// duplicates. With the rights of the caller: SELECT and DELETE on the one table, SELECT and INSERT
-// on the other.
+// streamfilter_settle(diverted regclass, target regclass [, columns text[] [, since timestamptz [,
+// keep boolean [, duplicates text [, most bigint]]]]]) → restored, confirmed, waiting, duplicates.
+// Uses the caller's rights: SELECT and DELETE on the first table, SELECT and INSERT on the second.
 SF_FUNCTION(streamfilter_settle) {
   PreventCommandDuringRecovery("streamfilter_settle()");
   PreventCommandIfReadOnly("streamfilter_settle()");

@@ -17,7 +17,7 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr const char* kPlaces = "unnest($1, $2, $3) AS b(part, place, version)";
-// The planner knows that ctid is unique. Of three equalities it would expect a single row, and
+// The planner knows that ctid is unique. With three equalities it would expect a single row, and
 // read the table once for each.
 constexpr const char* kThese =
     "d.ctid OPERATOR(pg_catalog.=) b.place AND CASE WHEN d.tableoid OPERATOR(pg_catalog.=) b.part "
@@ -32,14 +32,14 @@ void append_cast(StringInfo text, Oid from, int32 from_typmod, Oid to, int32 typ
     appendStringInfo(text, "::%s", type_name(to, typmod));
 }
 
-// As the table would have it.
+// The value with the table's type.
 void append_value(StringInfo text, const char* row, const SettleColumn& column) {
   appendStringInfo(text, "(%s.%s)", row, quote_identifier(column.name));
   if (row[0] == 'd')
     append_cast(text, column.type_there, column.typmod_there, column.type, column.typmod);
 }
 
-// As the filter compares it.
+// The value as the filter compares it.
 void append_key(StringInfo text, const char* row, const SettleColumn& column) {
   appendStringInfoChar(text, '(');
   append_value(text, row, column);
@@ -131,7 +131,7 @@ void append_keys(StringInfo text, const char* row, const SettleTask* task) {
   }
 }
 
-// What makes one row come before another one of its key.
+// Order of rows of one key.
 void append_order(StringInfo text, const char* row, const SettleTask* task) {
   for (int i = 0; i < task->count; ++i) {
     if (!task->columns[i].is_time) continue;
@@ -148,9 +148,8 @@ Form_pg_attribute attribute(Relation table, int number) {
   return TupleDescAttr(RelationGetDescr(table), number - 1);
 }
 
-// Columns of the table that rows take along: their names, or their values. What was put into a
-// column of another type by an assignment comes back by an explicit cast: the way back often has no
-// other.
+// Columns of the table that moved rows keep: names or values. A value that an assignment cast had
+// put into another type comes back by an explicit cast, because often there is no other way back.
 const char* list_moved(const SettleTask* task, bool values) {
   StringInfoData list;
   initStringInfo(&list);
@@ -173,7 +172,7 @@ const char* list_moved(const SettleTask* task, bool values) {
   return list.data;
 }
 
-// The rows of the arrays that are to be moved, each the first of its key. Without a key, each is.
+// The rows to move: the first of each key, and each row without a key.
 void append_first_rows(StringInfo text, const SettleTask* task) {
   appendStringInfoString(text,
                          "SELECT d.tableoid AS part, d.ctid AS place, d.xmin AS version, "

@@ -1,13 +1,13 @@
-// The statements that streamfilter_settle() consists of. Names and operators in them are qualified;
-// they run with the rights of the caller. Rows of the table of diverted rows are told by where they
-// lie, in three arrays, $1 to $3: tableoid, ctid, xmin.
+// The statements of streamfilter_settle(), with qualified names and operators, run with the
+// caller's rights. Rows of the table of diverted rows are named by their places, in three arrays,
+// $1 to $3: tableoid, ctid, xmin.
 #pragma once
 
 #include "pg/handle/filter_handle.hpp"
 
 namespace streamfilter::pg {
 
-// A column that the two tables have in common, by name, and that the filter is given.
+// A column of both tables, by name, that is part of the filter's element.
 struct SettleColumn {
   const char* name;
   Oid type;  // in the table
@@ -23,20 +23,20 @@ struct SettleColumn {
 
 struct SettleTask {
   Oid diverted, target;
-  FilterHandle* filter;  // nullptr: none judges the rows of the table
+  FilterHandle* filter;  // nullptr: no filter judges the table's rows
   int count;
   SettleColumn* columns;
   bool equal_nulls;    // two NULLs are one key
-  bool others_divert;  // other tables divert their rows there, too
-  bool has_time;       // column diverted_at
+  bool others_divert;  // other tables divert rows there, too
+  bool has_time;       // has column diverted_at
   bool keep;
 };
 
-// Where the rows lie, by a cursor: all, or those diverted since $1.
+// Cursor query for the places of rows: all, or those diverted since $1.
 const char* query_for_places(const SettleTask* task, bool since);
 
-// What the filter is given of those of the arrays, after where they lie, by a cursor. With
-// `keep` those whose key is in the table are left out.
+// Cursor query for places and filter columns of the rows in the arrays. With `keep`, leaves out
+// rows whose key is in the table.
 const char* query_for_rows(const SettleTask* task);
 
 // Deletes those of the arrays whose key is in the table; with `keep`, counts them. With `nulls`,
@@ -46,11 +46,11 @@ const char* statement_for_known(const SettleTask* task, bool nulls);
 // The same of all rows, or those diverted since $1: that takes no arrays.
 const char* statement_for_all_known(const SettleTask* task, bool since, bool nulls);
 
-// Moves the first row of each key that is not in the table; says how many were taken, and how many
-// have come there.
+// Moves the first row of each key that is not in the table; returns how many were taken, and how
+// many have arrived.
 const char* statement_for_restoring(const SettleTask* task);
 
-// Counts rows of the table that have a key which an earlier one has; or deletes them.
+// Counts or deletes rows of the table with a key that an earlier row has.
 const char* query_for_duplicates(const SettleTask* task);
 const char* statement_for_duplicates(const SettleTask* task);
 

@@ -57,8 +57,8 @@ void lock_table(Oid table) {
                           : errmsg("relation with OID %u does not exist", table));
 }
 
-// One call at a time on rows of the table, or two could restore one key. That lock comes first: a
-// call that has it may need the table for itself.
+// One call at a time on rows of the table, otherwise two could restore one key. Take this lock
+// first: a call that has it may need the table exclusively.
 void lock_tables(Oid diverted, Oid target) {
   LockDatabaseObject(RelationRelationId, topmost_table(target), 0, ExclusiveLock);
   lock_table(diverted);
@@ -79,7 +79,7 @@ void check_tables(Oid diverted, Oid target) {
 
 // ---- the filter between them -------------------------------------------------------------------
 
-// Our trigger of the table that judges its rows: the one that diverts them there, or else any.
+// The table's judging trigger: the one that diverts rows there, otherwise any.
 const Trigger* find_judge(const TriggerDesc* triggers, Relation target, Oid diverted) {
   const Trigger* judge = nullptr;
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
@@ -93,7 +93,7 @@ const Trigger* find_judge(const TriggerDesc* triggers, Relation target, Oid dive
   return judge;
 }
 
-// Rows would go elsewhere, or stay; and a statement in WITH takes no rule.
+// Rules would put rows elsewhere, or keep them; and a statement in WITH allows none.
 void check_rules(Relation table, CmdType command) {
   const RuleLock* rules = table->rd_rules;
   for (int i = 0; rules != nullptr && i < rules->numLocks; ++i)
@@ -152,8 +152,8 @@ Form_pg_attribute find_attribute(Relation table, const char* name) {
 
 bool is_integer(Oid type) { return type == INT2OID || type == INT4OID || type == INT8OID; }
 
-// What the filter compares; nullptr: the values as they are. Integers of any width are equal if
-// their values are, so that an index of the table serves.
+// The value that the filter compares; nullptr: the value itself. Integers of any width are equal if
+// their values are, so that an index of the table can be used.
 void fill_column(SettleColumn* column, const char* name, const FilterColumn* as, Relation diverted,
                  Relation target) {
   const Form_pg_attribute here = find_attribute(target, name);
@@ -201,7 +201,7 @@ void check_count(int given, const FilterRelation* filter) {
           errhint("Name the table's columns in the order of the filter's."));
 }
 
-// Those of the trigger.
+// Columns of the trigger.
 const char** names_of(const TriggerPlan* plan, Relation target) {
   auto* names = static_cast<const char**>(palloc(sizeof(char*) * Max(plan->count, 1)));
   for (int i = 0; i < plan->count; ++i)
@@ -218,7 +218,7 @@ void fill_columns(SettleTask* task, const char** names, Relation diverted, Relat
                 diverted, target);
 }
 
-// The filter as its trigger would use it, and the columns that the trigger gives it.
+// The filter as its trigger would use it, and the trigger's columns.
 const char** use_judge(SettleTask* task, const Trigger* judge, Relation target, bool given) {
   const TriggerOrigin origin = find_origin(judge, target);
   check_is_origin(&origin, task->target);

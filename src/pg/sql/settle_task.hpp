@@ -1,5 +1,5 @@
-// What a call of streamfilter_settle() is about: two tables, the filter between them, and what a
-// key is.
+// A call of streamfilter_settle(): two tables, the filter between them, and the definition of a
+// key.
 #pragma once
 
 extern "C" {
@@ -10,10 +10,10 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// Locks the two tables against being altered, and against other calls on them; the filter, as its
-// trigger would; and where no filter can have keys for this transaction alone, the table against
-// others who write it. In the current memory context. Raises 42501 without SELECT and DELETE on
-// the one and SELECT and INSERT on the other, and what is told in the messages.
+// Locks the two tables against ALTER and against other calls on them; the filter, as its trigger
+// would; and, if no filter can have keys for this transaction alone, the table against other
+// writers. Allocates in the current memory context. Raises 42501 without SELECT and DELETE on the
+// first table and SELECT and INSERT on the second, and the errors in the messages below.
 SettleTask begin_settling(Oid diverted, Oid target, ArrayType* columns, bool since, bool keep);
 
 }  // namespace streamfilter::pg

@@ -1,5 +1,5 @@
-// What the server where a filter is altered calls here: the relation that holds slices of it gets
-// the new options, and has to keep what it knows.
+// Called by the server where a filter is altered: gives the new options to the relation with its
+// slices, which must keep its keys.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -36,7 +36,7 @@ class OptionChanges {
     appendStringInfo(&text_, " %s", quote_literal_cstr(value));
   }
 
-  // Of the definition, which `wanted` does not give.
+  // Drops options of the definition that `wanted` does not give.
   void drop_others(const Definition& wanted) {
     ListCell* cell;
     foreach (cell, before_) {
@@ -84,7 +84,7 @@ const char* find_changes(Oid relid, const char* wanted, const char* conflict,
   return changes.text();
 }
 
-// Its state, so that it can be told whether that was kept; nullptr: it knows nothing.
+// Its state, to check later whether it was kept; nullptr: it has no keys.
 bool knows_anything(FilterHandle* filter) {
   use_filter(filter, Use::test_granted);
   return !is_empty(filter->header);
@@ -117,7 +117,7 @@ using namespace streamfilter;
 using namespace streamfilter::pg;
 
 // streamfilter_hashes_alter(filter regclass, wanted text, conflict text, persistence text, producer
-// text): NULL: as before. Needs to be the owner. Raises 0A000 if what it knows would be lost.
+// text): NULL leaves an option unchanged. Needs ownership. Raises 0A000 if keys would be lost.
 SF_FUNCTION(streamfilter_hashes_alter) {
   if (PG_ARGISNULL(0))
     ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),

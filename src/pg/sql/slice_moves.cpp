@@ -1,6 +1,5 @@
-// What the server of a producer that moves a slice calls here (remote/move_slice.cpp): the slice is
-// fenced where it is, taken where it goes, and closed where it was. See docs/servers.md, "Growing
-// and moving".
+// Called by the producer's server that moves a slice (remote/move_slice.cpp): the slice's source is
+// locked, its copy made, and its source closed. See docs/servers.md, "Growing and moving".
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -31,13 +30,13 @@ void run(const char* command) {
   if (SPI_execute(command, false, 0) < 0) elog(ERROR, "could not run \"%s\"", command);
 }
 
-// How the relation that a move makes describes who fills it: nothing that IMPORT FOREIGN SCHEMA
-// could take for a filter.
+// The producer of a relation made by a move: nothing that IMPORT FOREIGN SCHEMA could take for a
+// filter.
 const char* producer_of_moved_slice(uint32 slice, uint32 epoch) {
   return psprintf("{\"slice\": \"%u\", \"epoch\": \"%u\"}", slice, epoch);
 }
 
-// Has a move made the relation? Other filters may have names that look like that.
+// Was the relation made by a move? Other filters may have similar names.
 bool is_moved_slice(Oid relid, const char* name, uint32 slice) {
   const char* producer = find_option(options_of_filter(relid), "producer");
   const char* epoch = strrchr(get_rel_name(relid), '@') + 1;
@@ -64,7 +63,7 @@ void drop_remains(Oid schema, const char* name, uint32 slice) {
       "AND pg_catalog.starts_with(c.relname::pg_catalog.text, %s)",
       schema, GetUserId(), quote_literal_cstr(psprintf("%s/%u@", name, slice)));
   SPI_connect();
-  // Not read-only: it sees what the former holder of the lock has committed.
+  // Not read-only, so that it sees what the former holder of the lock has committed.
   if (SPI_execute(query, false, 0) != SPI_OK_SELECT) elog(ERROR, "could not look for slices");
   const SPITupleTable* found = SPI_tuptable;
   for (uint64 i = 0; i < found->numvals; ++i) {
@@ -76,7 +75,7 @@ void drop_remains(Oid schema, const char* name, uint32 slice) {
   SPI_finish();
 }
 
-// The mover tries another name then.
+// If not, the mover tries another name.
 void check_is_free(Oid schema, const char* name) {
   if (!OidIsValid(get_relname_relid(name, schema)) &&
       !SearchSysCacheExists2(TYPENAMENSP, CStringGetDatum(name), ObjectIdGetDatum(schema)))
@@ -84,7 +83,7 @@ void check_is_free(Oid schema, const char* name) {
   ereport(ERROR, errcode(ERRCODE_DUPLICATE_TABLE), errmsg("relation \"%s\" already exists", name));
 }
 
-// Is a slice of such a filter, cut out, what a filter of one slice has?
+// Has a slice of such a filter the parameters of a filter with one slice?
 bool is_slice_of(const Parameters& whole, const Parameters& one) {
   Parameters cut = whole;
   take_share(cut, 1);
@@ -94,8 +93,8 @@ bool is_slice_of(const Parameters& whole, const Parameters& one) {
   return whole.seed == one.seed && probes(whole) == 1 && has_same_geometry(cut, one);
 }
 
-// What the relation for the slice is to be: as the mover says, or as the slice is, where its filter
-// was resized.
+// Definition of the relation for the slice: from the mover, or, if the filter was resized, as the
+// slice is.
 const char* definition_for(const Header* state, const char* wanted) {
   Definition asked, own;
   Problem problem;
@@ -185,7 +184,7 @@ SF_FUNCTION(streamfilter_slice_fence) {
 
 // streamfilter_slice_take(schema_name text, table_name text, slice int, epoch int, definition text,
 // conflict text, persistence text, state bytea): makes the relation that holds the slice from this
-// epoch on. Nobody asks it before the place where the slice was is closed.
+// epoch on. Nobody asks it before the slice's former place is closed.
 SF_FUNCTION(streamfilter_slice_take) {
   const char* schema = text_argument(fcinfo, 0);
   const char* table = text_argument(fcinfo, 1);
@@ -207,8 +206,9 @@ SF_FUNCTION(streamfilter_slice_take) {
 }
 
 // streamfilter_slice_close(filter regclass, slice int, server int, epoch int, producer text): from
-// the end of this transaction on the relation says that the slice is there, from that epoch on. A
-// place of a later epoch stays. `producer`: how the producer describes itself now; NULL: as before.
+// the end of this transaction on, the relation says that the slice is on that server, since that
+// epoch. Does not change a later epoch. `producer`: the producer's new description; NULL:
+// unchanged.
 SF_FUNCTION(streamfilter_slice_close) {
   if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) || PG_ARGISNULL(3))
     ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),

@@ -1,6 +1,5 @@
-// How the definition of a filter travels: the producer of a stream sends it to the servers that are
-// to hold its slices (Koloniari et al. 2011, section 3.1), and the first who does so makes the
-// relation there.
+// Sends a filter's definition: the producer of a stream sends it to the servers that will hold its
+// slices (Koloniari et al. 2011, section 3.1), and the first producer makes the relation there.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -63,13 +62,13 @@ List* options_of(const Definition& definition) {
   return options;
 }
 
-// Its definition tells the seed.
+// The definition contains the seed.
 void check_rights(const FilterRelation* relation) {
   if (pg_class_aclmask(relation->relid, GetUserId(), ACL_INSERT | ACL_SELECT, ACLMASK_ANY) == 0)
     aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FOREIGN_TABLE, relation->name);
 }
 
-// Does the relation hold slices of a filter elsewhere?
+// Does the relation hold slices of another server's filter?
 void check_relation(const FilterRelation* relation) {
   if (!is_remote(relation) && relation->options.producer != nullptr && relation->key_count == 1 &&
       relation->column_count == 1 && relation->columns[0].type == INT8OID)
@@ -94,7 +93,7 @@ FilterHandle* lock_slices(Oid relid) {
   return filter;
 }
 
-// It is made of nodes, not of text: the definition comes from another server.
+// Made of parse nodes, not of text, because the definition comes from another server.
 void make_slice_relation(RangeVar* name, const SliceRelation& wanted) {
   auto* create = makeNode(CreateForeignTableStmt);
   create->base.relation = name;
@@ -158,9 +157,9 @@ using namespace streamfilter;
 using namespace streamfilter::pg;
 
 // streamfilter_hashes_define(schema_name text, table_name text, wanted text, conflict text,
-// persistence text, producer text, OUT definition text, OUT made boolean): makes the relation that
-// holds the slices unless it is there, and tells its definition. If `wanted` is NULL it is only
-// looked for: NULL if it is not there.
+// persistence text, producer text, OUT definition text, OUT made boolean): makes the relation for
+// the slices unless it exists, and returns its definition. If `wanted` is NULL, only looks for it:
+// NULL if there is none.
 SF_FUNCTION(streamfilter_hashes_define) {
   TupleDesc descriptor;
   if (get_call_result_type(fcinfo, nullptr, &descriptor) != TYPEFUNC_COMPOSITE)

@@ -4,7 +4,7 @@ struct RangeVar;
 
 namespace streamfilter::pg {
 
-// What a producer wants to be there; nullptr: as is the default.
+// What a producer wants; nullptr: the default.
 struct SliceRelation {
   const char* definition;
   const char* conflict;
@@ -12,17 +12,16 @@ struct SliceRelation {
   const char* producer;
 };
 
-// Carries out CREATE FOREIGN TABLE of a relation that holds slices of a filter elsewhere, as if it
-// had been typed, with its event triggers.
+// Runs CREATE FOREIGN TABLE for a relation with slices of another server's filter as if it had been
+// typed, including its event triggers.
 void make_slice_relation(RangeVar* name, const SliceRelation& wanted);
 
-// Of those who come at once, one makes a relation. Nobody else gets in their way. Raises 42501
+// Lets only one of several sessions make a relation, without blocking anybody else. Raises 42501
 // without USAGE on the server of filters.
 void lock_slice_relations();
 
-// Locks a relation that holds slices of a filter elsewhere: nobody else may have it, transactions
-// that have asked or changed it have ended. Raises 42501 unless the user owns it, 42809 if it is
-// none.
+// Locks a relation with slices of another server's filter exclusively: transactions that have used
+// it have ended. Raises 42501 unless the user owns it, 42809 if it is no such relation.
 struct FilterHandle* lock_slices(Oid relid);
 
 // Raises 55000 if a server of the filter was retired that a producer has in its list still: it

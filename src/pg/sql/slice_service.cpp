@@ -1,5 +1,5 @@
-// What other servers call: the filters here that hold slices of filters there, by the hashes of
-// their keys.
+// Called by other servers: local filters that hold slices of their filters, by the hashes of their
+// keys.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -16,8 +16,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// The values of an array of 8-byte values; `count` of them must be there. nullptr: the argument is
-// NULL.
+// Values of an array of 8-byte values; it must have `count` of them. nullptr: the argument is NULL.
 const Datum* read_words(FunctionCallInfo fcinfo, int number, Oid type, const char* name,
                         int* count) {
   if (PG_ARGISNULL(number)) return nullptr;
@@ -36,7 +35,7 @@ const Datum* read_words(FunctionCallInfo fcinfo, int number, Oid type, const cha
   return values;
 }
 
-// A filter whose state is here.
+// A filter with local state.
 FilterHandle* local_filter(FunctionCallInfo fcinfo, Use use, const char* function) {
   if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
     ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -51,7 +50,7 @@ FilterHandle* local_filter(FunctionCallInfo fcinfo, Use use, const char* functio
   return filter;
 }
 
-// A slice that has moved is asked at one place only.
+// A moved slice must be asked at one place only.
 void check_slices_are_here(const FilterHandle* filter, const Element* elements, int count) {
   const FilterRelation* relation = filter->relation;
   if (likely(relation->options.moved.count == 0)) return;
@@ -61,8 +60,8 @@ void check_slices_are_here(const FilterHandle* filter, const Element* elements, 
 
 constexpr char kYes = 't', kNo = 'f', kTaken = 'n';
 
-// Calls answer_one(filter, element) for every hash; it returns one of the three above, and `taken`
-// is NULL.
+// Calls answer_one(filter, element) for every hash; it returns one of the three answers above, and
+// `taken` becomes NULL.
 template <typename AnswerOne>
 Datum answer(FunctionCallInfo fcinfo, Use use, const char* function, AnswerOne&& answer_one) {
   FilterHandle* filter = local_filter(fcinfo, use, function);
@@ -124,7 +123,7 @@ SF_FUNCTION(streamfilter_hashes_test) {
       [](FilterHandle* filter, const Element& element) { return say(test_key(filter, element)); });
 }
 
-// The same, and each is remembered, once the transaction commits. Needs INSERT.
+// The same, and remembers each once the transaction commits. Needs INSERT.
 SF_FUNCTION(streamfilter_hashes_seen) {
   prevent_if_read_only("streamfilter_hashes_seen()");
   return answer(fcinfo, Use::insert, "streamfilter_hashes_seen",
@@ -133,8 +132,8 @@ SF_FUNCTION(streamfilter_hashes_seen) {
                 });
 }
 
-// The same for parts of keys that have several: reserves each, whether or not its bits are set.
-// NULL: another transaction has added it, and option conflict says that it is a repeat therefore.
+// The same for probes of keys with several: reserves each, whether or not its bits are set. NULL:
+// another transaction has added the key, and option conflict calls it a repeat.
 SF_FUNCTION(streamfilter_hashes_claim) {
   prevent_if_read_only("streamfilter_hashes_claim()");
   return answer(fcinfo, Use::insert, "streamfilter_hashes_claim",
@@ -146,7 +145,7 @@ SF_FUNCTION(streamfilter_hashes_claim) {
                 });
 }
 
-// The same without reserving them, for parts of keys that are reserved elsewhere.
+// The same without a reservation, for probes of keys that are reserved elsewhere.
 SF_FUNCTION(streamfilter_hashes_put) {
   prevent_if_read_only("streamfilter_hashes_put()");
   return answer(fcinfo, Use::insert, "streamfilter_hashes_put",

@@ -1,4 +1,4 @@
-// Moving the state of one slice of a filter to another server, with the keys that it is about.
+// Moves the state of one slice of a filter to another server, together with the rows of its keys.
 #include "pg/server/postgres.hpp"
 
 #include "core/filter/slice_packet.hpp"
@@ -46,10 +46,9 @@ struct varlena* make_slice_packet(FilterHandle* filter, int32 number) {
 using namespace streamfilter;
 using namespace streamfilter::pg;
 
-// streamfilter_slice(filter regclass, VARIADIC key "any") → int: the slice that holds the key, the
-// same in all filters of equal parameters and seed; NULL for a key that is not remembered (it has a
-// NULL). Columns with a role may be left out. Needs SELECT. Raises 0A000 where a key has several
-// probes.
+// streamfilter_slice(filter regclass, VARIADIC key "any") → int: the slice of the key, the same in
+// all filters with equal parameters and seed; NULL for a key that is not remembered because of a
+// NULL. Role columns may be left out. Needs SELECT. Raises 0A000 if a key has several probes.
 SF_FUNCTION(streamfilter_slice) {
   KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_slice", true);
   const FilterHandle* filter = site->keys.filter;
@@ -72,9 +71,8 @@ SF_FUNCTION(streamfilter_export) {
   PG_RETURN_POINTER(make_slice_packet(filter, PG_GETARG_INT32(1)));
 }
 
-// streamfilter_import(filter regclass, slice int, bytea): adds what was exported of a slice to the
-// same slice, as part of this transaction. Both filters must have equal kind, parameters and seed.
-// Needs INSERT.
+// streamfilter_import(filter regclass, slice int, bytea): adds an exported slice to the same slice,
+// within this transaction. Both filters must have equal kind, parameters and seed. Needs INSERT.
 SF_FUNCTION(streamfilter_import) {
   PreventCommandDuringRecovery("streamfilter_import()");
   PreventCommandIfReadOnly("streamfilter_import()");

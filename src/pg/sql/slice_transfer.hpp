@@ -4,8 +4,8 @@
 
 namespace streamfilter::pg {
 
-// The state of one slice of a filter that is here and ready for use, as this transaction sees it,
-// as a bytea that open_packet takes. Raises 22023 if there is no such slice.
+// The state of one slice of a local filter that is ready for use, as this transaction sees it, as a
+// bytea for open_packet. Raises 22023 if there is no such slice.
 struct varlena* make_slice_packet(FilterHandle* filter, int32 number);
 
 }  // namespace streamfilter::pg

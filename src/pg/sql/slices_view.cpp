@@ -1,4 +1,4 @@
-// streamfilter_slices: where the slices of filters on other servers are, and what they have done.
+// streamfilter_slices: places and work of slices of filters on other servers.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -16,8 +16,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// As far as sessions here have learned since the server was started; where it was at first if none
-// has.
+// As far as sessions here have learned since the start of the server; otherwise the first place.
 uint32 place_of(const FilterRelation* relation, uint32 slice, const SliceWork& work) {
   const bool has_moved = may_move_slices(relation) && work.epoch > 0 &&
                          work.server < static_cast<uint32>(relation->server_count);
@@ -44,8 +43,7 @@ void put_slice(ReturnSetInfo* result, const FilterRelation* relation, uint32 sli
 
 using namespace streamfilter::pg;
 
-// streamfilter_slice_stats(filter oid): rows of streamfilter_slices; none for a filter that is
-// here.
+// streamfilter_slice_stats(filter oid): rows of streamfilter_slices; none for a local filter.
 SF_FUNCTION(streamfilter_slice_stats) {
   InitMaterializedSRF(fcinfo, 0);
   auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);

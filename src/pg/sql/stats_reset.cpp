@@ -1,4 +1,4 @@
-// streamfilter_stats_reset: counters to zero; what filters know is not touched.
+// streamfilter_stats_reset: sets counters to zero, and leaves keys alone.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -20,7 +20,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Of one filter, or of all of this database: InvalidOid.
+// For one filter, or, with InvalidOid, for all of this database.
 void reset(Oid relid) {
   flush_counters();
   if (shared_state == nullptr) return;
@@ -44,7 +44,7 @@ void reset(Oid relid) {
 
 using namespace streamfilter::pg;
 
-// streamfilter_stats_reset(filter regclass): of one filter, for its owner.
+// streamfilter_stats_reset(filter regclass): for one filter, by its owner.
 SF_FUNCTION(streamfilter_stats_reset) {
   const Oid relid = PG_GETARG_OID(0);
   require_own_filter(relid);
@@ -57,7 +57,7 @@ SF_FUNCTION(streamfilter_stats_reset) {
   PG_RETURN_VOID();
 }
 
-// streamfilter_stats_reset(): of all filters of the database, for superusers.
+// streamfilter_stats_reset(): for all filters of the database, by superusers.
 SF_FUNCTION(streamfilter_stats_reset_all) {
   (void)fcinfo;
   reset(InvalidOid);

@@ -1,4 +1,4 @@
-// streamfilter_stats: what every filter of the database is, holds and has done.
+// streamfilter_stats: definition, state and counters of every filter of the database.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -31,7 +31,7 @@ namespace {
 
 struct Numbers {
   bool exists = false;  // there is state in shared memory
-  uint64 dynamic = 0;   // bytes of it in dynamic memory
+  uint64 dynamic = 0;   // bytes in dynamic memory
   uint64 in_flight = 0;
   RowCounts counts;
   double lost = 0;  // NaN: not known
@@ -60,7 +60,7 @@ void read_state(Numbers& numbers, FilterSlot* slot, const FilterRelation* relati
 
 Numbers read_numbers(const FilterRelation* relation) {
   Numbers numbers;
-  if (is_remote(relation)) {  // its state speaks for itself where it is
+  if (is_remote(relation)) {  // its servers have its state
     const FilterWork work = read_filter_work(relation->relid);
     numbers.counts = work.counts;
     numbers.stats_reset = work.since;
@@ -80,7 +80,7 @@ Numbers read_numbers(const FilterRelation* relation) {
   return numbers;
 }
 
-// A whole number that may be unknown or without limit: NULL then.
+// A whole number; NULL if it is not known or has no limit.
 void put_estimate(NamedRow& row, const char* name, double value) {
   if (std::isfinite(value) && value < 9.2e18)
     row.put_count(name, saturate<uint64>(std::round(value)));
@@ -109,16 +109,16 @@ void fill_row(NamedRow& row, const FilterRelation* relation) {
   row.put_count("memory", parameters.memory);
   row.put_count("dynamic_memory", numbers.dynamic);
   row.put_counts(kRowCounters, numbers.counts);
-  if (is_remote(relation))  // no answer tells
+  if (is_remote(relation))  // no answer of a server tells
     for (const char* name : {"late", "passed_overfull"}) row.put_unknown(name);
   row.put_count("in_flight", numbers.in_flight);
   row.put_rate("lost_estimate", numbers.lost);
-  // Of state that nobody has read back yet nothing is known.
+  // A state that was not yet restored has unknown contents.
   const bool known = numbers.exists || is_remote(relation) || !is_anything_saved(relation->relid);
   const Estimate now = known ? numbers.totals.estimate : Estimate{NAN, NAN, NAN};
   row.put_rate("fill", now.fill);
   row.put_rate("fpr_now", now.fpr);
-  // What is there already is no less than what it is to be at most.
+  // The bound is at least the present rate.
   const double bound = ops->fpr_bound(parameters);
   row.put_rate("fpr_bound", now.fpr > bound && !numbers.overfull ? now.fpr : bound);
   if (numbers.exists && !has_places_elsewhere(relation))
@@ -140,7 +140,7 @@ FilterSlot* slot_to_show(const FilterRelation* relation) {
   if (slot == nullptr || slot->owner != MyProcPid)
     slot = find_slot(MyDatabaseId, relation->relid, SlotState::live);
   if (slot == nullptr || slot->signature != relation->signature) return nullptr;
-  // What is shown is what is there, also if another version has derived it.
+  // Shows the parameters of the present state, even if another version has derived them.
   if (const Parameters& own = block_of(slot)->parameters;
       !has_same_geometry(own, relation->definition.parameters))
     adopt_geometry(const_cast<FilterRelation*>(relation), own);
@@ -175,7 +175,7 @@ void put_fault(ReturnSetInfo* set, const Fault& fault) {
   row.add_to(set);
 }
 
-// Once in a session: views are for people, but also for what asks every minute.
+// Once per session: views are for people, but also for tools that ask every minute.
 static void say_here_only(Oid filter) {
   static bool is_told = false;
   if (is_told || likely(!is_citus_loaded()) || !is_on_all_nodes(filter) || !speaks_for_all_nodes())

@@ -1,5 +1,5 @@
-// What views read of filters without a lock on their relations: statistics must not wait for DDL.
-// While directory_lock is held, a slot stays what it is; the two below need it.
+// What views read from filters without a lock on their relations, because statistics must not wait
+// for DDL. A slot stays unchanged while directory_lock is held; the next two functions need it.
 #pragma once
 
 extern "C" {
@@ -12,20 +12,20 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// The slot with the state of a filter as the current transaction sees it; nullptr if there is none.
+// The slot with a filter's state, as the current transaction sees it; nullptr if there is none.
 FilterSlot* slot_to_show(const FilterRelation* relation);
 
-// The same, or where there is none yet, the one that has its statistics from before the start.
+// The same; without state, the slot with its statistics from before the start.
 FilterSlot* slot_with_counts(const FilterRelation* relation);
 
-// What a filter that is here has counted, this session's included. Takes directory_lock.
+// Counts of a local filter, including this session's. Takes directory_lock.
 RowCounts counts_to_show(const FilterRelation* relation);
 
-// The views of filters end with a column `error`. Before the extension is updated to the version of
-// this library they do not.
+// Views of filters end with a column `error`, except while the extension's SQL objects are of an
+// older version.
 bool has_error_column(TupleDesc descriptor);
 
-// A row of nothing but the fault; none without that column.
+// A row with only the fault; none without that column.
 void put_fault(ReturnSetInfo* set, const Fault& fault);
 
 }  // namespace streamfilter::pg

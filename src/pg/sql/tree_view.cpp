@@ -1,4 +1,4 @@
-// streamfilter_tree: what the nodes of trees of filters have to do.
+// streamfilter_tree: the work of the nodes of trees of filters.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -24,7 +24,7 @@ SF_FUNCTION(streamfilter_tree_node) {
       (relation->options.parent != nullptr || find_children(relation->relid) != NIL)) {
     if (OidIsValid(relation->parent)) row.put("parent", ObjectIdGetDatum(relation->parent));
     row.put("level", Int32GetDatum(relation->level));
-    // What reaches other servers is counted there.
+    // Other servers count what reaches them.
     if (!is_remote(relation)) {
       const RowCounts counts = counts_to_show(relation);
       row.put_count("accesses", counts[RowCount::accesses]);

@@ -1,4 +1,4 @@
-// streamfilter_triggers: what the triggers of this database have done.
+// streamfilter_triggers: the work of this database's triggers.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -14,8 +14,8 @@ extern "C" {
 
 using namespace streamfilter::pg;
 
-// streamfilter_trigger_stat(trigger oid): one row of streamfilter_triggers; NULLs if it is none of
-// ours, or never fires itself: that of a partitioned table fires for its partitions.
+// streamfilter_trigger_stat(trigger oid): one row of streamfilter_triggers; NULLs if it is not one
+// of ours, or never fires itself, because its table is partitioned.
 SF_FUNCTION(streamfilter_trigger_stat) {
   NamedRow result(fcinfo);
   TriggerRow row;

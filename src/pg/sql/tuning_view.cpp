@@ -23,7 +23,8 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr double kFactors[] = {0.25, 0.5, 1, 2, 4};
-constexpr double kErrors = 2;  // between a limit and what it is the limit of: 95 of 100 are within
+// standard errors between an estimate and its limits: 95 of 100 are within
+constexpr double kErrors = 2;
 
 struct Counts {
   uint64 hits[kMaxRanks];

@@ -1,4 +1,4 @@
-// streamfilter_warm: a filter remembers the rows that a table has.
+// streamfilter_warm: a filter remembers the rows of a table.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -28,7 +28,7 @@ namespace {
 constexpr const char* kFunction = "streamfilter_warm";
 constexpr int kBatch = 512;
 
-// The columns of the table, in the order of the filter's.
+// Columns of the table, in the order of the filter's.
 struct Columns {
   int count;
   const char** names;
@@ -49,7 +49,7 @@ void check_column(Oid table, const char* name) {
               : errhint("Name the table's columns in the order of the filter's."));
 }
 
-// Without a list, those of the same names.
+// By default, the columns of the same names.
 Columns columns_of(const FilterRelation* filter, Oid table, ArrayType* given) {
   Columns columns;
   if (given == nullptr) {
@@ -77,8 +77,8 @@ Columns columns_of(const FilterRelation* filter, Oid table, ArrayType* given) {
   return columns;
 }
 
-// Newest last, for a filter that forgets: by the column that tells the time where there is one,
-// else as the table lies.
+// Newest rows last, for filters that forget: by the time column if there is one, otherwise in table
+// order.
 const char* query_for(const FilterRelation* filter, Oid table, const Columns& columns,
                       const char* condition) {
   StringInfoData query;
@@ -96,7 +96,7 @@ const char* query_for(const FilterRelation* filter, Oid table, const Columns& co
   return query.data;
 }
 
-// Puts the rows that the cursor has fetched in the filter.
+// Puts the fetched rows in the filter.
 void remember_rows(KeyCall* call, TupleDesc source) {
   FilterHandle* filter = call->keys.filter;
   auto* elements = static_cast<Element*>(palloc(sizeof(Element) * SPI_processed));
@@ -116,7 +116,7 @@ void remember_rows(KeyCall* call, TupleDesc source) {
   test_and_insert_keys(filter, elements, has_key, count, seen);
 }
 
-// The rows as the table has them, not from where another scan happens to be.
+// Makes scans start at the table's first row, not where another scan is.
 int begin_scans_at_start() {
   const int level = NewGUCNestLevel();
   set_config_option("synchronize_seqscans", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
@@ -136,7 +136,7 @@ uint64 read_table(Oid filter_id, Oid table, const Columns& columns, const char* 
   for (int i = 0; i < source->natts; ++i)
     what[i] = psprintf("column \"%s\" of relation \"%s\"", columns.names[i], get_rel_name(table));
   call.what = what;
-  // What cannot be a key is said of a table without rows, too.
+  // Reports wrong key types even if the table has no rows.
   begin_key_call(&call, filter_id, Use::insert);
   Progress progress(Command::warm, filter_id, psprintf("warming from \"%s\"", get_rel_name(table)));
   progress.begin("reading rows", expected_rows(portal), "rows");
@@ -191,7 +191,7 @@ using namespace streamfilter;
 using namespace streamfilter::pg;
 
 // streamfilter_warm(filter regclass, "table" regclass [, columns text[] [, "where" text]]) → rows
-// read. With the rights of the caller: INSERT on the filter, SELECT on the table.
+// read. Uses the caller's rights: INSERT on the filter, SELECT on the table.
 SF_FUNCTION(streamfilter_warm) {
   PreventCommandDuringRecovery("streamfilter_warm()");
   PreventCommandIfReadOnly("streamfilter_warm()");
