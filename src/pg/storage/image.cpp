@@ -1,4 +1,4 @@
-// An image is a row per chunk of every slice, chunks of zeros left out, and a row with the header.
+// Writes images: a row for the header, and one per chunk of every slice except chunks of zeros.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -41,8 +41,8 @@ void wait_for_commits_of(FilterSlot* slot, uint32 parity, const char* name) {
   }
 }
 
-// Waits until all transactions that had begun to commit are done with it. There may also be some
-// of the epoch before: then an earlier save was cancelled while it waited for them.
+// Waits until all transactions that had begun to commit have finished. Some may be of the previous
+// epoch, if an earlier save was cancelled during this wait.
 void wait_for_commits(FilterSlot* slot, const char* name) {
   const uint32 parity = pg_atomic_read_u32(&slot->saved.epoch) & 1;
   wait_for_commits_of(slot, 1 - parity, name);
@@ -55,7 +55,7 @@ class ImageWriter {
   ImageWriter(Relation table, Oid filter, int64 identity)
       : table_(table), row_{filter, 0, 0, 0, identity, GetCurrentTimestamp(), nullptr, 0} {}
 
-  // The bytes of slice `index`.
+  // Writes the bytes of slice `index`.
   void write_slice(uint32 index, const char* bytes, Size size) {
     const int32 first = 1 + static_cast<int32>(index * chunks_of(size));
     for (Size at = 0; at < size; at += kRowData) {
@@ -66,7 +66,7 @@ class ImageWriter {
     }
   }
 
-  // Last: only with it is the image complete.
+  // The last row: it makes the image complete.
   void write_header(const Header* header) {
     row_.chunks = count_ + 1;
     write(0, reinterpret_cast<const char*>(header), sizeof *header);
@@ -97,7 +97,7 @@ const char* bytes_of_slice(const Header* header, uint32 slice) {
   return reinterpret_cast<const char*>(slice_at(header, slice).state);
 }
 
-// Slice by slice, each as it is at some time.
+// Writes slice by slice, each as it is at some time.
 void write_slices(ImageWriter* writer, const FilterSlot* slot) {
   const Header* header = block_of(slot);
   const Size size = header->parameters.slice_bytes;
@@ -147,17 +147,18 @@ void unlock_for_save(Oid relation) {
 }
 
 bool begin_save(SlotSave* save, FilterSlot* slot, const char* name, FilterSlot* former) {
-  // Nobody is to wait for the copy: it ends. A statement that only saves fails before.
+  // An image need not wait for a copy: it ends the copy. A statement that only saves has failed
+  // before.
   if (former == nullptr && copy_of(slot) != nullptr) pg_atomic_write_u32(&slot->copy.spoiled, 1);
   save->slot = slot;
   if (!open_state_tables(slot->relation, ShareUpdateExclusiveLock, RowExclusiveLock, &save->tables))
     return false;
-  CommandCounterIncrement();  // what this command has written or deleted before is to be seen
-  // The transactions that added to it have committed: the snapshot sees the rows.
+  CommandCounterIncrement();  // makes rows visible that this command has written or deleted before
+  // Transactions that added to it have committed, so the snapshot sees their rows.
   save->log_bytes = pg_atomic_read_u64(&slot->saved.log_bytes);
   save->snapshot = register_latest_snapshot();
   stop_at(FaultPoint::save);
-  // What the snapshot sees has been committed; from here on it is in the filter, too.
+  // What the snapshot sees is committed; now it gets into the filter, too.
   resolve_prepared();
   wait_for_commits(former != nullptr ? former : slot, name);
   return true;
@@ -170,12 +171,12 @@ void finish_save(SlotSave* save, const Header* state) {
   TransactionChanges* changes = begin_changes(slot, block_of(slot), true);
   const TimestampTz saved_at = write_image(save->tables.images, slot, state);
   delete_rows(save->tables.log, filter, save->snapshot);
-  // Should the image be damaged one day, the log must still be readable.
+  // If the image is damaged one day, the log must still be readable.
   const Size header_bytes =
       write_log_header(save->tables.log, slot, LogChange::image, block_of(slot));
   UnregisterSnapshot(save->snapshot);
   close_state_tables(save->tables);
-  // Last: a savepoint may catch what has failed.
+  // Last: a savepoint may catch a failure.
   changes->saving.saved_at = saved_at;
   changes->saving.level = GetCurrentTransactionNestLevel();
   changes->saving.replaced_bytes = save->log_bytes;
@@ -193,7 +194,7 @@ uint64 move_log_rows(Relation log, const FilterSlot* from, FilterSlot* to) {
     if (!read_row(log, tuple, &row) || !is_sound(row))
       ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
               errmsg("the saved log of filter \"%s\" is damaged", get_rel_name(from->relation)));
-    // The copy has a header of its own, and the collations.
+    // The copy has its own header and collations.
     if (!is_header(row.change) && row.change != LogChange::collations) {
       row.identity = to->saved.identity;
       bytes += write_row(log, row);
@@ -233,8 +234,7 @@ uint64 delete_saved_state(Oid relation, const int64* except) {
 }
 
 uint32 enter_commit(FilterSlot* slot) {
-  // A session that takes an image afterwards sees the count, or the change of the epoch is seen
-  // here.
+  // Either a later image sees the count, or this loop sees the change of the epoch.
   for (;;) {
     const uint32 epoch = pg_atomic_read_u32(&slot->saved.epoch);
     pg_atomic_fetch_add_u32(&slot->saved.committing[epoch & 1], 1);
@@ -268,7 +268,7 @@ void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes) {
   memcpy(worker.bgw_extra, &slot->database, sizeof(Oid));
   memcpy(worker.bgw_extra + sizeof(Oid), &slot->relation, sizeof(Oid));
   BackgroundWorkerHandle* handle;
-  RegisterDynamicBackgroundWorker(&worker, &handle);  // no worker free: later
+  RegisterDynamicBackgroundWorker(&worker, &handle);  // no worker is free: try later
 }
 
 }  // namespace streamfilter::pg

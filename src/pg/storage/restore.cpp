@@ -36,17 +36,17 @@ void format_slices(Header* block, bool zeroes) {
   }
 }
 
-// What of all that was read is to be used.
+// What to use of the saved rows.
 struct Choice {
   bool found = false;               // state of this definition
-  const char* set_aside = nullptr;  // why there is some that is not used
+  const char* set_aside = nullptr;  // why other state is not used
   int64 identity = 0;
   bool use_image = false;
-  int64 first_row = PG_INT64_MIN;  // of the log, to be played: its number
+  int64 first_row = PG_INT64_MIN;  // number of the first log row to apply
 };
 
-// Tells the seed and the geometry. State that is older than the newest header is not used,
-// whatever its identity: it does not know what was forgotten since.
+// Finds seed and geometry. State older than the newest header is never used, whatever its identity:
+// it has keys that were forgotten since.
 void find_header(const StateReading& reading, Choice* choice) {
   Parameters parameters;
   if (const LogRow* row = newest_header(reading.log)) {
@@ -69,7 +69,7 @@ void choose(StateReading* reading, Choice* choice) {
   SavedImage* image = &reading->image;
   if (!choice->found && choice->set_aside == nullptr) find_header(*reading, choice);
   if (!choice->found) {
-    image->damage = nullptr;  // it would not be used anyway
+    image->damage = nullptr;  // the image would not be used anyway
     return;
   }
   if (image->found && (image->identity != choice->identity ||
@@ -84,7 +84,7 @@ void choose(StateReading* reading, Choice* choice) {
     if (row.change != LogChange::reset) continue;
     choice->first_row = row.number + 1;
     choice->use_image = false;
-    image->damage = nullptr;  // it would not be used anyway
+    image->damage = nullptr;  // the image would not be used anyway
   }
 }
 
@@ -95,14 +95,15 @@ void note_set_aside(FilterSlot* slot, const FilterRelation* relation, const char
           errdetail("%s", reason));
 }
 
-// What the keys' collations were when the newest header was written; nullptr: nothing is said.
+// The keys' collations when the newest header was written; nullptr: not saved.
 const LogRow* saved_collations(const LogRows& log) {
   for (uint64 i = log.count; i > 0; --i)
     if (log.rows[i - 1].change == LogChange::collations) return &log.rows[i - 1];
   return nullptr;
 }
 
-// They may be others since: after an upgrade of the operating system or of the server, for example.
+// Collations may have changed since, for example with an upgrade of the operating system or the
+// server.
 void check_collations(const FilterRelation* relation, const LogRows& log, Choice* choice) {
   const LogRow* row = saved_collations(log);
   const LogRow* header = newest_header(log);
@@ -128,8 +129,8 @@ int64 new_identity(const FilterRelation* relation, const Parameters& parameters)
   return identity_of(asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
 }
 
-// The first keys of a filter may be those of a prepared transaction. Its header is not to be seen
-// yet, but the filter must have its seed, or the keys would be others.
+// A filter's first keys may be those of a prepared transaction. Its header is not yet visible, but
+// the filter must have its seed, or the keys would differ.
 int64 identity_of_empty(const StateReading& reading, const Parameters& asked) {
   const LogRow* row = newest_header(reading.prepared);
   Parameters parameters;
@@ -201,7 +202,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   stop_at(FaultPoint::restore);
   if (const char* more = try_to_read(read_log, &reading)) damage = more;
   Choice choice;
-  // The log mostly says how the pieces of the image lie.
+  // The log usually says how the image's chunks lie.
   if (newest_header(reading.log) != nullptr) find_header(reading, &choice);
   if (!zeroes) clear_body(block, reading.room);
   if (opening != nullptr && damage == nullptr && can_open_early(&reading, &choice)) {
@@ -252,8 +253,8 @@ void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Para
   format_header(block, parameters);
   format_slices(block, slot->zeroes);
   slot->saved.identity = new_identity(relation, parameters);
-  // It may have been a logged one; what is still saved of that has to go with the first change. On
-  // a standby it may become one.
+  // It may have been logged before; the first change must delete what is still saved. On a standby
+  // it may become logged.
   pg_atomic_write_u32(&slot->saved.has_header, 1);
   slot->saved.follows = RecoveryInProgress();
   slot->saved.ran.count = -1;
@@ -284,7 +285,7 @@ bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters)
 
 namespace {
 
-// Others may be reading it until their transactions end, so its bytes stay as they are.
+// Other sessions may read it until their transactions end, so its bytes stay unchanged.
 void retire(FilterSlot* slot, const FilterRelation* relation) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   if (slot->state == SlotState::live) slot->state = SlotState::retired;

@@ -13,7 +13,7 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// No limit of the user's may keep a filter from being restored.
+// No limit of the user may keep a filter from being restored.
 RowSort::RowSort(Relation table)
     : table_(table), owner_(CurrentResourceOwner), settings_(NewGUCNestLevel()) {
   set_config_option("temp_file_limit", "-1", PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
@@ -28,7 +28,7 @@ RowSort::RowSort(Relation table)
   next_slot_ = MakeSingleTupleTableSlot(columns, &TTSOpsMinimalTuple);
 }
 
-// A temporary file belongs to the resource owner that is current when it is made.
+// A temporary file belongs to the resource owner that is current at its creation.
 void RowSort::put(HeapTuple tuple) {
   ResourceOwner caller = CurrentResourceOwner;
   CurrentResourceOwner = owner_;

@@ -1,5 +1,4 @@
-// Rows of the log in the order of their numbers, within maintenance_work_mem: what does not fit
-// goes to temporary files.
+// Sorts rows of the log by number, within maintenance_work_mem and beyond that in temporary files.
 #pragma once
 
 extern "C" {
@@ -13,7 +12,7 @@ struct TupleTableSlot;
 
 namespace streamfilter::pg {
 
-// Lives in the current memory context, and with the current resource owner, which end it on errors.
+// Lives in the current memory context and resource owner, which clean up after errors.
 class RowSort {
  public:
   explicit RowSort(Relation table);
@@ -23,7 +22,7 @@ class RowSort {
   // Also within a subtransaction.
   void put(HeapTuple tuple);
 
-  // After the last put: the next row, which is there until the call after. False: no more.
+  // After the last put: the next row, valid until the next call. False: there are no more.
   bool next(LogRow* row);
 
   void end();
@@ -35,7 +34,7 @@ class RowSort {
   TupleTableSlot *put_slot_, *next_slot_;
   HeapTuple copy_ = nullptr;
   bool sorted_ = false;
-  int settings_;  // the nest level of settings
+  int settings_;  // nest level of settings
 };
 
 }  // namespace streamfilter::pg

@@ -1,7 +1,7 @@
-// The rows of the two heaps that hold the state of logged filters, as bytes: what they say, and
-// whether that can be. PostgreSQL is not needed to read them.
+// The rows of the two heaps with the state of logged filters, as bytes: their meaning, and whether
+// they can be sound. Does not need PostgreSQL.
 //
-// The log has a row per transaction, or several. An image is cut into rows: row 0 is the header;
+// The log has one or more rows per transaction. An image is cut into rows: row 0 is the header;
 // then come the slices in order, each in chunks of kRowData bytes, the last one shorter.
 #pragma once
 
@@ -9,18 +9,18 @@
 
 namespace streamfilter::pg {
 
-// Bytes of data in one row, at most: a row fills a page.
+// Maximum of data bytes in a row: a row fills a page.
 constexpr std::size_t kRowData = 7936;
 
-// What a row of the log says.
+// Meaning of a log row.
 enum class LogChange : char {
   header = 'h',  // data is the Header: parameters and seed
-  image = 'i',   // the same, and there is an image
+  image = 'i',   // the same, and an image has everything before
   add = 'a',     // hashes, 8 bytes each
   roles = 'r',   // hash, importance, time, 24 bytes each
   erase = 'e',   // hashes
-  reset = 'z',   // nothing
-  // Of the keys of the header that came last: text, as key_collations.hpp has it.
+  reset = 'z',   // no data
+  // Of the keys of the last header: text, as in key_collations.hpp.
   collations = 'c',
 };
 
@@ -31,8 +31,9 @@ inline bool is_header(LogChange change) {
 struct LogRow {
   std::uint32_t filter;  // its OID
   LogChange change;
-  std::int64_t number;    // ascending with time, for one filter
-  std::int64_t identity;  // of definition and seed: rows of another one are not this filter's
+  std::int64_t number;  // ascends with time, for one filter
+  // of definition and seed: rows of another identity belong to another state
+  std::int64_t identity;
   const char* data;
   std::size_t size;
 };
@@ -50,7 +51,7 @@ struct ImageRow {
 
 // ---- the log
 
-// Can this be a row? Of one that is sound, the changes one by one.
+// Can this be a row? If so, its changes can be read one by one.
 bool is_sound(const LogRow& row);
 std::uint64_t count_changes(const LogRow& row);
 struct LoggedChange {
@@ -69,10 +70,10 @@ inline std::uint64_t chunks_of(std::uint64_t slice_bytes) {
   return (slice_bytes + kRowData - 1) / kRowData;
 }
 
-// The checksum of a chunk, its place included.
+// Checksum of a chunk and its place.
 std::int64_t sum_of(const ImageRow& row);
 
-// Is it a header of a format that this version reads?
+// Is it a header in a format that this version reads?
 bool is_known_header(const ImageRow& row);
 
 // The place of a chunk in a block of these parameters. What is wrong with it, as a sentence;

@@ -1,4 +1,4 @@
-// On a standby: what has been replayed since the filter was last looked at.
+// On a standby: brings a filter up to date with WAL replayed since the last look.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -20,7 +20,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// When was the current image saved? 0: there is none.
+// When was the current image saved? 0 if there is none.
 TimestampTz image_time(Relation table, Oid filter, Snapshot snapshot) {
   TimestampTz saved = 0;
   StateScan scan(table, filter, snapshot);
@@ -34,7 +34,7 @@ TimestampTz image_time(Relation table, Oid filter, Snapshot snapshot) {
   return saved;
 }
 
-// Plays what has become visible since the last look. False: everything must be read again.
+// Applies what has become visible since the last look. False: everything must be read again.
 bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   SavedState* saved = &slot->saved;
   // Before there was a header to be found, the seed was not known.
@@ -111,8 +111,8 @@ void stop_following(int, Datum slot) {
 
 }  // namespace
 
-// Where the snapshot has overflowed, subtransactions are missing from it. None has written to the
-// log: a transaction does that when it commits, by its own id, and those are never left out.
+// An overflowed snapshot lacks subtransactions. None of them has written to the log: a transaction
+// does so at commit, under its own id, which is never left out.
 void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed) {
   SavedState* saved = &slot->saved;
   SavedState::RunningXids* ran = &saved->ran;
@@ -144,7 +144,7 @@ bool is_news(const SavedState* saved, TransactionId xid) {
 
 void follow_log(FilterSlot* slot, const FilterRelation* relation) {
   SavedState* saved = &slot->saved;
-  // One at a time; the others wait until the filter is as new as they need it.
+  // One session at a time; the others wait until the filter is as new as they need.
   ConditionVariablePrepareToSleep(&shared_state->built);
   for (;;) {
     uint32 idle = 0;

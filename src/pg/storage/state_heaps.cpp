@@ -32,7 +32,7 @@ namespace {
 
 constexpr char kLogName[] = "streamfilter_log";
 constexpr char kImageName[] = "streamfilter_image";
-constexpr AttrNumber kFilterColumn = 1;  // of both
+constexpr AttrNumber kFilterColumn = 1;  // in both heaps
 constexpr int kLogColumns = 5;
 constexpr int kImageColumns = 7;
 
@@ -56,7 +56,7 @@ Size insert_tuple(Relation table, const Datum* values) {
   return bytes;
 }
 
-// Reads a row of so many columns, none of them NULL.
+// Reads a row of `columns` columns, all of them NOT NULL.
 bool deform(Relation table, HeapTuple tuple, int columns, Datum* values) {
   bool isnull[kImageColumns];
   if (RelationGetDescr(table)->natts != columns) return false;
@@ -66,8 +66,8 @@ bool deform(Relation table, HeapTuple tuple, int columns, Datum* values) {
   return true;
 }
 
-// The data of a row; false if it is of a form that is never written. It must lie within the row:
-// nothing else guards against a length that is damaged.
+// The data of a row; false if no version writes such a row. The data must lie within the row, since
+// nothing else guards against a damaged length.
 bool read_data(HeapTuple tuple, Datum value, const char** data, Size* size) {
   const char* start = reinterpret_cast<const char*>(DatumGetPointer(value));
   const char* end = reinterpret_cast<const char*>(tuple->t_data) + tuple->t_len;
@@ -80,11 +80,10 @@ bool read_data(HeapTuple tuple, Datum value, const char** data, Size* size) {
 
 const char* name_of(StateTable table) { return table == StateTable::log ? kLogName : kImageName; }
 
-// The heaps lie where the handler is: in a schema of their own, before version 1.2 in that of the
-// extension.
+// The heaps are in the handler's schema: one of their own, before version 1.2 the extension's.
 Oid schema_of(Oid handler) { return get_func_namespace(handler); }
 
-// Of the extension that the filter belongs to; InvalidOid: the filter is being dropped.
+// Schema of the filter's extension; InvalidOid if the filter is being dropped.
 Oid schema_of_heaps(Oid filter) {
   HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(filter));
   if (!HeapTupleIsValid(tuple)) return InvalidOid;
@@ -96,7 +95,7 @@ Oid schema_of_heaps(Oid filter) {
   return wrapper == nullptr ? InvalidOid : schema_of(wrapper->fdwhandler);
 }
 
-// InvalidOid if it is not there. Nothing else of its name is written to.
+// InvalidOid if it is missing. Never returns another object of that name.
 Oid find_heap(StateTable table, Oid schema) {
   const Oid relid = get_relname_relid(name_of(table), schema);
   return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_MATVIEW ? relid : InvalidOid;
@@ -117,7 +116,7 @@ HeapPlace place_of_heap(StateTable table, Oid filter) {
   }
 }
 
-// Where the log was found; InvalidOid once it, or anything, may be elsewhere.
+// Where the log was found; InvalidOid after any invalidation that may have moved it.
 Oid known_log = InvalidOid;
 
 void on_heap_change(Datum, Oid relation) {
@@ -188,7 +187,7 @@ Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock) {
 Relation try_to_open_log(Oid filter) {
   const Oid relid = place_of_log(filter);
   if (!OidIsValid(relid) || !ConditionalLockRelationOid(relid, RowExclusiveLock)) return nullptr;
-  // With the lock came what others have changed.
+  // Taking the lock has brought in changes of other sessions.
   Relation log = place_of_log(filter) == relid ? try_table_open(relid, NoLock) : nullptr;
   if (log == nullptr) UnlockRelationOid(relid, RowExclusiveLock);
   return log;
@@ -265,12 +264,12 @@ StateScan::StateScan(Relation table, Oid filter, Snapshot snapshot, const Chunks
   const bool usable = OidIsValid(index) && (ordered || chunks == nullptr);
   scan_ = systable_beginscan(table, index, usable, snapshot, chunks != nullptr ? 3 : 1, keys);
   if (scan_->iscan == nullptr) return;
-  // A page that cannot be read now is no reason to forget where its rows are.
+  // A page that is unreadable now is no reason to forget its rows' places.
   scan_->iscan->xactStartedInRecovery = true;
   scan_->iscan->ignore_killed_tuples = false;
 }
 
-// Of a damaged row the index may say something else.
+// For a damaged row the index may name another filter.
 HeapTuple StateScan::next() {
   for (;;) {
     CHECK_FOR_INTERRUPTS();

@@ -1,6 +1,6 @@
-// The two heaps that hold the state of logged filters: the log of what transactions have added, and
-// images of whole filters. They are ordinary relations, so rollback, crash recovery, standbys and
-// backups treat them as they treat the user's tables; that is the whole point of them.
+// The two heaps with the state of logged filters: the log of added keys, and images of whole
+// filters. They are ordinary relations, so that rollback, crash recovery, standbys and backups
+// treat them like user tables.
 #pragma once
 
 extern "C" {
@@ -17,23 +17,23 @@ enum class StateTable : uint8 { log, image };
 
 constexpr AttrNumber kNumberColumn = 3;  // of both
 
-// Opens the heap of the extension that the filter belongs to; nullptr if the filter is being
-// dropped. Raises 42P01 if there is no such heap.
+// Opens the heap of the filter's extension; nullptr if the filter is being dropped. Raises 42P01 if
+// there is no such heap.
 Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock);
 
-// The log as a transaction that writes to it has it; nullptr: its lock is not to be had at once.
+// Opens the log for a transaction that writes to it; nullptr if its lock is not free.
 Relation try_to_open_log(Oid filter);
 
-// Are the heaps there? Not if the filter or the extension is being dropped.
+// Do the heaps exist? Not if the filter or the extension is being dropped.
 bool has_state_tables(Oid filter);
 
-// Where these heaps are, and all else that users do not call; InvalidOid: there is no extension.
+// Schema of the heaps and of everything else that users do not call; InvalidOid without extension.
 Oid schema_of_internals();
 
-// Is it one of the heaps of the extension, in its place?
+// Is it one of the extension's heaps, in its place?
 bool is_state_table(Oid relation);
 
-// Opens both heaps or none. Closing them gives no lock back.
+// Opens both heaps or none. Closing them keeps the locks.
 struct StateTables {
   Relation images;
   Relation log;
@@ -41,16 +41,16 @@ struct StateTables {
 bool open_state_tables(Oid filter, LOCKMODE images, LOCKMODE log, StateTables* tables);
 void close_state_tables(const StateTables& tables);
 
-// The heaps for all filters of the database; gives both new, empty storage, as TRUNCATE would: they
-// are not read for that, but locked with an AccessExclusiveLock.
+// Opens the heaps of all filters of the database, or gives both new, empty storage, as TRUNCATE
+// does: without reading them, under an AccessExclusiveLock.
 void open_all_saved(StateTables* tables, LOCKMODE lock);
 void empty_state_tables(const StateTables& tables);
 
-// What has been committed by now, whatever the isolation level; also within a parallel query.
+// What is committed by now, whatever the isolation level; also within a parallel query.
 Snapshot register_latest_snapshot();
 
-// The filter's rows in a heap, by its index if it has one. A page that is damaged counts as empty,
-// with a WARNING.
+// The filter's rows in a heap, by its index if there is one. A damaged page counts as empty, with a
+// WARNING.
 class StateScan {
  public:
   // Of images, those of these numbers: see has_image_order.
@@ -65,7 +65,7 @@ class StateScan {
   Relation table_;
   Oid filter_;
   SysScanDesc scan_;
-  int settings_;  // the nest level of settings
+  int settings_;  // nest level of settings
 };
 
 // Is a range of chunks to be had without the others? Not before version 1.2.
@@ -82,12 +82,11 @@ bool read_row(Relation table, HeapTuple tuple, ImageRow* row);
 // The identity in a row of either heap.
 int64 identity_in(Relation table, HeapTuple tuple);
 
-// Deletes the filter's rows that the snapshot sees, but for those of identity `except`, if given.
-// The caller holds a ShareUpdateExclusiveLock on the table of images. Returns the bytes of the
-// rows.
+// Deletes the filter's rows that the snapshot sees, except those of identity `except`, if given.
+// The caller holds a ShareUpdateExclusiveLock on the heap of images. Returns the deleted bytes.
 uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot, const int64* except = nullptr);
 
-// What ties rows to a filter's state: its definition and its seed.
+// Ties rows to a filter's state: a hash of its definition and seed.
 int64 identity_of(uint64 signature, uint64 seed);
 
 }  // namespace streamfilter::pg

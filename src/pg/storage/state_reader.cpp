@@ -53,7 +53,7 @@ bool is_wanted(StateReading* reading, HeapTupleHeader tuple) {
   if (reading->seen == nullptr) return true;
   const TransactionId xid = HeapTupleHeaderGetRawXmin(tuple);
   if (!TransactionIdIsNormal(xid) || !is_news(reading->seen, xid)) return false;
-  // Frozen since then, or ages ago.
+  // Frozen since then, or long ago.
   reading->unsure |= HeapTupleHeaderXminFrozen(tuple);
   return true;
 }
@@ -179,7 +179,7 @@ const char* damage_of_whole(const SavedImage& image) {
 }
 
 const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {
-  // Citus would send a savepoint to other nodes, perhaps amid a COPY to them.
+  // Citus would send a savepoint to other nodes, perhaps in the middle of a COPY.
   if (IsInParallelMode() || distributed_transaction() != 0) {
     read(reading);
     sort_rows(&reading->log);

@@ -1,4 +1,4 @@
-// Reading what is saved of a filter: the log, the image, and keys of prepared transactions.
+// Reads the saved state of a filter: log, image, and keys of prepared transactions.
 #pragma once
 
 #include "pg/catalog/filter_relation.hpp"
@@ -8,19 +8,19 @@
 
 namespace streamfilter::pg {
 
-// Rows of the log that bring no keys, copied, in the order of their numbers; and what all are.
+// Copies of the log rows without keys, in the order of their numbers, and totals of all rows.
 struct LogRows {
   LogRow* rows = nullptr;
   uint64 count = 0;
   uint64 places = 0;
-  uint64 all = 0;  // those that bring keys, too
+  uint64 all = 0;  // including rows with keys
   uint64 bytes = 0;
   uint64 damaged = 0;
 };
 
 struct SavedImage {
   bool found = false;             // one of this definition
-  const char* refused = nullptr;  // one that cannot be used, and why
+  const char* refused = nullptr;  // why an image cannot be used
   const char* damage = nullptr;
   bool placed = false;  // something of it is in the block
   int32 chunks = 0;     // that there are, says its header
@@ -39,7 +39,7 @@ struct StateReading {
   bool is_fresh = false;    // the block is that of the slot, of dynamic memory that nobody has used
   uint64 room = 0;          // bytes that there are for it
   Snapshot snapshot = nullptr;
-  const SavedState* seen = nullptr;  // given: of the log only what has come since (is_news)
+  const SavedState* seen = nullptr;  // if given, skips log rows from before (is_news)
   Progress* progress = nullptr;
   const StateScan::Chunks* chunks = nullptr;  // given: of the image only these
   RowSort* sort = nullptr;  // gets all rows of the log; nullptr: only LogRows are wanted
@@ -52,27 +52,27 @@ struct StateReading {
   SavedImage image;
 };
 
-// Puts keys of transactions that were prepared before the server started back in flight. Nobody
-// else can have written to this filter's log and not have ended: its state is only being built, or
-// was only read so far. Comes before the snapshot is taken: a transaction that commits in between
-// is in both.
+// Puts keys of transactions that were prepared before the server started back in flight. No other
+// unfinished transaction can have written to this filter's log, because its state is only being
+// built, or was only read so far. Call it before taking the snapshot: a transaction that commits in
+// between is then in both.
 void read_prepared(StateReading* reading);
 void read_log(StateReading* reading);
-// The slices of the block must be zeroed, its header tell the definition.
+// The slices of the block must be zeroed, and its header have the definition.
 void read_image(StateReading* reading);
 // What is wrong with an image after all of it was read; nullptr: nothing.
 const char* damage_of_whole(const SavedImage& image);
 
-// Calls one of these. An error that damaged bytes may lead to becomes the result; nullptr: none. It
-// takes a subtransaction, which a parallel query does not allow: there errors remain errors.
+// Calls one of these functions, and returns the error that damaged bytes may cause; nullptr: none.
+// Uses a subtransaction, which a parallel query does not allow: there, errors remain errors.
 const char* try_to_read(void (*read)(StateReading*), StateReading* reading);
 
-// The parameters of a saved header, if it is one of this definition: with the geometry that it
-// says, whatever this version would derive. Otherwise why it is not; nullptr: it is.
+// Takes the parameters of a saved header of this definition, with the geometry in the header,
+// whatever this version would derive. Returns why that is not possible; nullptr if it is.
 const char* take_parameters(const char* bytes, const FilterRelation* relation, int64 identity,
                             Parameters* result);
 
-// The newest header of the log decides whose state is saved. nullptr: there is none.
+// The newest header of the log, which decides whose state is saved; nullptr if there is none.
 const LogRow* newest_header(const LogRows& log);
 
 // One change of a row that was read, and that is no reset.

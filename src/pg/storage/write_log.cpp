@@ -77,7 +77,7 @@ Size write_log_header(Relation table, FilterSlot* slot, LogChange change, const 
 
 void write_log_records(Relation table, TransactionChanges* changes) {
   const ChangeLog* log = &changes->log;
-  // Not before the lock is held: a save waits for those that have entered, and may be waited for.
+  // Not before the lock is held: a save waits for transactions that have entered, and holds a lock.
   changes->saving.epoch = enter_commit(changes->slot);
   changes->saving.committing = true;
   LogWriter writer(table, changes);
