@@ -12,10 +12,10 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr uint32 kLookahead = 64;  // keys whose memory is on its way at once
+constexpr uint32 kLookahead = 64;  // keys prefetched ahead
 
-// The lock of one slice at a time; none for a filter that nobody else sees. Of a copy that is still
-// being made, not all changes of a slice are to be applied.
+// Locks one slice at a time; nothing for a filter that nobody else sees. For an unfinished copy,
+// says which changes of a slice not to apply.
 class SliceLock {
  public:
   explicit SliceLock(const FilterSlot* slot, FilterSlot* copy = nullptr)
@@ -28,7 +28,7 @@ class SliceLock {
     if (unlikely(copy_ != nullptr)) gate_ = copy_gate(copy_, slice);
   }
 
-  // Is the change not to be applied to the slice that is locked? Then this has done what is.
+  // Must the change not be applied to the locked slice? Then this has done what is needed.
   bool takes(uint8 type, const Element& element) {
     if (likely(gate_ == CopyGate::apply)) return false;
     if (gate_ == CopyGate::note) note_change(copy_, type, element);
@@ -51,7 +51,7 @@ bool is_merge(const ChangeLog* log, uint32 position) {
   return change_at(log, position)->is(ChangeType::merge);
 }
 
-// How many of the changes come before one that merges a value in.
+// Number of changes before the next one that merges a value.
 uint32 up_to_merge(const ChangeLog* log, uint32 position, uint32 count) {
   for (uint32 i = 1; i < count; ++i)
     if (is_merge(log, position + i)) return i;
@@ -66,8 +66,8 @@ void apply_change(ChangeType type, const Element& element, Header* header) {
   }
 }
 
-// Where keys lie in the order of last sight, only the last time that a key came counts; the others
-// are counted.
+// Where keys lie in the order of last sight, only a key's last change matters; the others only
+// count.
 bool only_last_counts(const Parameters& parameters) {
   return ranks_of_bucket(parameters) > 0 && !uses_time(parameters);
 }
@@ -77,8 +77,8 @@ void copy_slice(const Header* from, Header* to, uint32 slice) {
          to->parameters.slice_bytes);
 }
 
-// Changes that are played together, slice by slice. Those of a key stay in their order, for a key
-// has one slice. There is room for so many, which takes time to clear.
+// Changes that are applied together, slice by slice. Changes of a key keep their order, because a
+// key has one slice. `kRoom` limits their number, because clearing takes time.
 template <uint32 kRoom>
 void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* header, FilterSlot* slot,
                  SliceLock* lock) {
@@ -144,7 +144,7 @@ void apply_slice_by_slice(const ChangeLog* log, uint32 start, uint32 count, Head
     apply_group<LockBatches::kMax>(log, start, count, header, slot, lock);
 }
 
-// What no copy follows makes it useless.
+// A change that a copy cannot follow makes the copy useless.
 void apply_to_copy(const ChangeLog* log, FilterSlot* slot, FilterSlot* copy) {
   if (log->last_reset != kNoChange || log->last_merge != kNoChange) {
     pg_atomic_write_u32(&slot->copy.spoiled, 1);

@@ -16,7 +16,7 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr int kFirstBits = 7;
-// As many as the largest index can tell apart; there are levels for more.
+// As many as the largest index can tell apart; the levels have room for more.
 constexpr uint32 kMaxChanges = (uint32{1} << 31) / 4 * 3 - 1;
 static_assert(kMaxChanges < ChangeLog::kFirst * ((uint64{1} << ChangeLog::kLevels) - 1));
 
@@ -34,14 +34,14 @@ bool is_indexed(const Change* change) {
   return !change->is(ChangeType::reset) && !change->is(ChangeType::merge);
 }
 
-// Keys may be numbers that are no hashes (fingerprint 'integer').
+// Mixed, because keys may be integers instead of hashes (fingerprint 'integer').
 uint32 tag_of(uint64 hash) { return static_cast<uint32>(mix64(hash) >> 32); }
 
 constexpr Size kLineSize = 64;
 constexpr uint32 kLineSlots = kLineSize / sizeof(IndexSlot);
 static_assert((uint32{1} << kFirstBits) >= kLineSlots);
 
-// The first slot of the line where a key wants to be.
+// The first slot of a key's home line.
 uint32 home_of(const ChangeLog* log, uint32 tag) {
   return (tag >> (32 - log->index_bits)) & ~(kLineSlots - 1);
 }
@@ -50,8 +50,8 @@ uint32 last_slot(const ChangeLog* log) { return (uint32{1} << log->index_bits) -
 
 uint32 max_indexed(const ChangeLog* log) { return last_slot(log) / 4 * 3; }
 
-// Two bits for each slot of a line: it is unused; it has the tag, or had it. All at once, for how
-// far one would have to go is hard to foretell.
+// Two bits per slot of a line: unused, and has (or had) the tag. Computed for all slots at once,
+// because the number of steps is unpredictable.
 constexpr uint32 kUnused = 0x5555;
 uint32 look_into_line(const IndexSlot* line, uint32 tag) {
 #ifdef __SSE2__
@@ -92,7 +92,7 @@ void make_index(ChangeLog* log, int bits) {
   memset(static_cast<void*>(log->index), 0, sizeof(IndexSlot) << bits);
 }
 
-// Keys keep their order, so that old and new index are walked through side by side.
+// Keys keep their order, so a walk through old and new index goes side by side.
 void grow_index(ChangeLog* log) {
   const IndexSlot* old = log->index;
   void* old_memory = log->index_memory;
@@ -199,7 +199,7 @@ IndexHint guess_key(const ChangeLog* log, uint64 hash) {
   return {log->index[at].next - 1, tag, at, log->index_bits};  // kNoChange is -1
 }
 
-// What the guess was made of has its place until the index grows or a change is undone.
+// The guessed place stays valid until the index grows or a change is undone.
 IndexHint confirm_key(const ChangeLog* log, uint64 hash, const IndexHint& guess) {
   const bool found =
       is_good(log, guess) && (guess.last == kNoChange || change_at(log, guess.last)->hash == hash);

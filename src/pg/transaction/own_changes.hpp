@@ -1,6 +1,6 @@
-// What one transaction has changed in one filter: the changes in their order, and an index that
-// tells the last one of every key. 16 bytes a change and 11 to 22 an indexed key, 16 more where the
-// kind looks at importance or time; own_changes_memory.hpp says where.
+// The changes of one transaction to one filter: a log in their order, and an index of the last
+// change of every key. A change takes 16 bytes and an indexed key 11 to 22, 16 more if the kind
+// uses importance or time; own_changes_memory.hpp says where.
 #pragma once
 
 #include "core/kind/kind_registry.hpp"
@@ -10,18 +10,19 @@ namespace streamfilter::pg {
 enum class ChangeType : uint8 {
   add,     // a new key
   repeat,  // a key that was added before, for kinds that learn from repeats
-  erase,   // one key is forgotten
-  reset,   // all keys are forgotten
-  merge,   // a value is merged in
+  erase,   // forgets one key
+  reset,   // forgets all keys
+  merge,   // merges a value
 };
 
 struct Change {
-  uint64 hash;      // of the key; merge: the address of the value
-  uint32 previous;  // the last change of the same key before; of reset and merge: the last such
+  uint64 hash;  // of the key; for merge, the address of the value
+  // the previous change of the same key; for reset and merge, the previous one of these
+  uint32 previous;
   uint32 type : 3;
-  uint32 registered : 1;  // others see the key in the table of keys in flight
-  uint32 repeated : 1;    // the next change of the key is a repeat
-  uint32 owner : 27;      // registered: which of TransactionChanges::owners
+  uint32 registered : 1;  // in the table of keys in flight, so others see the key
+  uint32 repeated : 1;    // the key's next change is a repeat
+  uint32 owner : 27;      // if registered: index in TransactionChanges::owners
 
   bool is(ChangeType wanted) const { return type == static_cast<uint32>(wanted); }
 };
@@ -29,13 +30,13 @@ static_assert(sizeof(Change) == 16);
 
 constexpr uint32 kNoChange = PG_UINT32_MAX;
 
-// Slots lie in lines of the cache. Most lookups end in the first line, without a look at the log.
+// Slots lie in cache lines. Most look-ups end in the first line, without a look at the log.
 struct IndexSlot {
   uint32 next;  // position + 1 of the last change; 0: unused
-  uint32 tag;   // of the key; its first bits are the line where it wants to be
+  uint32 tag;   // of the key; its first bits name the home line
 };
 
-// Entries lie in levels, each twice as large as the one before, so that none ever moves.
+// Entries lie in levels, each twice as large as the one before, so none ever moves.
 struct ChangeLog {
   static constexpr int kLevels = 25;
   static constexpr uint32 kFirst = 64;  // entries of level 0
@@ -48,12 +49,12 @@ struct ChangeLog {
   MemoryContext memory;
   uint32 count;
   uint32 indexed;  // slots of the index in use
-  uint32 room;     // so many changes can come before more memory is needed
-  Change* next;    // where the next one comes, as long as there is room
+  uint32 room;     // changes that fit before more memory is needed
+  Change* next;    // place of the next change, while there is room
   Roles* next_roles;
-  int index_bits;  // it has 2 to that power slots
+  int index_bits;  // the index has 2 to that power slots
   IndexSlot* index;
-  void* index_memory;  // it lies there, at the next whole line
+  void* index_memory;  // allocated; the index begins at its next whole line
   uint32 last_reset;
   uint32 last_merge;
   bool has_roles;
@@ -61,7 +62,7 @@ struct ChangeLog {
   Roles* roles[kLevels];
 };
 
-// An empty log. Raises 53200.
+// Makes an empty log. Raises 53200.
 void init_log(ChangeLog* log, MemoryContext memory, bool has_roles);
 
 // Makes room for one more change, so that `append_change` cannot fail. Raises 53200, and 54000
@@ -71,23 +72,23 @@ inline void reserve_change(ChangeLog* log) {
   if (unlikely(log->room == 0)) make_room(log);
 }
 
-// Where the index has a key, or would have it. Good for `append_change` of that key as long as no
-// other change comes in between.
+// Where the index has a key, or would have it. Valid for `append_change` of that key until another
+// change.
 struct IndexHint {
-  uint32 last = kNoChange;  // the last change of the key; kNoChange: none
+  uint32 last = kNoChange;  // last change of the key; kNoChange: none
   uint32 tag = 0;
   uint32 slot = 0;
-  int index_bits = 0;  // of the index that was looked into; 0: it is still to be looked up
+  int index_bits = 0;  // of the index that was read; 0: not looked up yet
 };
 IndexHint find_key(const ChangeLog* log, uint64 hash);
 
-// The same in two steps, so that the memory of many keys can be fetched in between: `guess_key`
-// looks into the index only, whose memory prefetch_index gets, and `confirm_key`, after
-// prefetch_change, at the change itself. Other changes may come in between.
+// The look-up in two steps, so that the memory of many keys can be fetched in between: `guess_key`
+// reads the index only, after prefetch_index; `confirm_key` reads the change, after
+// prefetch_change. Other changes may come in between.
 IndexHint guess_key(const ChangeLog* log, uint64 hash);
 IndexHint confirm_key(const ChangeLog* log, uint64 hash, const IndexHint& guess);
 
-// Is a hint still good, though other changes have come?
+// Is the hint still valid, though other changes have come?
 inline bool is_good(const ChangeLog* log, const IndexHint& hint) {
   return hint.index_bits == log->index_bits && log->index[hint.slot].next == hint.last + 1;
 }
@@ -95,23 +96,23 @@ inline bool is_good(const ChangeLog* log, const IndexHint& hint) {
 // Needs reserve_change. The entry is valid until it is undone.
 Change* append_change(ChangeLog* log, ChangeType type, const Element& element, IndexHint hint = {});
 
-// Takes the last change back. Cannot fail.
+// Undoes the last change. Cannot fail.
 void undo_change(ChangeLog* log);
 
-// Adds the line of the index where the key would be to what is to be fetched; then, when that has
-// come, the change that it probably leads to.
+// Adds the key's index line to the prefetches; then, when the line has come, the change that it
+// probably leads to.
 void prefetch_index(const ChangeLog* log, uint64 hash, Prefetches& prefetches);
 void prefetch_change(const ChangeLog* log, const IndexHint& guess, Prefetches& prefetches);
 
 Change* change_at(const ChangeLog* log, uint32 position);
 Element element_at(const ChangeLog* log, uint32 position);
 
-// Reads the changes from one on, in their order: cheaper than to ask for each by its number.
+// Reads changes in order from a position on: cheaper than asking for each by its number.
 class ChangeReader {
  public:
   ChangeReader(const ChangeLog* log, uint32 start) : log_(log), position_(start) {}
 
-  // Of changes that are there.
+  // Needs that there is one.
   Change* next() {
     if (left_ == 0) enter_level();
     --left_;
@@ -119,7 +120,7 @@ class ChangeReader {
     return ++change_;
   }
 
-  // That of the change that was read last.
+  // Element of the change that was read last.
   Element element() const {
     Element element;
     element.hash = change_->hash;
@@ -135,18 +136,18 @@ class ChangeReader {
 
   const ChangeLog* log_;
   uint32 position_;  // where the next level begins, or the start
-  uint32 left_ = 0;  // of this level
+  uint32 left_ = 0;  // in this level
   // Both point before the next one.
   Change* change_ = nullptr;
   const ChangeLog::Roles* roles_ = nullptr;
 };
 
 constexpr int64 kAllSlices = -1;
-constexpr int64 kInPlace = -2;  // all of them, in place of what is there
+constexpr int64 kInPlace = -2;  // replaces the whole state
 
-// What a change `merge` merges in: a filter, or one slice of it.
+// The value of a change `merge`: a filter, or one slice of it.
 struct alignas(8) MergedValue {
-  int64 slice;  // the only one that follows the header; or kAllSlices, kInPlace
+  int64 slice;  // the only one behind the header; or kAllSlices, kInPlace
 
   const Header* header() const { return reinterpret_cast<const Header*>(this + 1); }
 };

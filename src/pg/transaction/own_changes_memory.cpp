@@ -27,7 +27,7 @@ struct Mapping {
 };
 
 struct OwnMemory {
-  Size bytes = 0;   // of the backend's own
+  Size bytes = 0;   // of the backend's own memory
   Size mapped = 0;  // of files
   Mapping* mappings = nullptr;
   bool registered = false;  // for the end of the context
@@ -63,7 +63,7 @@ void check_limit(Size bytes) {
             errhint("Commit more often, or raise work_mem."));
 }
 
-// All its blocks are there before it is mapped: a page without one would end the server.
+// Allocates all blocks before mapping: a page without one would crash the server.
 void reserve_blocks(File file, Size bytes) {
   char last = 0;
   if (FileWrite(file, &last, 1, static_cast<off_t>(bytes - 1), WAIT_EVENT_BUFFILE_WRITE) != 1)
@@ -76,8 +76,8 @@ void reserve_blocks(File file, Size bytes) {
   raise_no_file(bytes);
 }
 
-// The file is closed, counted and deleted at once: what is mapped stays, also where closing could
-// raise, and goes with the process.
+// Closes, counts and deletes the file at once. The mapping stays, even if closing raised, and ends
+// with the process.
 void* map_file(MemoryContext context, Size bytes) {
   auto* mapping = static_cast<Mapping*>(MemoryContextAlloc(context, sizeof(Mapping)));
   check_limit(bytes);
@@ -93,8 +93,8 @@ void* map_file(MemoryContext context, Size bytes) {
   return memory;
 }
 
-// Large pages for large memory that is read at random: most of a lookup's time goes into finding
-// its page. Where the system has none, nothing changes.
+// Asks for huge pages, because most of a random look-up in large memory goes into address
+// translation. Does nothing where the system has none.
 void advise_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] Size bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr Size kLargePage = 2 * 1024 * 1024;

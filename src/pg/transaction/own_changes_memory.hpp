@@ -1,6 +1,6 @@
-// Memory for what a transaction has changed: the backend's own, up to work_mem for all its logs
-// together; beyond that the pages of temporary files, which the system can write out. They are
-// mapped, and the files deleted at once, so nothing of them can fail after the commit record.
+// Memory for a transaction's changes: the backend's own, up to work_mem for all its logs together;
+// beyond that mapped temporary files, which the system can page out. The files are deleted at once,
+// so nothing can fail after the commit record.
 #pragma once
 
 extern "C" {
@@ -9,12 +9,12 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// `context` is the transaction's: what was allocated goes with it. Raises 53200; 53100 and 53400
-// (temp_file_limit) where there is no room for a file.
+// `context` is the transaction's, and frees the memory with it. Raises 53200; 53100 and 53400
+// (temp_file_limit) if there is no room for a file.
 void* allocate_for_log(MemoryContext context, Size bytes);
 void free_for_log(void* memory, Size bytes);
 
-// The transaction's logs are not looked at any more. Cannot raise.
+// Call when the transaction's logs are no longer read. Cannot raise.
 void release_log_memory();
 
 }  // namespace streamfilter::pg

@@ -32,12 +32,12 @@ OwnView view_of(const TransactionChanges* changes, const Element& element, uint3
   return OwnView::added;
 }
 
-// Was the key in one of the values that the transaction has merged into the filter? `last` is its
-// own last change.
+// Was the key in one of the values that the transaction has merged? `last` is the key's own last
+// change.
 bool in_merged_value(const TransactionChanges* changes, const Element& element, uint32 last) {
   const ChangeLog* log = &changes->log;
   for (uint32 i = log->last_merge; i != kNoChange; i = change_at(log, i)->previous) {
-    // What was forgotten later is not in it any more.
+    // A later reset has removed the value's keys.
     if ((log->last_reset != kNoChange && i < log->last_reset) || (last != kNoChange && i < last))
       return false;
     if (holds(merged_value(change_at(log, i)), element)) return true;

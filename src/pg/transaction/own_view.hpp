@@ -1,15 +1,15 @@
-// What the transaction's own changes say of a key, before others see them.
+// What the transaction's own changes say about a key, before others see them.
 #pragma once
 
 #include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
 
-// One that has left the window since is untouched.
+// A key that has left the window since is untouched.
 enum class OwnView : uint8 { untouched, added, forgotten };
 struct OwnKey {
   OwnView view = OwnView::untouched;
-  IndexHint hint;  // of its changes; good until the next change
+  IndexHint hint;  // of its changes; valid until the next change
 };
 OwnView view_of_changed(const TransactionChanges* changes, const Element& element, uint32 last);
 inline OwnKey view_at(const TransactionChanges* changes, const Element& element,
@@ -30,7 +30,7 @@ inline OwnKey find_own(const TransactionChanges* changes, const Element& element
 }
 
 // The element with the time of the row that this transaction accepted, if it did: a repeat does not
-// make a window longer.
+// prolong a window.
 Element as_accepted(const TransactionChanges* changes, const Element& element,
                     const IndexHint& hint);
 

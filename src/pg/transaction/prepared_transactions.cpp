@@ -1,7 +1,7 @@
-// Lock order: directory_lock, then that of the prepared keys, then a slice's or a partition's.
+// Lock order: directory_lock, then the lock of prepared keys, then a slice's or a partition's.
 //
-// Keys lie in parts: max_in_flight places that are always there, and more in dynamic memory, taken
-// when they are needed and given back when no key lies there any more.
+// Keys lie in parts: max_in_flight places that always exist, and more in dynamic memory, taken when
+// needed and given back when empty.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -24,47 +24,47 @@ namespace {
 
 constexpr uint32 kNone = PG_UINT32_MAX;
 
-// The place of a key is the number of its part, then its number there.
+// A key's place is the number of its part, then its number in the part.
 constexpr int kPartBits = 5, kPlaceBits = 32 - kPartBits;
 constexpr uint32 kMaxParts = 16;
 constexpr uint32 kMaxPlaces = uint32{1} << kPlaceBits;  // of a part
 
 struct PreparedKey {
-  Owner transaction;  // the slot, and the top-level transaction
-  Owner owner;        // in the table of keys in flight; 0: it is not there
+  Owner transaction;  // slot and top-level transaction
+  Owner owner;        // in the table of keys in flight; 0: not there
   uint64 generation;  // of the slot
   uint64 hash;
   double importance;
   int64 time;
-  uint32 next;  // of the same transaction; or of the unused places of the part
+  uint32 next;  // of the same transaction; or in the chain of unused places
   PreparedChange change;
 };
 
-// A transaction that has keys here. It stays in its place.
+// A transaction with keys here. It never moves.
 struct PreparedTransaction {
-  FullTransactionId transaction;  // invalid: the place is unused
-  uint32 first, last;             // its keys, in their order
-  uint32 next;                    // of the same bucket; or of the unused places
+  FullTransactionId transaction;  // invalid: unused place
+  uint32 first, last;             // its keys, in order
+  uint32 next;                    // in the same bucket; or in the chain of unused places
 };
 
 struct KeyPart {
-  PreparedKey* keys;  // nullptr: there is none
+  PreparedKey* keys;  // nullptr: no part
   uint32 capacity;
   uint32 count;
-  uint32 used;         // places from this one on were never used
-  uint32 unused_keys;  // those that were, as a chain
+  uint32 used;         // places from here on were never used
+  uint32 unused_keys;  // used before, as a chain
 };
 
 struct PreparedKeys {
   LWLock* lock;
   uint32 count;
-  uint32 removals;  // changes that are no keys
+  uint32 removals;  // changes other than keys
   uint32 capacity;  // of all parts
   uint32 unused_transactions;
   // Sized when the server starts: as many buckets as transactions.
   uint32* buckets;  // the first transaction of each
   PreparedTransaction* transactions;
-  KeyPart parts[kMaxParts];  // the first is always there
+  KeyPart parts[kMaxParts];  // the first always exists
   PreparedKey keys[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -73,8 +73,8 @@ PreparedKeys* prepared = nullptr;
 
 uint32 capacity() { return max_prepared_xacts > 0 ? static_cast<uint32>(max_in_flight) : 0; }
 
-// Those that are prepared or about to be, and those that have ended while a filter of theirs was
-// being loaded: these were there when the server started.
+// Prepared transactions, transactions about to be prepared, and those that have ended while one of
+// their filters was being loaded: these existed when the server started.
 uint32 transaction_capacity() {
   return max_prepared_xacts > 0 ? static_cast<uint32>(2 * max_prepared_xacts + MaxBackends) : 0;
 }
@@ -83,14 +83,14 @@ FilterSlot* slot_of(const PreparedKey& key) { return &shared_state->slots[key.tr
 
 bool is_alive(const PreparedKey& key) { return slot_of(key)->generation == key.generation; }
 
-// Its filter is being loaded: what is brought into it now could be overwritten.
+// While its filter is being loaded, a key brought into the filter could be overwritten.
 bool is_being_loaded(const PreparedKey& key) {
   return is_alive(key) && slot_of(key)->state == SlotState::building;
 }
 
 bool is_key(const PreparedKey& key) { return key.change <= PreparedChange::repeat; }
 
-// Others do not find it in the table of keys in flight, and are told so.
+// Such a key is not in the table of keys in flight; other sessions are told to wait for any key.
 bool is_hidden(const PreparedKey& key) { return is_key(key) && key.owner == 0 && is_alive(key); }
 
 // Nobody else uses the filter until the transaction has ended.
@@ -100,7 +100,7 @@ void count_removal(const PreparedKey& key, int32 by) {
   if (is_alive(key)) pg_atomic_fetch_add_u32(&slot_of(key)->prepared_removals, by);
 }
 
-// The functions below need the lock, exclusive to change anything.
+// The functions below need the lock, exclusive for changes.
 
 PreparedKey& key_at(uint32 place) {
   return prepared->parts[place >> kPlaceBits].keys[place & (kMaxPlaces - 1)];
@@ -110,7 +110,7 @@ uint32* bucket_of(FullTransactionId transaction) {
   return &prepared->buckets[XidFromFullTransactionId(transaction) % transaction_capacity()];
 }
 
-// Where the number of the transaction's place stands; kNone there: it has none.
+// Address of the index of the transaction's place; holds kNone if there is none.
 uint32* find_transaction(FullTransactionId transaction) {
   uint32* at = bucket_of(transaction);
   while (*at != kNone &&
@@ -119,7 +119,7 @@ uint32* find_transaction(FullTransactionId transaction) {
   return at;
 }
 
-// With f(key) of its keys, in their order.
+// Calls f(key) for its keys, in order.
 template <typename Function>
 void for_each_key(FullTransactionId transaction, Function&& f) {
   const uint32 at = *find_transaction(transaction);
@@ -178,7 +178,7 @@ void free_key(uint32 at) {
   --prepared->count;
 }
 
-// And the transaction, once it has no more.
+// Also removes the transaction when it has no keys left.
 template <typename IsRemoved>
 void remove_keys(FullTransactionId transaction, IsRemoved&& is_removed) {
   uint32* place = find_transaction(transaction);
@@ -204,7 +204,7 @@ void remove_keys(FullTransactionId transaction, IsRemoved&& is_removed) {
   prepared->unused_transactions = number;
 }
 
-// Adds a part to the others. False: there are too many. Takes the lock.
+// Adds a part. False: there are too many. Takes the lock.
 bool add_part(char* start, uint32 places) {
   bool added = false;
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
@@ -219,10 +219,10 @@ bool add_part(char* start, uint32 places) {
   return added;
 }
 
-// Makes room for so many more keys. The first to come may take it. No lock may be held.
+// Makes room for `keys` more keys, first come, first served. The caller holds no lock.
 bool make_room_for(uint64 keys) {
   const uint64 least = Max(keys, uint64{1024});
-  // Read without the lock: a size to begin with.
+  // Read without the lock: only a first estimate.
   const uint64 wanted = Max(least, uint64{2} * *const_cast<volatile uint32*>(&prepared->capacity));
   if (least > kMaxPlaces || prepared->capacity > kNone / 4) return false;
   uint64 size;
@@ -235,7 +235,7 @@ bool make_room_for(uint64 keys) {
   return false;
 }
 
-// A part without keys, which is nobody's from now on; nullptr: there is none. Takes the lock.
+// Removes an empty part and returns its memory; nullptr if there is none. Takes the lock.
 char* remove_unused_part() {
   char* start = nullptr;
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
@@ -250,14 +250,14 @@ char* remove_unused_part() {
   return start;
 }
 
-// No lock may be held.
+// The caller holds no lock.
 void give_back_unused() {
   give_back_unused_in_flight();
   if (*const_cast<volatile uint32*>(&prepared->capacity) == capacity()) return;
   while (char* start = remove_unused_part()) give_back_segment(start);
 }
 
-// In place: memory comes and goes under a lock that is held here.
+// Clears in place: memory must not come or go under the lock that is held here.
 void empty(FilterSlot* slot) {
   const uint32 phase = enter_apply(slot);
   if (FilterSlot* copy = copy_of(slot)) pg_atomic_write_u32(&copy->copy.spoiled, 1);
@@ -285,7 +285,7 @@ void add(const PreparedKey& key) {
   leave_apply(slot, phase);
 }
 
-// Definitions come later.
+// Definitions are applied later.
 void apply(const PreparedKey& key) {
   FilterSlot* slot = slot_of(key);
   switch (key.change) {
@@ -295,8 +295,8 @@ void apply(const PreparedKey& key) {
     case PreparedChange::define: return;
     default: add(key);
   }
-  // Its transaction has written a header, if there was none. Without this, all that are prepared
-  // until another one commits would write an image, one after the end of the other.
+  // Its transaction has written a header, if there was none. Otherwise all transactions prepared
+  // until another one commits would write an image, one after the other.
   if (slot->saved.logged) pg_atomic_write_u32(&slot->saved.has_header, 1);
 }
 
@@ -310,13 +310,13 @@ void define(const PreparedKey& key, bool committed) {
     free_slot(slot);
 }
 
-// Asked without the lock: who has locked a filter after the end of such a transaction sees it.
+// Read without the lock: a session that has locked a filter after such a transaction's end sees it.
 bool has_removals() {
   return prepared != nullptr && *const_cast<volatile uint32*>(&prepared->removals) != 0;
 }
 
-// As transaction_changes.cpp does: first all keys into their filters, then they say so, and out of
-// the table of keys in flight.
+// As in transaction_changes.cpp: first brings all keys into their filters, then announces that, and
+// removes them from the table of keys in flight.
 void resolve(FullTransactionId transaction, bool committed) {
   stop_at(FaultPoint::resolve);
   const bool defines = has_removals();
@@ -352,7 +352,7 @@ void resolve(FullTransactionId transaction, bool committed) {
   give_back_unused();
 }
 
-// Has an image been written, which no key tells of?
+// Has the transaction written an image, which no key shows?
 bool has_saved(const TransactionChanges* changes) {
   return is_alive(changes) && changes->saving.logged && changes->saving.replaced &&
          changes->saving.writes_header;
@@ -380,8 +380,8 @@ void store_keys(const TransactionChanges* changes, FullTransactionId transaction
   if (has_saved(changes)) store_change(transaction, {PreparedChange::saved, changes->slot});
 }
 
-// The transaction in place `at` or the next one that has keys here, and `at` is its place; invalid:
-// there is no more.
+// The transaction in place `at` or the next one with keys, and sets `at` to its place; invalid if
+// there is none.
 FullTransactionId transaction_at(uint32* at) {
   FullTransactionId found = InvalidFullTransactionId;
   LWLockAcquire(prepared->lock, LW_SHARED);
@@ -393,7 +393,7 @@ FullTransactionId transaction_at(uint32* at) {
   return found;
 }
 
-// Asked without the lock: a transaction that ends now may be found next time.
+// Read without the lock: a transaction that ends now may be found next time.
 bool is_anything_prepared() {
   return prepared != nullptr && *const_cast<volatile uint32*>(&prepared->count) != 0;
 }
@@ -405,8 +405,7 @@ bool is_erased(const TransactionChanges* changes, uint64 hash) {
   return at != kNoChange;
 }
 
-// A transaction that adds a key that the current one has erased, until it is resolved; invalid:
-// none.
+// An unresolved transaction that adds a key which the current one has erased; invalid if none.
 FullTransactionId find_adding_what_is_erased() {
   FullTransactionId found = InvalidFullTransactionId;
   if (!is_anything_prepared()) return found;

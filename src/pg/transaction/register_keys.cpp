@@ -1,4 +1,5 @@
-// A transaction that had a filter for itself lets others see its keys after all.
+// Enters the keys of a transaction that had a filter for itself into the table of keys in flight,
+// so that others wait only for these keys.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -10,8 +11,8 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// 0: not known. The ids of subtransactions between the outermost and the current one are those that
-// have been noted with their keys.
+// 0 if not known. Ids of subtransactions between the outermost and the current one are those noted
+// with their keys.
 Owner owner_of(const TransactionChanges* changes, const Savepoint* savepoint) {
   if (savepoint->owner != kNoChange) return changes->owners[savepoint->owner];
   if (savepoint->level == 1) return make_owner(changes->slot, GetTopFullTransactionId());
@@ -20,7 +21,7 @@ Owner owner_of(const TransactionChanges* changes, const Savepoint* savepoint) {
   return 0;
 }
 
-// Those that there are, the outermost one first.
+// The savepoints, outermost first.
 struct Savepoints {
   Savepoint** at;
   uint32 count;
@@ -35,7 +36,7 @@ Savepoints savepoints_of(const TransactionChanges* changes) {
   return all;
 }
 
-// Each savepoint gets its owner, in their order. No key may be registered. False: not all are
+// Gives each savepoint its owner, in order. No key may be registered. False if an owner is not
 // known.
 bool renew_owners(TransactionChanges* changes, const Savepoints& savepoints) {
   const uint32 capacity = Max(savepoints.count, uint32{4});
@@ -51,7 +52,7 @@ bool renew_owners(TransactionChanges* changes, const Savepoints& savepoints) {
   return true;
 }
 
-// False: there is no room.
+// False if there is no room.
 bool register_key(TransactionChanges* changes, Change* change, uint32 owner) {
   const InFlightTag tag = in_flight_tag(changes->generation, change->hash);
   InFlightPartition* partition = partition_of(tag);
@@ -65,7 +66,8 @@ bool register_key(TransactionChanges* changes, Change* change, uint32 owner) {
     bool added = false;
     if (there == 0)
       added = add_in_flight(partition, entry, tag, changes->owners[owner], changes->registered);
-    else if (!own) {  // of one that has ended: else this transaction would have waited for it
+    // of an ended transaction: otherwise this transaction would have waited for it
+    else if (!own) {
       entry->owner = changes->owners[owner];
       added = true;
     }
@@ -81,7 +83,7 @@ bool register_key(TransactionChanges* changes, Change* change, uint32 owner) {
   }
 }
 
-// Of the changes of one savepoint.
+// Registers the keys of one savepoint.
 bool register_keys(TransactionChanges* changes, const Savepoint* savepoint, uint32 end) {
   ChangeReader reader(&changes->log, savepoint->start);
   for (uint32 i = savepoint->start; i < end; ++i) {
@@ -93,8 +95,8 @@ bool register_keys(TransactionChanges* changes, const Savepoint* savepoint, uint
   return true;
 }
 
-// A key that was added more than once is that of the savepoint that has added it first: it stays
-// when the others roll back.
+// A key that was added more than once belongs to the savepoint that added it first: it stays when
+// the others roll back.
 bool register_keys(TransactionChanges* changes, const Savepoints& savepoints) {
   for (uint32 i = 0; i < savepoints.count; ++i) {
     const bool is_last = i + 1 == savepoints.count;
@@ -107,7 +109,7 @@ bool register_keys(TransactionChanges* changes, const Savepoints& savepoints) {
 }  // namespace
 
 bool register_all_keys(TransactionChanges* changes) {
-  withdraw_registrations(changes);  // those of an attempt that an error has ended, too
+  withdraw_registrations(changes);  // also registrations of an attempt that an error has ended
   const Savepoints savepoints = savepoints_of(changes);
   const bool done = renew_owners(changes, savepoints) && register_keys(changes, savepoints);
   pfree(savepoints.at);

@@ -19,7 +19,7 @@ void abort_subtransaction(TransactionChanges* changes, int level) {
   while (changes->savepoints != nullptr && changes->savepoints->level >= level) {
     keep = changes->savepoints->start;
     changes->latest = changes->savepoints->latest;
-    // Those of the entries that stay are older.
+    // Entries that survive belong to older savepoints.
     if (changes->savepoints->owner != kNoChange) changes->owner_count = changes->savepoints->owner;
     pop_savepoint(changes);
   }
@@ -31,7 +31,7 @@ void abort_subtransaction(TransactionChanges* changes, int level) {
   }
 }
 
-// What a subtransaction has changed is its parent's now.
+// Gives a subtransaction's changes to its parent.
 void commit_subtransaction(TransactionChanges* changes, int level, SubTransactionId parent) {
   if (changes->saving.level == level) --changes->saving.level;
   if (changes->saving.forgotten_level == level) --changes->saving.forgotten_level;

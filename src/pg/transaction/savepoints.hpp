@@ -1,12 +1,12 @@
-// The changes of a subtransaction when it ends. Called by the coordinator (pg/commit); allocates
-// nothing and cannot raise.
+// What happens to the changes of a subtransaction at its end. Called by the coordinator
+// (pg/commit); allocates nothing and cannot raise.
 #pragma once
 
 namespace streamfilter::pg {
 
-// They are its parent's now.
+// Gives the changes to the parent.
 void keep_changes_of_subtransaction(SubTransactionId parent);
-// They are undone, and the keys taken out of the table of keys in flight.
+// Undoes the changes, and removes their keys from the table of keys in flight.
 void retract_changes_of_subtransaction();
 
 }  // namespace streamfilter::pg

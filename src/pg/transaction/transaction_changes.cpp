@@ -23,8 +23,8 @@ void note_time(TransactionChanges* changes, const Element& element) {
   if (element.time != PG_INT64_MAX) changes->latest = Max(changes->latest, element.time);
 }
 
-// Takes the keys of all changes from `keep` on out of the table of keys in flight. Returns how many
-// were there.
+// Removes the keys of all changes from `keep` on from the table of keys in flight. Returns how many
+// there were.
 uint32 withdraw_from(TransactionChanges* changes, uint32 keep) {
   InFlightKey keys[kMaxRemoved];
   uint32 count = 0, removed = 0;
@@ -53,7 +53,7 @@ void publish(TransactionChanges* changes) {
   changes->published = changes->unregistered;
 }
 
-// Keys that others do not find in the table of keys in flight.
+// Has the transaction keys that are not in the table of keys in flight?
 bool hides_keys(const TransactionChanges* changes) {
   return changes->unregistered > 0 || changes->log.last_merge != kNoChange;
 }
@@ -65,7 +65,7 @@ void announce(TransactionChanges* changes) {
   if (changes->announced_erasures) pg_atomic_fetch_add_u32(&changes->slot->arriving_erasures, 1);
 }
 
-// Of more keys, each is taken to be among them.
+// Beyond so many, the mark says that any key may be among them.
 constexpr uint32 kFewKeys = 64;
 
 void add_keys(const TransactionChanges* changes, ArrivalMark* mark) {
@@ -162,7 +162,7 @@ void append_change(TransactionChanges* changes, ChangeType type, const Element& 
   if (type == ChangeType::erase) changes->erases = true;
   if (type != ChangeType::add) return;
   ++changes->unregistered;
-  // Of many keys not each one: publish_counts.
+  // Publishes in steps instead of for each key: publish_counts does the rest.
   if (changes->unregistered - changes->published > changes->published / 64) publish(changes);
 }
 
@@ -208,7 +208,7 @@ void publish_counts() {
 
 TransactionChanges* first_changes() { return all_changes; }
 
-// A transaction without an id has changed no row that others could see before its keys are there.
+// A transaction without an id has changed no row that others could see before its keys arrive.
 void announce_transaction_changes() {
   const FullTransactionId self = GetTopFullTransactionIdIfAny();
   const ArrivalMark mark = mark_of_changes();
@@ -218,7 +218,7 @@ void announce_transaction_changes() {
     if (is_alive(changes)) announce(changes);
 }
 
-// Those that have been marked wait for nothing that only a client can end, so this ends.
+// Marked transactions wait for nothing that only a client can end, so this wait ends.
 void order_transaction_changes(const CommitWait& wait) {
   const ArrivalMark mark = mark_of_changes();
   if (mark.filters == 0) return;
@@ -230,8 +230,8 @@ void order_transaction_changes(const CommitWait& wait) {
 
 void forget_order() { unmark_arriving(); }
 
-// All filters have their keys before any of them says so, and before any other transaction is told
-// that this one has ended: one key may be in several nodes of a hierarchy.
+// First brings the keys into all filters, then announces that, then lets other transactions know
+// that this one has ended: a key may be in several nodes of a tree.
 void apply_transaction_changes() {
   for (TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next)
     if (is_alive(changes)) apply(changes);
@@ -239,7 +239,7 @@ void apply_transaction_changes() {
 
 void publish_transaction_changes() {
   for (TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next) {
-    // What a savepoint has taken back leaves nothing that could be missing from what is saved.
+    // Changes undone by a savepoint leave nothing to save.
     if (is_alive(changes) && (changes->log.count > 0 || changes->saving.needs_image))
       pg_atomic_fetch_add_u64(&changes->slot->applied, 1);
     withdraw_registrations(changes);
@@ -248,7 +248,7 @@ void publish_transaction_changes() {
 
 void retract_transaction_changes() {
   for (TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next)
-    retract_from(changes, 0);  // nobody looks at the log any more
+    retract_from(changes, 0);  // nobody reads the log any more
 }
 
 void forget_transaction_changes() {

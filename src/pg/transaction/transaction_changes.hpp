@@ -1,5 +1,5 @@
-// What the current transaction has changed in filters and others must not see yet: applied when it
-// commits, forgotten when it or the savepoint rolls back.
+// What the current transaction has changed in filters, which others must not see yet: applied at
+// commit, forgotten when the transaction or the savepoint rolls back.
 #pragma once
 
 #include "pg/server/commit_wait.hpp"
@@ -8,51 +8,52 @@
 
 namespace streamfilter::pg {
 
-// Where the changes of a subtransaction begin in the log.
+// Start of a subtransaction's changes in the log.
 struct Savepoint {
   Savepoint* below;
   SubTransactionId subtransaction;
   int level;
   uint32 start;
-  uint32 owner;  // index in TransactionChanges::owners; kNoChange: not needed yet
+  uint32 owner;  // index in TransactionChanges::owners; kNoChange: none yet
   int64 latest;  // TransactionChanges::latest at that time
 };
 
-// What the transaction saves of the changes (pg/commit).
+// What the transaction saves of its changes (pg/commit).
 struct Saving {
   bool logged;         // the changes go to the log, too
-  bool needs_image;    // nothing is saved of the state that they are changes of
+  bool needs_image;    // nothing is saved of the state before these changes
   bool committing;     // enter_commit was called, for `epoch`
   bool locked;         // lock_for_save was called
-  bool replaced;       // what was saved is deleted, or replaced by a snapshot
-  bool writes_header;  // the header is saved with this transaction
-  bool drops_saved;    // what was saved is deleted with this transaction
+  bool replaced;       // the saved state is deleted, or replaced by an image
+  bool writes_header;  // this transaction saves the header
+  bool drops_saved;    // this transaction deletes the saved state
   uint32 epoch;
-  uint64 logged_bytes;    // of the rows that it has written to the log
-  TimestampTz saved_at;   // of a snapshot that this transaction has written; 0: none
-  uint64 replaced_bytes;  // of the log, which the snapshot makes superfluous
+  uint64 logged_bytes;    // of rows that it has written to the log
+  TimestampTz saved_at;   // time of an image that this transaction has written; 0: none
+  uint64 replaced_bytes;  // of the log, which the image makes superfluous
   int level;              // the subtransaction that has written it
-  int forgotten_level;    // the one that has deleted what was saved; 0: none
+  int forgotten_level;    // the subtransaction that has deleted the saved state; 0: none
 };
 
 // One per filter (use of a slot) that the transaction has changed.
 struct TransactionChanges {
   TransactionChanges* next;
   FilterSlot* slot;
-  uint64 generation;  // of the slot; another one by now: that state is gone
+  uint64 generation;  // of the slot; if it differs now, that state is gone
   Header* header;
-  // More keys than the table takes: the rest is only in the log. With conflict 'wait' the slot says
-  // so, and others wait for any key; otherwise they take such keys as new.
+  // The transaction has more keys than the table takes: the others are only in the log. With
+  // conflict 'wait' the slot says so, and others wait for any key; otherwise they take such keys as
+  // new.
   bool overflowed;
-  bool grows;    // beyond max_in_flight its keys go to dynamic memory, as long as there is any
-  bool erases;   // has forgotten a key
-  bool expires;  // keys can expire (keys_expire)
+  bool grows;           // beyond max_in_flight its keys take dynamic memory, while there is any
+  bool erases;          // it has forgotten a key
+  bool expires;         // keys can expire (keys_expire)
   bool announced_keys;  // counted in FilterSlot::arriving_keys
   bool announced_erasures;
-  int64 latest;         // time of a key so far
+  int64 latest;         // latest time of a key
   uint32 registered;    // keys in the table of keys in flight
-  uint32 unregistered;  // keys in the log only
-  uint32 published;     // of these, in FilterSlot::unregistered
+  uint32 unregistered;  // keys only in the log
+  uint32 published;     // of these, counted in FilterSlot::unregistered
   ChangeLog log;
   Savepoint* savepoints;
   Owner* owners;
@@ -60,12 +61,12 @@ struct TransactionChanges {
   Saving saving;
 };
 
-// What the transaction has done to this use of the slot; nullptr: nothing.
+// The transaction's changes to this use of the slot; nullptr: none.
 TransactionChanges* find_changes(const FilterSlot* slot, uint64 generation);
-// The same, begun if there is nothing. Raises 53200.
+// The same, begun if there are none. Raises 53200.
 TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged);
 
-// Makes room for one change of the current subtransaction; `append_change` cannot fail then.
+// Makes room for one change of the current subtransaction, so that `append_change` cannot fail.
 // Raises 53200, 54000.
 void note_savepoint(TransactionChanges* changes);
 inline void reserve_change(TransactionChanges* changes) {
@@ -80,25 +81,25 @@ void append_change(TransactionChanges* changes, ChangeType type, const Element& 
 // The same for a new key that owner_of_new_key's owner has put into the table of keys in flight.
 void append_registered(TransactionChanges* changes, const Element& element, const IndexHint& hint);
 
-// Who the current subtransaction is to the table of keys in flight. It gets a transaction id. Needs
-// reserve_change.
+// Sets the current subtransaction's owner in the table of keys in flight, which assigns a
+// transaction id. Needs reserve_change.
 void make_owner_of_new_keys(TransactionChanges* changes);
 inline Owner owner_of_new_key(TransactionChanges* changes) {
   if (unlikely(changes->savepoints->owner == kNoChange)) make_owner_of_new_keys(changes);
   return changes->owners[changes->savepoints->owner];
 }
 
-// Takes the keys out of the table of keys in flight: the filter has them by now, or others have
-// been told to wait for any key.
+// Removes the keys from the table of keys in flight, because the filter has them, or because others
+// have been told to wait for any key.
 void withdraw_registrations(TransactionChanges* changes);
 
-// Puts all keys of the log into the table of keys in flight, as those of the subtransactions that
-// have added them: others need not wait for any key then. False: there is no room, or it is not
-// known who a subtransaction is; the keys are in the log only, as before. Raises what waiting can.
+// Enters all keys of the log into the table of keys in flight, for the subtransactions that have
+// added them, so that others need not wait for any key. False: there is no room, or a
+// subtransaction's owner is not known; then the keys stay only in the log. Raises what waiting can.
 bool register_all_keys(TransactionChanges* changes);
 
-// Tells others how many keys are in the log only. Called at the end of a statement; in between,
-// what others see lacks up to a 64th.
+// Tells others how many keys are only in the log. Called at the end of a statement; in between, the
+// published count may be 1/64 too low.
 void publish_counts();
 
 // Takes the keys of all changes from number `keep` on back, as far as others see them. Cannot
