@@ -76,7 +76,7 @@ bool nodes_have(const char* setting) {
   return true;
 }
 
-// Nodes are asked once for a value.
+// Asks the nodes once per value.
 void require_reach(SettingOrigin* origin, const char* setting, Oid table) {
   if (!origin->travels && origin->is_default) origin->travels = nodes_have(setting);
   if (origin->travels) return;

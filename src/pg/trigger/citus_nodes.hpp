@@ -1,5 +1,5 @@
-// Nodes of Citus beside this one: statements about filters are sent to them, and settings that do
-// not reach them are an error.
+// The other nodes of Citus: sends them statements about filters, and raises an error where a
+// setting does not reach them.
 #pragma once
 
 #include "pg/server/hooks.hpp"
@@ -13,21 +13,20 @@ bool speaks_for_all_nodes();
 // Has streamfilter_distribute() made the filter on all nodes?
 bool is_on_all_nodes(Oid filter);
 
-// Has another node a filter of this name? It may have been made there by a version before 1.2, or
-// by hand.
+// Has another node a filter of this name, made by a version before 1.2 or by hand?
 bool is_on_other_nodes(Oid filter, const char* full_name);
 
-// Runs a command on all nodes but this one, as the current user, in the same distributed
-// transaction. Where a node has no foreign table of that name, it does nothing there.
+// Runs a command on all other nodes, as the current user, in the same distributed transaction. A
+// node without a foreign table of that name skips it.
 void run_on_other_nodes(const char* relation, const char* command);
 
-// Raises 0A000 if the filter is on several nodes, and what is called acts on one; `command` is what
-// to send to the others. Within shards of this node, which the coordinator may ask without a
-// connection, it is a NOTICE if `may_be_shard`.
+// Raises 0A000 if the filter is on several nodes but the statement acts on one; `command` is the
+// text to send to the others. With `may_be_shard` only a NOTICE: the coordinator may call this
+// within its own shards, without a connection.
 void require_one_node(Oid filter, const char* what, const char* command, bool may_be_shard);
 
-// A step before queries and COPY: raises 0A000 if the nodes that hold a table with triggers of ours
-// do not have this session's streamfilter.mode and streamfilter.enabled.
+// A step before queries and COPY: raises 0A000 if the nodes that hold a table with our triggers do
+// not get this session's streamfilter.mode and streamfilter.enabled.
 void check_settings_reach(RunCall* call);
 void check_settings_reach(Oid table);
 

@@ -39,7 +39,7 @@ void execute(const char* commands) {
   SPI_finish();
 }
 
-// The name as the coordinator has to look it up.
+// The filter's name as the coordinator looks it up.
 const char* full_name(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
   char* schema;
   char* name;
@@ -102,7 +102,7 @@ void import_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin
   if (trigger->tgnargs < 1 || OidIsValid(find_filter(trigger, kind, origin)) || !has_citus() ||
       !is_worker())
     return;
-  // Shards are made by several connections of one transaction at once: they would wait for each
+  // Shards are made by several connections of one transaction at once, which would wait for each
   // other.
   if (is_on_shard(trigger, origin)) raise_missing(full_name(trigger, kind, origin), nullptr);
   const char* function = quote_qualified_identifier(get_namespace_name(origin->function_schema),

@@ -1,4 +1,5 @@
-// What tables of Citus need beside their triggers: the filter on every node, and rows that meet it.
+// Triggers on tables of Citus need the filter on every node, and rows that reach the node of their
+// key.
 #pragma once
 
 extern "C" {
@@ -9,21 +10,21 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// Is there Citus in this database? Its functions and tables can be asked then.
+// Is Citus installed in this database, so that its functions and tables can be asked?
 bool has_citus();
 
-// After CREATE TRIGGER on a node: makes the filter as the coordinator has it, unless it is there.
+// Call after CREATE TRIGGER on a node: makes the filter as on the coordinator, unless it exists.
 void import_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin);
 
-// Raises 0A000 if the table is a reference table, whose copies would each be judged by another
-// filter; warns if equal keys may go to different nodes.
+// Raises 0A000 for a reference table, because each copy would be judged by another filter; warns if
+// equal keys may go to different nodes.
 void check_distribution(const Trigger* trigger, TriggerKind kind, Relation table);
 
-// Is this the trigger that Citus gives a table which it takes over? If so, all of ours of that
-// table are checked.
+// If this is the trigger that Citus adds to a table it takes over, checks all our triggers of that
+// table.
 void check_taken_over(Oid trigger);
 
-// The rows of a query by SPI as lists of char*; NULLs are nullptr. In the caller's memory.
+// Rows of an SPI query as a list of char*, NULLs as nullptr, in the caller's memory.
 List* query_rows(const char* query, Oid type, Datum argument);
 
 }  // namespace streamfilter::pg

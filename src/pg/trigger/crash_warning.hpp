@@ -1,4 +1,4 @@
-// Rows of a table and keys of its filter should share their fate.
+// A table's rows and its filter's keys should survive, or not survive, a crash together.
 #pragma once
 
 extern "C" {
@@ -9,7 +9,8 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// A WARNING if a crash, or the end of a session, empties one of the two and not the other.
+// Warns if a crash, or the end of the session, empties either the table or the filter, but not
+// both.
 void warn_of_crash(Relation table, const FilterRelation* filter);
 
 }  // namespace streamfilter::pg

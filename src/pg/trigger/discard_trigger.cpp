@@ -19,14 +19,14 @@ namespace {
 // Kept in fn_extra: one for each table (partition) that a statement inserts into.
 struct FiringState {
   RowSource source;
-  bool copied;  // the rows exist already: they pass and are learned
+  bool copied;  // existing rows: they pass, and the filter learns their keys
   RowJudge* judge;
 };
 
 FiringState* state_of(FunctionCallInfo fcinfo, const TriggerData* call, TriggerKind kind) {
   auto* state = static_cast<FiringState*>(fcinfo->flinfo->fn_extra);
   if (likely(state != nullptr)) return state;
-  require_shared_state();  // without it there are no hooks, either
+  require_shared_state();  // without shared state there are no hooks, either
   state = static_cast<FiringState*>(
       MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FiringState)));
   state->source = find_row_source(call);
@@ -80,15 +80,16 @@ const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
   pg_unreachable();
 }
 
-// A row that exists already passes; an unknown one, or one that may not be inserted after all,
-// cannot be judged.
+// Existing rows pass. Rows of unknown origin, and rows that may not be inserted after all, cannot
+// be judged.
 void check_arrival(Arrival arrival, const TriggerData* call, TriggerKind kind) {
   if (likely(arrival == Arrival::inserted) || arrival == Arrival::unless_conflict) return;
   if (arrival == Arrival::on_conflict) raise_on_conflict(call, kind);
   raise_unclear(call, arrival);
 }
 
-// Was the key of this row seen before? It is remembered now. In per-row memory. False: it has none.
+// Judges the row's key and remembers it; `seen` is the answer. Uses per-row memory. False: the row
+// has no key.
 bool judge(const RowJudge* judge, TupleTableSlot* row, bool* repeat) {
   Element element;
   *repeat = false;
@@ -97,7 +98,7 @@ bool judge(const RowJudge* judge, TupleTableSlot* row, bool* repeat) {
   return true;
 }
 
-// A row that exists already is not judged.
+// Remembers the key of an existing row without judging it.
 HeapTuple learn(const RowJudge* judge, const TriggerData* call) {
   Element element;
   if (make_element(judge, call->tg_trigslot, &element)) learn_key(judge->keys.filter, element);

@@ -59,7 +59,7 @@ bool has_rows(Relation table) {
 
 const char* name_of(Oid relid) { return quote_literal_cstr(qualified_name(relid)); }
 
-// The argument `columns`, where the table's names are not those of the filter.
+// The argument `columns`, needed if the table's names differ from the filter's.
 const char* columns_of(Relation table, const TriggerPlan* plan) {
   StringInfoData columns;
   initStringInfo(&columns);

@@ -1,4 +1,4 @@
-// What a trigger of streamfilter_forget is meant to do, by its definition.
+// Checks the definition of a trigger that calls streamfilter_forget.
 #pragma once
 
 #include "pg/trigger/trigger_definition.hpp"
@@ -8,8 +8,8 @@ namespace streamfilter::pg {
 // Raises 39P01 unless it is AFTER DELETE or UPDATE FOR EACH ROW, or AFTER TRUNCATE.
 void check_forget_event(const Trigger* trigger, Relation table);
 
-// Which columns its keys are of; nullptr for TRUNCATE, which needs none. Raises 0A000 if the filter
-// cannot forget single keys, and what make_plan does.
+// The columns of the keys; nullptr for TRUNCATE, which needs none. Raises 0A000 if the filter
+// cannot forget single keys, and the errors of make_plan.
 TriggerPlan* plan_forgetting(const Trigger* trigger, Relation table, const FilterRelation* filter);
 
 }  // namespace streamfilter::pg

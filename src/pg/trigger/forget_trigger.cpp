@@ -1,7 +1,7 @@
 // streamfilter_forget: the filter follows its table.
 //
-// A row that is deleted takes its key along; one whose key is updated leaves the old key and brings
-// the new one; TRUNCATE empties the filter. AFTER triggers see what has really happened.
+// A deleted row takes its key along. An updated key is forgotten, and the new one remembered.
+// TRUNCATE empties the filter. AFTER triggers see only changes that have really happened.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -21,14 +21,14 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Kept in fn_extra: one for each table (partition) of a statement.
+// Kept in fn_extra, one per table (partition) of a statement.
 struct ForgetState {
-  MemoryContext context;  // of what follows
+  MemoryContext context;  // context of all that follows
   Oid trigger;
-  Oid owner;  // of the table
+  Oid owner;  // owner of the table
   Departure departure;
   TriggerTally* tally;
-  KeyBuilder keys;  // without a filter: nothing is resolved
+  KeyBuilder keys;  // no filter until resolved
 };
 
 const TriggerData* check_call(FunctionCallInfo fcinfo) {
@@ -40,7 +40,7 @@ const TriggerData* check_call(FunctionCallInfo fcinfo) {
   return call;
 }
 
-// The filter, locked. From now on the trigger is bound to it.
+// Locks the filter, and binds the trigger to it.
 Oid bind_and_lock(const Trigger* trigger, TriggerOrigin* origin, LOCKMODE mode) {
   const Oid filter = lock_filter(trigger, TriggerKind::forget, origin, mode, ERROR);
   if (OidIsValid(origin->binding.filter)) return filter;
@@ -84,14 +84,14 @@ ForgetState* prepare(FunctionCallInfo fcinfo, const TriggerData* call) {
   return state;
 }
 
-// What another row has got from the same statement is that row's now.
+// If another row of the same statement has taken the key, the key stays.
 void forget_key(const ForgetState* state, const Element& element) {
   FilterHandle* filter = state->keys.filter;
   if (!was_updated_to(filter->relid, element.hash)) erase_key(filter, element);
 }
 
 void delete_row(const ForgetState* state, TupleTableSlot* row) {
-  // It goes on in another partition.
+  // The row continues in another partition.
   if (state->departure == Departure::moved) return;
   Element element;
   if (build_element(&state->keys, row, &element)) forget_key(state, element);
@@ -122,7 +122,7 @@ void follow_row(FunctionCallInfo fcinfo, const TriggerData* call) {
 // ---- TRUNCATE
 // --------------------------------------------------------------------------------------
 
-// As TRUNCATE of the filter.
+// Does what TRUNCATE of the filter does.
 void forget_all(const TriggerData* call) {
   TriggerOrigin origin = find_origin(call->tg_trigger, call->tg_relation);
   FilterHandle* filter =
@@ -142,7 +142,7 @@ void forget_all(const TriggerData* call) {
 using namespace streamfilter::pg;
 
 // streamfilter_forget(filter [, column …]): AFTER DELETE OR UPDATE FOR EACH ROW, or AFTER TRUNCATE.
-// The filter forgets what the table has no more.
+// Forgets the keys of rows that have left the table.
 SF_FUNCTION(streamfilter_forget) {
   const TriggerData* call = check_call(fcinfo);
   if (!enabled || keeps_keys(call->tg_relation)) return static_cast<Datum>(0);

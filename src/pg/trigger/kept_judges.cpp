@@ -23,7 +23,7 @@ void give_back(void* place) {
   static_cast<KeptJudge*>(place)->lent = false;
 }
 
-// The statement that has borrowed it may call code that fires the trigger in another one.
+// The borrowing statement may call code that fires the same trigger in another statement.
 KeptJudge* lend(const Trigger* trigger, MemoryContext of_statement) {
   KeptJudge* place = &kept[trigger->tgoid % kPlaces];
   if (place->lent) return nullptr;

@@ -20,19 +20,19 @@ namespace {
 
 bool is_integer(Oid type) { return type == INT2OID || type == INT4OID || type == INT8OID; }
 
-// What the filter compares is the column as it is, or an integer of another width.
+// The filter compares the column unchanged, or as an integer of another width.
 bool is_compared_as_it_is(const KeyInput* input, Oid type) {
   return input->coercion == nullptr || (is_integer(type) && is_integer(input->column->type));
 }
 
-// Equality of all deterministic collations is that of the bytes.
+// All deterministic collations compare equal exactly where the bytes are equal.
 bool is_one_equality(Oid a, Oid b) {
   if (a == b) return true;
   return OidIsValid(a) && OidIsValid(b) && get_collation_isdeterministic(a) &&
          get_collation_isdeterministic(b);
 }
 
-// The index's equality of its column, from 0.
+// Equality operator of the index for its column `column`, counted from 0.
 Oid equality_of(Relation index, int column) {
   const Oid type = index->rd_opcintype[column];
   return get_opfamily_member(index->rd_opfamily[column], type, type, BTEqualStrategyNumber);
@@ -73,7 +73,7 @@ const char* why_not_of_key(Relation index, Relation table, const TriggerPlan* pl
   return nullptr;
 }
 
-// Such a column is computed after the trigger has fired.
+// A generated column is computed after the trigger has fired.
 bool has_generated_column(Relation index, Relation table) {
   const FormData_pg_index* form = index->rd_index;
   for (int i = 0; i < form->indnkeyatts; ++i) {
@@ -84,7 +84,7 @@ bool has_generated_column(Relation index, Relation table) {
   return false;
 }
 
-// Those that a row of the table is held against: unique ones, and those of EXCLUDE.
+// Indexes that can refuse a row of the table: unique and EXCLUDE.
 bool refuses_rows(Relation index) {
   const FormData_pg_index* form = index->rd_index;
   return form->indisready && (form->indisunique || form->indisexclusion);
@@ -103,7 +103,7 @@ bool refuses_rows(Relation index) {
   pg_unreachable();
 }
 
-// Without a conflict target it is all of them.
+// The conflict target; without one, all such indexes.
 List* arbiters_of(const ResultRelInfo* target) {
   if (target->ri_onConflictArbiterIndexes != NIL) return target->ri_onConflictArbiterIndexes;
   return RelationGetIndexList(target->ri_RelationDesc);
@@ -111,7 +111,7 @@ List* arbiters_of(const ResultRelInfo* target) {
 
 // ---- looking for a row -------------------------------------------------------------------------
 
-// False: the row has a NULL that is equal to none.
+// False if the row has a NULL, which equals nothing in the index.
 bool make_keys(Relation index, TupleTableSlot* row, ScanKey keys) {
   const FormData_pg_index* form = index->rd_index;
   for (int i = 0; i < form->indnkeyatts; ++i) {
@@ -126,7 +126,8 @@ bool make_keys(Relation index, TupleTableSlot* row, ScanKey keys) {
   return true;
 }
 
-// The transaction that has to end before anybody knows; or whether there is such a row.
+// The transaction to wait for before the answer is known; otherwise sets whether there is such a
+// row.
 TransactionId look_up(Relation index, Relation table, ScanKey keys, TupleTableSlot* found,
                       bool* is_there, ItemPointerData* where) {
   SnapshotData snapshot;

@@ -20,7 +20,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Filters that this session was told of, and the tables whose rows have left.
+// Filters that this session has been told about, and tables whose rows have left.
 List* told = NIL;
 
 void note_told(Oid table, Oid filter) {
@@ -33,7 +33,8 @@ bool drops_repeats(TriggerKind kind) {
   return kind == TriggerKind::discard || kind == TriggerKind::divert;
 }
 
-// A trigger that drops rows by a filter; nullptr: none, or another one forgets.
+// A trigger that discards rows by a filter without a trigger that forgets; nullptr if there is
+// none.
 const Trigger* find_unfollowed(const TriggerDesc* triggers, int16 event) {
   const Trigger* found = nullptr;
   for (int i = 0; i < triggers->numtriggers; ++i) {
@@ -46,7 +47,7 @@ const Trigger* find_unfollowed(const TriggerDesc* triggers, int16 event) {
   return found;
 }
 
-// Of the trigger that makes the filter forget such rows.
+// Arguments of streamfilter_forget for the hint.
 const char* arguments_of(const Trigger* trigger) {
   StringInfoData list;
   initStringInfo(&list);
@@ -61,7 +62,7 @@ const char* arguments_of(const Trigger* trigger) {
   return list.data;
 }
 
-// What to type; "": nothing helps.
+// The statement to type; "" if none helps.
 const char* remedy(const Trigger* trigger, const TriggerOrigin* origin, int16 event) {
   const Oid filter = origin->binding.filter;
   if (event == TRIGGER_TYPE_TRUNCATE) return psprintf(": TRUNCATE %s;", qualified_name(filter));

@@ -1,5 +1,5 @@
-// Rows that go leave their keys behind, unless a trigger forgets them: from then on the same rows
-// are discarded. A session is told once of each filter, with what to type.
+// Deleted rows leave their keys in the filter unless a trigger forgets them, so the same rows are
+// discarded when they return. A NOTICE says so once per session and filter.
 #pragma once
 
 extern "C" {
@@ -9,7 +9,7 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// A query has run; a TRUNCATE has.
+// Call after a query, and after a TRUNCATE.
 void hint_after_delete(const QueryDesc* query);
 void hint_after_truncate(const TruncateStmt* statement);
 

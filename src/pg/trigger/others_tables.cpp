@@ -9,7 +9,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Cancelled, out of memory, the server ends, or it is broken.
+// Cancellation, lack of memory, shutdown and internal errors still end the statement.
 bool concerns_the_statement(int sqlstate) {
   const int category = ERRCODE_TO_CATEGORY(sqlstate);
   return category == ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION) ||

@@ -7,7 +7,7 @@ namespace streamfilter::pg {
 
 RestoredRows restored_rows = {};
 
-// What triggers of the user insert meanwhile comes in statements of their own.
+// Rows that user triggers insert meanwhile belong to other statements.
 bool is_restored_in(Oid table, uint64 statement) {
   if (topmost_table(table) != restored_rows.table) return false;
   if (restored_rows.statement == 0) restored_rows.statement = statement;

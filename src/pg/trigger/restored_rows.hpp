@@ -1,5 +1,5 @@
-// Rows that streamfilter_settle() moves into their table: the filter has judged them before, and
-// wrongly, so that our triggers there let them pass.
+// streamfilter_settle() moves false positives back into their table. The filter has judged these
+// rows before, wrongly, so our triggers let them pass.
 #pragma once
 
 extern "C" {
@@ -8,23 +8,23 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// A table whose rows are being settled; one at a time, or none.
+// The table whose rows are being settled; at most one per session.
 struct RestoredRows {
-  Oid table;         // the topmost one; InvalidOid: none is
-  uint64 statement;  // that inserts the rows; 0: its first row has not come yet
-  bool keeps_keys;   // rows that are deleted have copies that stay
+  Oid table;         // the topmost table; InvalidOid if none
+  uint64 statement;  // inserts the rows; 0 until the first row
+  bool keeps_keys;   // deleted rows have copies that stay, so their keys do, too
 };
 
 extern RestoredRows restored_rows;
 
 bool is_restored_in(Oid table, uint64 statement);
 
-// Is a row that `statement` inserts into the table one of them? To be asked for every row.
+// Is a row that `statement` inserts into the table a restored one? Called for every row.
 inline bool is_restored(const RelationData* table, uint64 statement) {
   return unlikely(OidIsValid(restored_rows.table)) && is_restored_in(table->rd_id, statement);
 }
 
-// Do keys of rows that are deleted from the table stay in the filter?
+// Do keys of rows deleted from the table stay in the filter?
 bool keeps_keys_of(Oid table);
 inline bool keeps_keys(const RelationData* table) {
   return unlikely(restored_rows.keeps_keys) && keeps_keys_of(table->rd_id);

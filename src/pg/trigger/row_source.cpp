@@ -1,7 +1,6 @@
-// Steps of hooks keep a stack of what runs: queries, and utility statements such as COPY, which
-// insert without a query. The executor copies the triggers of a table for every target of every
-// statement, so the address of the trigger that fires tells the target, and this the ModifyTable
-// node.
+// Hooks keep a stack of running queries and utility statements (COPY inserts without a query). The
+// executor copies a table's triggers for each target of each statement, so the address of the
+// firing trigger identifies the target, and the target its ModifyTable node.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -31,8 +30,8 @@ struct Copied {
 };
 
 struct Frame {
-  const QueryDesc* query;  // nullptr: a utility statement
-  Copied* copy;            // which is COPY
+  const QueryDesc* query;  // nullptr for a utility statement
+  Copied* copy;            // set if that is COPY
   uint64 number;
   uint64 query_number;
   const Frame* below;
@@ -41,10 +40,10 @@ struct Frame {
 const Frame* top = nullptr;
 uint64 statements = 0, queries = 0;
 
-// The query that has run last: what it has left to do when it finishes is still the same statement.
+// The query that ran last. Its finish phase still belongs to the same statement.
 Frame last = {};
 
-// Where a statement runs that rules have rewritten to several queries, and how far it has come.
+// The statement that rules have rewritten to several queries, and how many have run.
 struct {
   Portal portal;
   const List* queries;
@@ -63,8 +62,8 @@ int place_in_portal(const QueryDesc* query) {
 uint64 number_of(const QueryDesc* query) {
   const int place = place_in_portal(query);
   if (place < 0) return ++statements;
-  // They come in their order, so that the first of another run is not taken for the next of this
-  // one.
+  // The queries run in order, so the first query of another run is not mistaken for the next one of
+  // this run.
   const bool goes_on = multiplied.portal == ActivePortal &&
                        multiplied.queries == ActivePortal->stmts &&
                        multiplied.start == ActivePortal->creation_time && place > multiplied.place;
@@ -73,7 +72,7 @@ uint64 number_of(const QueryDesc* query) {
   return multiplied.number;
 }
 
-// Not inlined: compilers fear for variables of PG_TRY otherwise.
+// Not inlined: otherwise compilers warn about variables of PG_TRY.
 pg_noinline void push(const Frame* frame) {
   top = frame;
   running_statement = frame->number;
@@ -87,7 +86,7 @@ pg_noinline void pop(const Frame& frame) {
   running_query = top == nullptr ? 0 : top->query_number;
 }
 
-// It runs no other statement, and no trigger.
+// Runs no other statement, and fires no trigger.
 bool is_plain(const Node* statement) {
   return IsA(statement, TransactionStmt) || IsA(statement, VariableSetStmt) ||
          IsA(statement, VariableShowStmt);
@@ -110,7 +109,7 @@ void track_run(RunCall* call) {
   if (top == nullptr) end_statement_report();
 }
 
-// Data-modifying CTEs that nobody reads run here.
+// Data-modifying CTEs whose output nobody reads run here.
 void track_finish(FinishCall* call) {
   auto* query = call->get<QueryDesc*>();
   const bool goes_on = query == last.query;
@@ -123,7 +122,7 @@ void track_finish(FinishCall* call) {
   PG_FINALLY();
   { pop(frame); }
   PG_END_TRY();
-  last = {};  // what comes later at its address is another query
+  last = {};  // another query may get the same address
   publish_counts();
   if (top == nullptr) end_statement_report();
 }
@@ -160,10 +159,10 @@ bool has_trigger(const ResultRelInfo* target, const Trigger* trigger) {
   return address >= first && address < first + sizeof(Trigger) * target->ri_TrigDesc->numtriggers;
 }
 
-// A target that rows are routed to; nullptr if the trigger is none of its copies.
+// The target, by tuple routing, that owns this copy of the trigger; nullptr if none does.
 const ResultRelInfo* find_routed(const EState* estate, const Trigger* trigger) {
   const List* routed = estate->es_tuple_routing_result_relations;
-  for (int i = list_length(routed) - 1; i >= 0; --i) {  // the newest is the likeliest
+  for (int i = list_length(routed) - 1; i >= 0; --i) {  // the newest target is the likeliest
     const auto* target = static_cast<const ResultRelInfo*>(list_nth(routed, i));
     if (has_trigger(target, trigger)) return target;
   }
@@ -172,7 +171,7 @@ const ResultRelInfo* find_routed(const EState* estate, const Trigger* trigger) {
 
 struct Search {
   const Trigger* trigger;       // nullptr: any node that does more than a plain INSERT
-  const ResultRelInfo* routed;  // where the trigger was found, if there
+  const ResultRelInfo* routed;  // where the trigger was found, if in a routed target
   const ModifyTableState* found;
 };
 
@@ -204,7 +203,7 @@ bool search_tree(PlanState* state, void* context) {
   return SF_WALK_PLANSTATE(state, search_tree, context);
 }
 
-// Usually the root of the plan is the node; CTEs are listed. A CustomScan may sit on top.
+// Usually the root of the plan is the node, sometimes below a CustomScan; CTEs are listed.
 const ModifyTableState* search_query(const QueryDesc* query, Search* search) {
   if (query->estate == nullptr || query->planstate == nullptr) return nullptr;
   if (search->trigger != nullptr) search->routed = find_routed(query->estate, search->trigger);
@@ -226,7 +225,7 @@ bool is_partitioned(const ResultRelInfo* target) {
   return target->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 }
 
-// The target that has this copy of the trigger; nullptr: the node has none.
+// The node's target that owns this copy of the trigger; nullptr if it has none.
 const ResultRelInfo* target_with(const ModifyTableState* node, const Search* search) {
   if (search->routed != nullptr) return search->routed;
   if (has_trigger(node->rootResultRelInfo, search->trigger)) return node->rootResultRelInfo;
@@ -271,7 +270,7 @@ RowSource find_row_source(const TriggerData* call) {
     if (const ModifyTableState* node = search_query(frame->query, &search))
       return source_of_node(node, frame->number, &search);
   }
-  // Inserted by something that keeps its targets to itself: COPY, replication, other extensions.
+  // COPY, replication and other extensions keep their targets to themselves.
   if (top != nullptr && top->copy != nullptr)
     return {Arrival::inserted, running_statement, nullptr, true};
   if (top != nullptr && top->query != nullptr) {
@@ -280,7 +279,7 @@ RowSource find_row_source(const TriggerData* call) {
     return {plain ? Arrival::inserted : Arrival::unclear_executor, running_statement, nullptr,
             true};
   }
-  // Nothing else can move a row.
+  // Only rows of partitions can move.
   if (!call->tg_relation->rd_rel->relispartition)
     return {Arrival::inserted, running_statement, nullptr};
   return {top == nullptr && IsLogicalWorker() ? Arrival::unclear_replication
@@ -305,7 +304,7 @@ bool is_updated(ResultRelInfo* target, EState* estate, const KeyInput* key, int 
   return false;
 }
 
-// The target of this node that is the relation; nullptr: none is.
+// The node's target for the relation; nullptr if there is none.
 ResultRelInfo* target_of(const ModifyTableState* node, Oid relation) {
   for (int i = 0; i < node->mt_nrels; ++i)
     if (RelationGetRelid(node->resultRelInfo[i].ri_RelationDesc) == relation)
@@ -313,7 +312,7 @@ ResultRelInfo* target_of(const ModifyTableState* node, Oid relation) {
   return nullptr;
 }
 
-// What a node does with rows of a relation.
+// Effect of a node on rows of a relation.
 enum class Effect : uint8 { none, moves, deletes };
 
 Effect effect_of(const ModifyTableState* node, Oid relation, const KeyInput* key, int count) {
@@ -323,7 +322,7 @@ Effect effect_of(const ModifyTableState* node, Oid relation, const KeyInput* key
                                                                            : Effect::deletes;
 }
 
-// What a query does with them: to move them is all that any of its nodes does, or it is not clear.
+// Effect of a query: moves, if all of its nodes only move rows; otherwise deletes.
 Effect effect_of(const QueryDesc* query, Oid relation, const KeyInput* key, int count) {
   if (query->estate == nullptr || query->planstate == nullptr) return Effect::none;
   Effect effect = Effect::none;
@@ -339,7 +338,7 @@ Effect effect_of(const QueryDesc* query, Oid relation, const KeyInput* key, int 
 
 }  // namespace
 
-// Found by the relation: an AFTER trigger need not be the target's own copy.
+// Looks up by relation: an AFTER trigger need not be the target's own copy.
 Departure find_departure(const TriggerData* call, const KeyInput* key, int count) {
   if (!call->tg_relation->rd_rel->relispartition) return Departure::deleted;
   const Oid relation = RelationGetRelid(call->tg_relation);

@@ -1,4 +1,5 @@
-// Why a BEFORE INSERT row trigger fires: a trigger is told the row, not the statement behind it.
+// Finds the statement behind a BEFORE INSERT row trigger. PostgreSQL tells a trigger the row, but
+// not why it is inserted.
 #pragma once
 
 extern "C" {
@@ -13,62 +14,61 @@ namespace streamfilter::pg {
 
 enum class Arrival : uint8 {
   inserted,             // by INSERT, the INSERT of a MERGE, or COPY
-  moved,                // UPDATE or MERGE moves a row that exists into this partition
-  on_conflict,          // by INSERT … ON CONFLICT DO UPDATE: it may not be inserted after all
-  unless_conflict,      // by INSERT … ON CONFLICT DO NOTHING: nor may it
-  unclear_executor,     // by an executor that is not the server's own
-  unclear_replication,  // by a replication worker: inserted or moved
+  moved,                // by UPDATE or MERGE, from another partition; the row exists already
+  on_conflict,          // by INSERT … ON CONFLICT DO UPDATE, which may not insert it after all
+  unless_conflict,      // by INSERT … ON CONFLICT DO NOTHING, likewise
+  unclear_executor,     // by an executor other than PostgreSQL's
+  unclear_replication,  // by a replication worker, inserted or moved
 };
 
-// Where the rows of one target of one statement come from: one answer for all of them, MERGE aside.
+// Origin of the rows of one target of one statement. The same for all of them, except for MERGE.
 struct RowSource {
   Arrival arrival;
-  uint64 statement;                       // that inserts them; 0: not known
-  const ModifyTableState* merge;          // set if each row of this MERGE needs a look
-  bool copied = false;                    // by no node that inserts: COPY, or another extension
-  const ResultRelInfo* target = nullptr;  // of rows that come unless there is a conflict
+  uint64 statement;                       // inserts the rows; 0 if not known
+  const ModifyTableState* merge;          // set if each row of this MERGE needs its own look
+  bool copied = false;                    // not by ModifyTable: COPY, or another extension
+  const ResultRelInfo* target = nullptr;  // set if a conflict can keep rows out
 };
 
-// Statements are numbered as they begin; this is the innermost one that runs, 0: none. What another
-// one calls has a higher number than that one.
+// Number of the innermost running statement, 0 if none. Numbers ascend, so nested statements have
+// higher ones.
 extern uint64 running_statement;
-// Its query, numbered likewise: of one statement rules can make several.
+// Number of its query, counted likewise; rules can make several queries of one statement.
 extern uint64 running_query;
 // No statement has this number.
 constexpr uint64 kNoStatement = PG_UINT64_MAX;
-// Does the innermost one run within another?
+// Does the innermost statement run within another one?
 bool is_within_statement();
 
-// Called when a statement calls a trigger of ours for its first row in a table.
+// Called when a statement fires one of our triggers for its first row in a table.
 extern void (*on_first_row)(const RelationData* table);
 
-// A place for what somebody keeps for the COPY that runs and calls no query; nullptr: none does. It
-// is empty when COPY begins.
+// A place for state of the running COPY, empty when COPY begins; nullptr if a query runs instead.
 void** kept_for_copy();
-// The command that its rows are of; triggers before them may have run others since.
+// The command id for rows of the COPY; triggers before them may have run other commands.
 CommandId command_of_copy();
-// Rows were inserted for that COPY: its command tag counts them, too.
+// Adds rows to the COPY's command tag.
 void count_copied(uint64 rows);
 
-// Steps that note which statement runs.
+// Steps that track the running statement.
 void track_run(RunCall* call);
 void track_finish(FinishCall* call);
 void track_utility(UtilityCall* call);
 
 // For the trigger that fires now. The answer holds as long as call->tg_trigger is the same object,
-// and so may be kept in fn_extra.
+// so it may be kept in fn_extra.
 RowSource find_row_source(const TriggerData* call);
 
-// Why an AFTER DELETE row trigger fires.
+// Reason of an AFTER DELETE row trigger.
 enum class Departure : uint8 {
-  deleted,  // also where a row is moved with another key, and where nothing says which it is
-  moved,    // UPDATE or MERGE moves it to another partition, and leaves these columns alone
+  deleted,  // also for a row that moves with another key, and where the reason is not known
+  moved,    // by UPDATE or MERGE, to another partition, with these columns unchanged
 };
 
-// Of all rows of one target of one statement; the columns are those of a key.
+// The answer for all rows of one target of one statement; the columns are those of a key.
 Departure find_departure(const TriggerData* call, const KeyInput* key, int count);
 
-// How the row at hand arrives.
+// Arrival of the current row.
 inline Arrival arrival_of(const RowSource& source) {
   if (likely(source.merge == nullptr)) return source.arrival;
   switch (SF_MERGE_COMMAND(source.merge)) {

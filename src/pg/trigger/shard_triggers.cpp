@@ -1,7 +1,7 @@
-// Citus copies a shard's rows first and creates its triggers then (moves, splits), or creates the
-// triggers and copies then (create_distributed_table); a move that does not block writes goes on to
-// replicate rows after it has created the triggers. CREATE TRIGGER waits for writers and
-// keeps others from writing, so what it finds is all that no trigger has seen.
+// Citus moves and splits a shard by copying its rows first and creating its triggers afterwards;
+// create_distributed_table creates the triggers first. A non-blocking move also replicates rows
+// after it has created the triggers. CREATE TRIGGER waits for writers and blocks new ones, so the
+// rows that it finds are exactly those that no trigger has seen.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -30,7 +30,7 @@ namespace {
 
 struct NewShard {
   Oid table;
-  uint64 statement;  // the first that has brought rows; 0: none yet
+  uint64 statement;  // the first statement with rows; 0: none yet
 };
 
 List* new_shards = NIL;  // of NewShard*, in TopTransactionContext
@@ -63,7 +63,7 @@ void note_new_shard(Relation table) {
 // ---- learning
 // ------------------------------------------------------------------------------------
 
-// What is needed to learn keys, made ready for the first row.
+// State for learning keys, made ready at the first row.
 struct Learner {
   const Trigger* trigger;
   TriggerKind kind;
@@ -71,7 +71,7 @@ struct Learner {
   KeyBuilder keys;
 };
 
-// False: the filter is not asked.
+// False if the filter is not to be asked.
 bool begin_learning(Learner* learner) {
   const TriggerOrigin origin = find_origin(learner->trigger, learner->table);
   FilterHandle* filter =
@@ -123,8 +123,8 @@ void learn_table(const Trigger* trigger, TriggerKind kind, Relation table) {
   learn_rows(&learner);
 }
 
-// Has Citus made the table within the statement that runs? So it does where a distributed table
-// becomes a local one, or one that is distributed otherwise.
+// Has Citus created the table within the running statement? It does so when a distributed table
+// becomes local, or is distributed differently.
 bool is_made_by_citus(Relation table) {
   return table->rd_createSubid != InvalidSubTransactionId && is_within_statement() &&
          is_citus_loaded();

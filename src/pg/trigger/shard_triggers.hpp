@@ -1,6 +1,5 @@
-// Triggers of ours on shards of Citus. A shard may come with its rows: it is moved, split, copied,
-// or made of a table that has them. The filter beside it then learns their keys, and no row that
-// exists already is judged.
+// Our triggers on shards of Citus. Moving, splitting or copying brings a shard with its rows. The
+// filter of the new node learns their keys, and no existing row is judged.
 #pragma once
 
 extern "C" {
@@ -13,22 +12,23 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// Is it the trigger of a shard? Citus ends the names of both with the shard's number.
+// Is the trigger on a shard? Citus appends the shard's number to the names of both.
 bool is_on_shard(const Trigger* trigger, const TriggerOrigin* origin);
 
-// Do the rows of this statement exist already, so that they pass and are only remembered? Those are
-// what replication brings to a shard, and the first copy into a shard that Citus has set up with
-// its triggers in this transaction.
+// Do the rows of this statement exist already? True for rows that replication brings to a shard,
+// and for the first copy into a shard that Citus has created with its triggers in this transaction.
+// Such rows pass, and the filter only remembers their keys.
 bool are_copied(const TriggerData* call, const RowSource& source);
 
-// Could they, of this table? If so, its trigger must see them one by one.
+// Could the table get such rows? Then its trigger must see them one by one.
 bool may_be_copied(Relation table);
 
-// After CREATE TRIGGER: the filter learns the keys of the table's rows if Citus has brought the
-// trigger, and a trigger of a shard fires for replicated rows, too.
+// Call after CREATE TRIGGER: if Citus has created the trigger, the filter learns the keys of the
+// table's rows, and a shard's trigger also fires for replicated rows.
 void adopt_created(const Trigger* trigger, TriggerKind kind, Relation table);
 
-// After ALTER TABLE: the same for triggers that it has enabled, and partitions it has attached.
+// Call after ALTER TABLE: does the same for triggers that it has enabled, and partitions that it
+// has attached.
 void adopt_altered(const AlterTableStmt* statement);
 
 }  // namespace streamfilter::pg

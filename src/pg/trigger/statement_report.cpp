@@ -9,13 +9,13 @@ namespace streamfilter::pg {
 
 void begin_statement_report() {
   if (likely(!report && !verbose && !collects_judged_rows)) return;
-  flush_counters();  // of statements before this one
+  flush_counters();  // counts of earlier statements
   collect_judged_rows(report || verbose);
 }
 
 void end_statement_report() {
   if (likely(!collects_judged_rows)) return;
-  // COMMIT has no transaction to look names up in, and judges nothing.
+  // COMMIT judges nothing, and leaves no transaction for name look-ups.
   if (IsTransactionState()) {
     flush_counters();
     for (int i = 0; i < judged_filters(); ++i) {

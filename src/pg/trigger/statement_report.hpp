@@ -3,8 +3,8 @@
 
 namespace streamfilter::pg {
 
-// A statement that no other has called begins, or has ended well. The latter may raise what sending
-// a message can raise.
+// Call at the start, and at the successful end, of a top-level statement. The latter may raise what
+// sending a message can raise.
 void begin_statement_report();
 void end_statement_report();
 

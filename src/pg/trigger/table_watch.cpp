@@ -25,7 +25,7 @@ void on_table_change(Datum, Oid table) {
   while (auto* watch = static_cast<TableWatch*>(hash_seq_search(&scan))) ++watch->changes;
 }
 
-// The owner of a table needs the schema of its filter.
+// The owner of a table needs rights on the schema of its filter.
 void on_schema_change(Datum, int, uint32) { on_table_change(0, InvalidOid); }
 
 }  // namespace

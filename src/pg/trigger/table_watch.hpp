@@ -1,5 +1,5 @@
-// Has a table changed since somebody has looked? Counts the invalidations of tables that are
-// watched.
+// Counts the invalidations of watched tables, so that a caller can tell whether a table has changed
+// since its last look.
 #pragma once
 
 namespace streamfilter::pg {

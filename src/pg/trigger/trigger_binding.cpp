@@ -46,7 +46,7 @@ SysScanDesc scan_for_trigger(Relation catalog, Oid trigger) {
   return systable_beginscan(catalog, TriggerOidIndexId, true, nullptr, 1, &key);
 }
 
-// The leading arguments of a trigger that name what it is bound to.
+// Leading arguments of a trigger: the names of the relations that it is bound to.
 struct Names {
   int count;
   const char* names[2];
@@ -57,7 +57,7 @@ Names names_of(TriggerBinding binding) {
   return {2, {qualified_name(binding.filter), qualified_name(binding.target)}};
 }
 
-// Arguments as pg_trigger has them, each ended by a zero byte, with others in front.
+// Arguments as in pg_trigger, each ended by a zero byte, with new leading ones.
 bytea* with_names(const bytea* arguments, const Names& names) {
   const char* rest = VARDATA_ANY(arguments);
   const char* end = rest + VARSIZE_ANY_EXHDR(arguments);
@@ -80,7 +80,7 @@ const bytea* arguments_of(Relation catalog, HeapTuple tuple) {
       heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(catalog), &isnull));
 }
 
-// Writes the names into the trigger, and the OIDs unless that of the filter is InvalidOid.
+// Writes the names into the trigger, and the OIDs unless the filter is InvalidOid.
 void write_binding(Relation catalog, Oid trigger, const Names& names, TriggerBinding binding) {
   SysScanDesc scan = scan_for_trigger(catalog, trigger);
   HeapTuple tuple = systable_getnext(scan);
@@ -114,7 +114,7 @@ void clear_binding(Relation catalog, Oid trigger) {
   systable_endscan(scan);
 }
 
-// Are these its first arguments?
+// Are these its leading arguments?
 bool has_names(Oid trigger, const Names& names) {
   Relation catalog = table_open(TriggerRelationId, AccessShareLock);
   SysScanDesc scan = scan_for_trigger(catalog, trigger);
@@ -131,11 +131,11 @@ bool has_names(Oid trigger, const Names& names) {
   return same;
 }
 
-// Citus refuses a trigger on its tables that depends on what it has not distributed itself, as far
-// as it looks: not at this type. What that one lacks is made good by check_droppable.
+// Citus refuses triggers of its tables that depend on objects it has not distributed. It does not
+// check this dependency type, which lets DROP pass; check_droppable makes up for that.
 char dependency_type() { return is_citus_loaded() ? DEPENDENCY_AUTO : DEPENDENCY_NORMAL; }
 
-// Triggers that depend in one of these ways on an object.
+// Triggers with one of these dependency types on an object.
 List* find_dependent_triggers(Oid class_id, Oid object, std::initializer_list<char> types) {
   Relation catalog = table_open(DependRelationId, AccessShareLock);
   ScanKeyData keys[2];
@@ -262,19 +262,19 @@ void enable_always(Oid trigger) {
 
 TriggerBinding bind_when_fired(Oid trigger, Oid table, TriggerBinding binding) {
   if (XactReadOnly || IsInParallelMode()) return binding;
-  // The first keeps others from altering the trigger, the second from binding it. Nobody waits
-  // here.
+  // The first lock keeps others from altering the trigger, the second from binding it. Neither
+  // waits.
   if (!ConditionalLockRelationOid(table, RowExclusiveLock) || !lock_trigger_if_free(trigger))
     return binding;
   TriggerRow row;
   if (!read_trigger_row(trigger, &row)) return binding;
   if (OidIsValid(row.binding.filter)) return row.binding;
-  // The names in its clones can wait.
+  // The names in its clones are updated later.
   Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
   write_binding(catalog, trigger, names_of(binding), binding);
   table_close(catalog, RowExclusiveLock);
   record_dependencies(trigger, binding);
-  CommandCounterIncrement();  // the same statement may fire it for another partition
+  CommandCounterIncrement();  // the same statement may fire the trigger for another partition
   return binding;
 }
 

@@ -46,13 +46,13 @@ bool has_triggers(Oid table) {
   return has;
 }
 
-// Nobody is waited for: false if another session has it locked.
+// False, without waiting, if another session has locked the relation.
 bool lock_unless_busy(Oid relation) {
   return ConditionalLockRelationOid(relation, AccessShareLock);
 }
 
-// Calls visit(trigger, table) for every trigger of ours that may fire, of the table and of its
-// partitions and children; without `wait` those are left out that other sessions have locked.
+// Calls visit(trigger, table) for each of our triggers that may fire, of the table and of its
+// partitions and children. Without `wait`, skips tables that other sessions have locked.
 template <typename Visit>
 void for_each_trigger(Oid root, Visit visit, bool wait = true) {
   ListCell* cell;
@@ -60,7 +60,7 @@ void for_each_trigger(Oid root, Visit visit, bool wait = true) {
     if (!has_triggers(lfirst_oid(cell)) || (!wait && !lock_unless_busy(lfirst_oid(cell)))) continue;
     Relation table = try_relation_open(lfirst_oid(cell), AccessShareLock);
     if (table == nullptr) continue;
-    // A copy: the cache may be rebuilt while we look at catalogs.
+    // A copy: catalog look-ups may rebuild the cache.
     const TriggerDesc* triggers = CopyTriggerDesc(table->trigdesc);
     for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
       const Trigger* trigger = &triggers->triggers[i];
@@ -88,7 +88,7 @@ void check_judged_once(const Trigger* created, Oid table, Oid filter) {
   });
 }
 
-// What is diverted to the table is a repeat by that filter.
+// Rows diverted to the table are repeats for that filter.
 void check_not_diverted_here(Oid table, Oid filter) {
   ListCell* cell;
   foreach (cell, find_diverting_triggers(table)) {
@@ -104,7 +104,7 @@ void check_not_diverted_here(Oid table, Oid filter) {
   }
 }
 
-// The table that it diverts to fits; InvalidOid: it diverts nothing.
+// The table that the trigger diverts to, checked; InvalidOid if it diverts nothing.
 Oid check_diversion(const Trigger* trigger, TriggerKind kind, Relation table,
                     const TriggerOrigin* origin, int missing_right) {
   if (kind != TriggerKind::divert) return InvalidOid;
@@ -121,8 +121,8 @@ void warn_if_less_durable(Oid table, Oid target) {
             errhint("ALTER TABLE ... SET LOGGED makes it outlive one."));
 }
 
-// A dump grants rights after it has created triggers: those that lack one then are bound when they
-// fire first.
+// A dump grants rights after it has created triggers: a trigger whose owner lacks one is bound when
+// it first fires.
 int level_of_missing_right() { return is_restoring() ? WARNING : ERROR; }
 
 void bind_forgetting(const Trigger* trigger, Relation table) {
@@ -169,7 +169,7 @@ void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
   hint_to_fill(trigger, table, plan, relation);
 }
 
-// `schema`: of CREATE SCHEMA, whose elements do not name it since PostgreSQL 19.
+// `schema` is that of CREATE SCHEMA, whose elements do not name it since PostgreSQL 19.
 void check_created(const CreateTrigStmt* statement, char* schema) {
   RangeVar named = *statement->relation;
   if (named.schemaname == nullptr) named.schemaname = schema;
@@ -192,7 +192,7 @@ void check_created(const CreateTrigStmt* statement, char* schema) {
   relation_close(table, NoLock);
 }
 
-// CREATE SCHEMA ... CREATE TRIGGER ...
+// For CREATE SCHEMA ... CREATE TRIGGER ...
 void check_created_with_schema(const CreateSchemaStmt* statement) {
   char* schema =
       statement->schemaname ? statement->schemaname : get_rolespec_name(statement->authrole);
@@ -215,7 +215,7 @@ void say_what_is_checked(void* context) {
              checked->trigger->tgname, RelationGetRelationName(checked->table));
 }
 
-// It needs a right that nobody has granted: no reason to keep anybody from altering anything.
+// Without its rights the trigger fails anyway, so it blocks nobody's ALTER.
 bool fails_anyway(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
   const auto is_denied = [origin](Oid relid, AclMode rights) {
     return OidIsValid(relid) && !has_rights(relid, origin->owner, rights);
@@ -224,7 +224,7 @@ bool fails_anyway(const Trigger* trigger, TriggerKind kind, const TriggerOrigin*
          (kind == TriggerKind::divert && is_denied(find_target(trigger, origin), ACL_INSERT));
 }
 
-// What it uses is free, or locked by this transaction already.
+// Are the relations that the trigger uses free, or locked by this transaction?
 bool is_free(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
   const Oid filter = find_filter(trigger, kind, origin);
   const Oid target = kind == TriggerKind::divert ? find_target(trigger, origin) : InvalidOid;
@@ -232,13 +232,13 @@ bool is_free(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* orig
          (!OidIsValid(target) || lock_unless_busy(target));
 }
 
-// How a table is checked.
+// How to check a table.
 struct CheckRule {
-  int missing_right;  // the level that it is reported at
+  int missing_right;  // level at which a missing right is reported
   bool wait;          // for locks of other sessions
 };
 
-// Would it fail for every row?
+// Raises an error that the trigger would raise for every row.
 void check_trigger(const Trigger* trigger, TriggerKind kind, Relation table, CheckRule rule) {
   Checked checked = {trigger, table};
   ErrorContextCallback context = {error_context_stack, say_what_is_checked, &checked};
@@ -271,7 +271,7 @@ void check_others_table(void* table) {
   check_triggers_of_table(*static_cast<const Oid*>(table), {WARNING, false});
 }
 
-// The relation is a filter, or repeats are diverted to it.
+// Checks the triggers that use the relation as filter or as table for repeats.
 void check_triggers_using(Oid relid) {
   ListCell* cell;
   foreach (cell, find_triggers_using(relid)) {
@@ -292,7 +292,7 @@ void check_altered(const RangeVar* name, int missing_right) {
   check_triggers_using(relid);
 }
 
-// Does the statement change what a crash does to the rows, or to the filter?
+// Does the statement change what survives a crash, of the rows or of the filter?
 bool alters_persistence(const AlterTableStmt* statement) {
   ListCell* cell;
   foreach (cell, statement->cmds) {
@@ -323,7 +323,7 @@ void warn_of_crash_of(const RangeVar* name) {
   }
 }
 
-// A new owner must have the right; that of others may still be granted, as dumps do it.
+// A new owner must have the rights at once. Rights of others may be granted later, as dumps do it.
 int level_after(const AlterTableStmt* statement) {
   ListCell* cell;
   foreach (cell, statement->cmds)
@@ -342,15 +342,15 @@ void warn_of_former_name(const TriggerRow* row, const char* why) {
           errhint("SELECT streamfilter_adopt_triggers(); writes the names anew."));
 }
 
-// Does the owner of what the trigger uses own its table, too?
+// Is the owner of what the trigger uses also the owner of the trigger's table?
 bool is_of_one_owner(const TriggerRow* row) {
   return owns_both(row->binding.filter, row->table) ||
          (OidIsValid(row->binding.target) && owns_both(row->binding.target, row->table));
 }
 
-// The arguments are for dumps; the trigger itself goes by OIDs. DROP TRIGGER locks the trigger and
-// reads its row, then waits for the table: who waited for the trigger here would end in a deadlock,
-// and a row that is written meanwhile would make DROP fail.
+// Only dumps read the arguments; the trigger itself goes by OIDs. DROP TRIGGER locks the trigger,
+// reads its row, then waits for the table. If we waited for the trigger here, that would be a
+// deadlock; if we wrote the row meanwhile, DROP would fail.
 bool lock_to_rename(const TriggerRow* row) {
   const bool waits = is_of_one_owner(row);
   if (waits) LockRelationOid(row->table, ShareUpdateExclusiveLock);
@@ -363,21 +363,21 @@ bool lock_to_rename(const TriggerRow* row) {
   return why == nullptr;
 }
 
-// The relation has another name now; InvalidOid: a schema has.
+// Updates names in triggers after a relation was renamed, or a schema (InvalidOid).
 void follow_names(Oid relation) {
   ListCell* cell;
   foreach (cell, OidIsValid(relation) ? find_triggers_using(relation) : find_triggers(InvalidOid)) {
     const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
     if (!has_former_names(row) || !lock_to_rename(row)) continue;
-    TriggerRow now;  // while we waited for the lock, it may have gone
+    TriggerRow now;  // while we waited for the lock, the trigger may have been dropped
     if (read_trigger_row(row->trigger, &now) && now.binding.filter == row->binding.filter &&
         now.binding.target == row->binding.target)
       bind_trigger(now.trigger, now.binding);
   }
 }
 
-// The relation that has the name now. Without a schema, any that the path leads to: another one of
-// the name may come before it.
+// Updates the names after a RENAME to `name`. Without a schema, checks each relation that the
+// search path may mean: another one of the name may come before it.
 void follow_name_of(const char* schema, const char* name) {
   const List* path =
       schema != nullptr ? list_make1_oid(get_namespace_oid(schema, true)) : fetch_search_path(true);
@@ -431,7 +431,7 @@ void unbind_strangers(Oid relid) {
   }
 }
 
-// What the statement alters, renames or moves, if it is a relation.
+// The relation that the statement alters, renames or moves; nullptr if none.
 const RangeVar* relation_of(Node* statement) {
   if (IsA(statement, AlterTableStmt)) return castNode(AlterTableStmt, statement)->relation;
   if (IsA(statement, RenameStmt)) return castNode(RenameStmt, statement)->relation;
@@ -485,9 +485,9 @@ void check_triggers(Node* statement) {
 
 }  // namespace streamfilter::pg
 
-// streamfilter_adopt_triggers() → bigint: binds triggers to their filters that were created before
-// triggers were bound, or where no event trigger could see it; the number of those. The names in
-// their arguments say which filters are meant. Names of the others are written anew.
+// streamfilter_adopt_triggers() → bigint: binds triggers that were created before triggers were
+// bound, or where no event trigger could see it, to the filters that their arguments name. Returns
+// their number. Also updates the names in triggers that are bound.
 SF_FUNCTION(streamfilter_adopt_triggers) {
   (void)fcinfo;
   using namespace streamfilter::pg;

@@ -1,4 +1,4 @@
-// What DDL means for triggers of ours: mistakes show at once, not only at the first row.
+// Checks our triggers at DDL, so that mistakes show at once and not only at the first row.
 #pragma once
 
 extern "C" {
@@ -7,19 +7,19 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// After a statement: binds a trigger that it has created to its filter, follows filters that it has
-// renamed or moved, and raises whatever a trigger would raise for every row from now on. Of a
-// trigger of others that was created to fire later it only warns, as of a missing right: a dump
-// grants rights after it has created triggers. Needs neither preloading nor shared memory.
+// Call after a statement: binds a trigger that it has created, updates names of renamed or moved
+// filters, and raises any error that a trigger would raise for every row from now on. Only warns of
+// another extension's or user's trigger that fires later, and of a missing right: a dump grants
+// rights after it has created triggers. Needs neither preloading nor shared memory.
 void check_triggers(Node* statement);
 
-// Before ALTER, RENAME or SET SCHEMA of a filter, or of a table that takes repeats: locks the
-// tables of its owner that use it. CREATE TRIGGER and statements that insert lock tables first,
-// too; and while one waits here, insertions of others go on.
+// Call before ALTER, RENAME or SET SCHEMA of a filter, or of a table that takes repeats: locks the
+// tables of its owner that use it. CREATE TRIGGER and INSERT also lock tables first, so the order
+// is the same. While this waits, INSERTs of others go on.
 void lock_tables_of_triggers(Node* statement);
 
-// Before a statement: raises if it drops what triggers need, without CASCADE. The server does the
-// same wherever it knows of it.
+// Call before a statement: raises an error if it drops, without CASCADE, what triggers need.
+// PostgreSQL does the same for dependencies that it knows.
 void check_dropped(Node* statement);
 
 }  // namespace streamfilter::pg

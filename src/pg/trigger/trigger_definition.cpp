@@ -34,7 +34,7 @@ void parse_filter_name(const Trigger* trigger, TriggerKind kind, char** schema, 
              psprintf("%s('my_schema.\"My Filter\"')", function_name(kind)), schema, name);
 }
 
-// Never by search_path, and without rights of the inserting user on the schemas.
+// Looks up by fixed schemas, never by search_path, and without the inserting user's rights on them.
 Oid look_up(const char* schema, const char* name, const TriggerOrigin* origin) {
   if (schema != nullptr) {
     const Oid space = LookupNamespaceNoError(schema);
@@ -62,14 +62,14 @@ Oid look_up(const char* schema, const char* name, const TriggerOrigin* origin) {
   pg_unreachable();
 }
 
-// False: a right is missing, which was reported at that level.
+// False if a right is missing, which is reported at that level.
 bool check_filter(Oid relid, const TriggerOrigin* origin, AclMode rights, int missing_right) {
   const char* name = get_rel_name(relid);
   if (name == nullptr)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
             errmsg("the filter of a trigger of table %s does not exist", origin->table_name),
             errhint("CREATE OR REPLACE the trigger for another filter."));
-  // What a table of postgres_fdw stands for takes keys, but is not told to forget them.
+  // A foreign table of postgres_fdw takes keys, but cannot be told to forget them.
   if (rights == ACL_INSERT ? !may_take_keys(relid) : !is_filter(relid))
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a filter", name),
             errhint("Create one with CREATE FOREIGN TABLE ... SERVER streamfilter."));
@@ -84,7 +84,7 @@ Oid look_up_argument(const Trigger* trigger, TriggerKind kind, const TriggerOrig
   return look_up(schema, name, origin);
 }
 
-// The filter that the first argument names, for a trigger that is not bound to one yet.
+// The filter that the first argument names, for a trigger that is not bound yet.
 Oid lock_named_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
                       LOCKMODE lockmode, int missing_right) {
   const char* function = function_name(kind);
@@ -95,14 +95,14 @@ Oid lock_named_filter(const Trigger* trigger, TriggerKind kind, const TriggerOri
   char* schema;
   char* name;
   parse_filter_name(trigger, kind, &schema, &name);
-  // The name may come to mean another relation while we wait for the lock.
+  // While we wait for the lock, the name may come to mean another relation.
   Oid locked = InvalidOid;
   for (;;) {
     const Oid relid = look_up(schema, name, origin);
     if (!OidIsValid(relid)) raise_no_filter(schema, name, trigger->tgargs[0], origin);
     if (relid == locked) return relid;
     if (OidIsValid(locked)) UnlockRelationOid(locked, lockmode);
-    // First, for nobody may lock what he has no business with.
+    // Before locking: without rights, nobody may lock the relation.
     if (!check_filter(relid, origin, needed_rights(trigger->tgtype, kind), missing_right))
       return InvalidOid;
     LockRelationOid(relid, lockmode);
@@ -186,7 +186,7 @@ AttrNumber mark_column(const Trigger* trigger, Relation table) {
   return attnum;
 }
 
-// The last argument, or the last two, may say what becomes of rows that a unique index has.
+// One or two last arguments may name the handling of rows that a unique index refuses.
 bool is_skip(const char* text) {
   const char* const kName = "conflicting";
   if (pg_strncasecmp(text, kName, strlen(kName)) != 0) return false;
@@ -196,8 +196,8 @@ bool is_skip(const char* text) {
   return length == 4 && pg_strncasecmp(text, "skip", 4) == 0;
 }
 
-// How many arguments that takes; `first` is that of the first column. A column of such a name is
-// one.
+// The number of such arguments; `first` is that of the first column. A column with such a name is a
+// column.
 int count_of_skip(const Trigger* trigger, int first, Relation table) {
   const int last = trigger->tgnargs - 1;
   if (last < first || find_exactly(table, trigger->tgargs[last]) != InvalidAttrNumber) return 0;
@@ -294,7 +294,7 @@ Oid find_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* o
 }
 
 void check_is_last(const Trigger* trigger, Relation table, int level) {
-  // They fire in the order of their names.
+  // Triggers fire in the order of their names.
   const TriggerDesc* triggers = table->trigdesc;
   const Trigger* later = nullptr;
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {

@@ -1,5 +1,5 @@
-// What a trigger of ours is meant to do, by its definition: which filter, which columns. Everything
-// that can be wrong with that is found here, when the trigger is created as well as when it fires.
+// Reads a trigger's definition: which filter, which columns. Finds every mistake in it, both when
+// the trigger is created and when it fires.
 #pragma once
 
 extern "C" {
@@ -14,53 +14,54 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// The table that CREATE TRIGGER named: for a partition, the one its trigger was cloned from. Its
-// owner answers for the trigger, and its schema is where filters are looked up first.
+// The table that CREATE TRIGGER named: for a partition, the table whose trigger was cloned. Its
+// owner needs the rights, and its schema is the first to look up filters in.
 struct TriggerOrigin {
   Oid trigger;
-  TriggerBinding binding;  // without a filter: to none yet
+  TriggerBinding binding;  // no filter: not bound yet
   Oid table;
   Oid schema;
   Oid owner;
-  const char* table_name;  // quoted and with its schema, for statements in hints
+  const char* table_name;  // quoted, with its schema, for statements in hints
   Oid function_schema;
 };
 
 struct TriggerPlan {
-  AttrNumber mark;  // the column to set; 0: repeats are discarded
-  int count;        // columns of the filter, in order
+  AttrNumber mark;  // the column to set; 0: the trigger sets none
+  int count;        // number of the filter's columns, in order
   KeyInput* inputs;
-  bool skips_conflicts;  // rows that a unique index on the key has are not inserted
+  bool skips_conflicts;  // rows that a unique index on the key refuses are not inserted
 };
 
-// Raises 39P01: the trigger is not what these functions are made for.
+// Raises 39P01 because the trigger's timing, level or event is wrong.
 [[noreturn]] void raise_wrong_event(const Trigger* trigger, TriggerKind kind, Relation table);
 
-// The answers live in the current memory context. The caller holds a lock on the table.
+// Results live in the current memory context. The caller holds a lock on the table.
 TriggerOrigin find_origin(const Trigger* trigger, Relation table);
 
-// A name in an argument, as SQL reads it. Raises 42602, which says what it should be the name of.
+// Reads a name in an argument, as SQL does. Raises 42602; `what` says in the message what it should
+// name.
 void parse_name(const char* text, const char* what, const char* example, char** schema,
                 char** name);
 
-// A column by its exact name; InvalidAttrNumber: there is none.
+// A column by its exact name; InvalidAttrNumber if there is none.
 AttrNumber find_exactly(Relation table, const char* name);
 
 // The filter that the trigger is bound to, or else the one that its first argument names, locked
-// until the end of the transaction. Raises 39P01 without such an argument, 42602, 42P01, 42809;
-// reports 42501 at level `missing_right` unless the owner of the table has the needed rights:
-// InvalidOid then, and nothing is locked.
+// until the end of the transaction. Raises 39P01 without such an argument, 42602, 42P01, 42809.
+// Unless the owner of the table has the needed rights, reports 42501 at level `missing_right`; then
+// returns InvalidOid and locks nothing.
 Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
                 LOCKMODE lockmode, int missing_right);
 
-// The same without a lock; InvalidOid: there is no such filter.
+// The same without a lock; InvalidOid if there is no such filter.
 Oid find_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin);
 
-// Reports 42P17 at this level if a trigger that fires after this one could drop the row.
+// Reports 42P17 at this level if a trigger that fires later could drop the row.
 void check_is_last(const Trigger* trigger, Relation table, int level);
 
-// Matches columns of table and filter. Raises 39P01 for a wrong number of arguments, 42703, 42804,
-// 42P17.
+// Matches columns of table and filter. Raises 39P01 for a wrong number of arguments, and 42703,
+// 42804, 42P17.
 TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
                        const FilterRelation* filter);
 

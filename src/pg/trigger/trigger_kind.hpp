@@ -1,4 +1,4 @@
-// The trigger functions of the extension.
+// The extension's trigger functions.
 #pragma once
 
 namespace streamfilter::pg {
@@ -15,15 +15,15 @@ inline const char* function_name(TriggerKind kind) {
   return "streamfilter_forget";
 }
 
-// Those that judge rows which are inserted.
+// Does the function judge inserted rows?
 inline bool judges(TriggerKind kind) { return kind != TriggerKind::forget; }
 
-// As the view streamfilter_triggers says it.
+// The name as in view streamfilter_triggers.
 inline const char* name_of(TriggerKind kind) {
   return function_name(kind) + strlen("streamfilter_");
 }
 
-// Does the function make triggers of ours? It may bear another name in another schema.
+// Is this one of our trigger functions? It may have another name in another schema.
 bool find_kind(Oid function, TriggerKind* kind);
 
 }  // namespace streamfilter::pg

@@ -26,7 +26,7 @@ TriggerBinding lock_both(const RowJudge* judge, const TriggerOrigin* origin) {
                       : InvalidOid};
 }
 
-// The filter and the table for repeats, locked. From now on the trigger is bound to them.
+// Locks the filter and the table for repeats, and binds the trigger to them.
 TriggerBinding bind_and_lock(const RowJudge* judge, TriggerOrigin* origin) {
   const TriggerBinding binding = lock_both(judge, origin);
   if (OidIsValid(origin->binding.filter)) return binding;
@@ -34,8 +34,7 @@ TriggerBinding bind_and_lock(const RowJudge* judge, TriggerOrigin* origin) {
   return lock_both(judge, origin);
 }
 
-// The trigger of this name that the parent has, if it means the same filter; InvalidOid: it has
-// none.
+// The parent's trigger of this name, if it has the same filter; InvalidOid if there is none.
 Oid find_in_parent(const RowJudge* judge, TriggerBinding binding, Relation parent) {
   const Oid oid = get_trigger_oid(RelationGetRelid(parent), judge->trigger->tgname, true);
   const TriggerDesc* triggers = CopyTriggerDesc(parent->trigdesc);
@@ -50,7 +49,7 @@ Oid find_in_parent(const RowJudge* judge, TriggerBinding binding, Relation paren
   return InvalidOid;
 }
 
-// It may have several, and the one that came first may be none any more.
+// A table may have several parents, and the first may have been detached.
 List* parents_of(Oid table) {
   List* parents = NIL;
   Relation inherits = table_open(InheritsRelationId, AccessShareLock);
@@ -66,9 +65,8 @@ List* parents_of(Oid table) {
   return parents;
 }
 
-// A chunk of TimescaleDB has a copy of its parent's trigger, which nothing marks as one. Rows of
-// one statement come to several chunks, each to one of them. Of the trigger that CREATE TRIGGER
-// made no event trigger is told, so it may not be bound yet.
+// A chunk of TimescaleDB has an unmarked copy of its parent's trigger, and rows of one statement go
+// to several chunks. No event trigger sees such a copy, so it may not be bound yet.
 Oid find_copied(const RowJudge* judge, const TriggerOrigin* origin, TriggerBinding binding) {
   if (!judge->routed || judge->trigger->tgisclone) return origin->trigger;
   ListCell* cell;
@@ -91,8 +89,9 @@ bool is_unique(Oid index) {
   return unique;
 }
 
-// A partition is locked when its first row comes, triggers may do anything, foreign keys are
-// triggers, and where repeats go there may be all of that.
+// False as soon as an insertion may wait for rows of other transactions: partitions are locked at
+// their first row, other triggers may do anything, foreign keys are triggers, and the table for
+// repeats may have all of these.
 bool waits_for_nobody(const RowJudge* judge) {
   Relation table = judge->table;
   if (table->rd_rel->relispartition || OidIsValid(judge->target) ||
@@ -106,8 +105,8 @@ bool waits_for_nobody(const RowJudge* judge) {
   return !waits;
 }
 
-// What was resolved depends on nothing but table and filter, whose changes are noticed: not on
-// casts, the columns of indexes, a name that is looked up, or tables of other extensions.
+// Kept results must depend only on table and filter, whose changes we notice: not on casts, columns
+// of indexes, a looked-up name, or tables of other extensions.
 bool lasts(const RowJudge* judge, const TriggerOrigin& origin) {
   return OidIsValid(origin.binding.filter) && judge->keys.plain && !judge->routed &&
          !OidIsValid(judge->target) && judge->key_indexes == NIL && !is_citus_loaded();
@@ -156,7 +155,7 @@ void resolve(RowJudge* judge) {
   judge->lasts = false;
   MemoryContextReset(judge->context);
   MemoryContext caller = MemoryContextSwitchTo(judge->context);
-  // Counts first: what changes while we look makes the next row look again.
+  // Count first: a change during the look-up then forces another look for the next row.
   judge->watch = watch_table(RelationGetRelid(judge->table));
   judge->table_changes = judge->watch->changes;
   TriggerOrigin origin = find_origin(judge->trigger, judge->table);
@@ -172,7 +171,7 @@ void resolve(RowJudge* judge) {
       is_on_shard(judge->trigger, &origin) ? binding.filter : find_copied(judge, &origin, binding);
   judge->target = binding.target;
   FilterHandle* filter = filter_handle(binding.filter);
-  // The last time before the row is judged: another call might replace what the plan refers to.
+  // The last call before the row is judged: a further one might replace what the plan refers to.
   use_filter(filter, Use::judge_granted);
   judge->never_waits = waits_for_nobody(judge);
   judge->tally = trigger_tally(judge->trigger->tgoid, filter->relid);

@@ -12,11 +12,11 @@ namespace {
 
 struct UpdatedKey {
   uint64 hash;
-  uint64 filter;  // without a gap, for the key of the table
+  uint64 filter;  // first field, without a gap behind it, for the hash table's key
 };
 
 HTAB* keys = nullptr;  // in the transaction's memory
-uint64 statement = 0;  // whose keys they are
+uint64 statement = 0;  // the statement that the keys belong to
 
 void on_memory_reset(void*) { keys = nullptr; }
 

@@ -1,6 +1,6 @@
-// The keys that rows have got from the statement that runs. An UPDATE that moves keys on (id + 1)
-// gives one row the key that it takes from another: it must not be forgotten, in whatever order the
-// rows come.
+// Keys that the running statement has given to rows. An UPDATE that shifts keys (id + 1) gives one
+// row the key that it takes from another; such a key must not be forgotten, whatever the order of
+// rows.
 #pragma once
 
 namespace streamfilter::pg {
