@@ -10,13 +10,13 @@
 namespace streamfilter::pg {
 namespace {
 
-// A compact form pays where it takes less than so much of the filter's memory.
+// A compact form pays if it takes less than this share of the filter's memory.
 bool pays(Size size, const Parameters& parameters) { return size <= parameters.memory / 4 * 3; }
 
-// One for all: values that come one after the other are mostly alike.
+// Reused, because consecutive values are mostly alike.
 CompactReader the_reader;
 
-// Opens the compact form in a datum; nullptr: it has another one.
+// Opens the compact form in a datum; nullptr: it has another form.
 struct varlena* open_compact(Datum value, CompactReader* reader) {
   struct varlena* bytes = PG_DETOAST_DATUM_PACKED(value);
   if (!is_compact(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes))) return nullptr;

@@ -1,11 +1,11 @@
-// Values with few keys of kind ell, in the form that they are stored in (core/filter/compact_form).
+// Values of kind ell with few keys, in their stored form (core/filter/compact_form).
 #pragma once
 
 #include "core/filter/compact_form.hpp"
 
 namespace streamfilter::pg {
 
-// What a function returns for a filter of ours: its compact form where that is shorter.
+// A function's result for our filter: its compact form if that is shorter.
 Datum value_datum(Header* filter);
 
 // The same for sorted words; 0: the compact form is not shorter.
@@ -20,19 +20,19 @@ struct WordsOfValue {
   uint64* insertions;
 };
 
-// False: the value is in no compact form. Raises invalid_binary_representation.
+// False: the value has no compact form. Raises invalid_binary_representation.
 bool read_words(Datum value, WordsOfValue* result);
 
-// Has a compact value so few keys that each is counted as one? How many there are then.
+// Has a compact value so few keys that each is counted? Sets `count` then.
 bool count_few(Datum value, uint32* count);
 
-// The same for one more hash, or for all words of another one, of mergeable parameters.
+// Adds one more hash, or all words of another value with mergeable parameters.
 void add_hash(WordsOfValue* value, uint64 hash);
 void add_words(WordsOfValue* value, const WordsOfValue& other);
 Datum words_datum(const WordsOfValue& value);
 Header* filter_of(const WordsOfValue& value);
 
-// Adds a value of any form to a filter of ours, as merge_value.
+// Adds a value of any form to our filter, like merge_value.
 void merge_datum(Header* into, Datum from);
 
 }  // namespace streamfilter::pg

@@ -5,11 +5,11 @@
 
 namespace streamfilter::pg {
 
-// A hasher for argument `number` (from 0) of the running function, by the type and collation that
-// the parser found; it lives as long as the call site.
+// A hasher for argument `number` (from 0) of the running function, by the parser's type and
+// collation; lives as long as the call site.
 TypeHasher* make_key_hasher(FunctionCallInfo fcinfo, int number);
 
-// The same, made at the first call and kept in fn_extra, which must be left to it.
+// The same, made at the first call and kept in fn_extra, which the caller must not use otherwise.
 TypeHasher* key_hasher(FunctionCallInfo fcinfo, int number);
 
 }  // namespace streamfilter::pg

@@ -15,7 +15,7 @@ namespace {
 
 bool is_number(OptionType type) { return type == OptionType::integer || type == OptionType::real; }
 
-// An option that is not in use has the value 0 where 0 is not allowed, or an empty list.
+// An unused option has the value 0 where 0 is not allowed, or an empty list.
 bool is_used(const Parameters& parameters, const OptionSpec& option) {
   return parameters.integer(option.word) != 0 ||
          (option.type != OptionType::reals && option.low <= 0);

@@ -9,9 +9,9 @@ struct StringInfoData;
 
 namespace streamfilter::pg {
 
-// Appends the kind's parameters as a JSON object: {"max": 1, "k": 3, …}. `reason` is why the kind
-// was chosen, `derived_now` what this version derives where another had derived them; nullptr:
-// nothing.
+// Appends the kind's parameters as a JSON object: {"max": 1, "k": 3, …}. `reason` says why the kind
+// was chosen, `derived_now` what this version derives if another had derived the parameters;
+// nullptr: nothing.
 void append_parameters_json(StringInfoData* out, const Parameters& parameters,
                             const char* reason = nullptr, const Parameters* derived_now = nullptr);
 

@@ -8,8 +8,8 @@
 namespace streamfilter::pg {
 namespace {
 
-// What every later access relies on. Values were checked in full when they came in, so that this
-// only has to notice bytes that are none of ours.
+// What every later access relies on. Values were checked completely when they came in, so this only
+// detects bytes that are not ours.
 bool is_sound(const Header* header, Size length) {
   const Parameters& p = header->parameters;
   return header->magic == kMagic && header->version == kFormatVersion && p.memory == length &&

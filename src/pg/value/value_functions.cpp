@@ -30,7 +30,7 @@ struct CallSite {
   TypeHasher* hasher;
   varatt_external stored;  // where `filter` was read from
   struct varlena* filter;
-  struct varlena* compact;  // a value in compact form, and what it is
+  struct varlena* compact;  // a value in compact form, and its datum
   const Header* decoded;
 };
 
@@ -45,7 +45,7 @@ CallSite* call_site(FunctionCallInfo fcinfo) {
   return static_cast<CallSite*>(function->fn_extra);
 }
 
-// A compact filter is decoded once and not for every key.
+// Decodes a compact filter once, not for every key.
 const Header* decode_once(FunctionCallInfo fcinfo, CallSite* site, Datum value) {
   struct varlena* bytes = PG_DETOAST_DATUM(value);
   const Size size = VARSIZE(bytes);
@@ -65,7 +65,7 @@ const Header* decode_once(FunctionCallInfo fcinfo, CallSite* site, Datum value) 
   return site->decoded;
 }
 
-// A filter that lies in a table, out of line, is read once and not for every key.
+// Reads a filter stored out of line once, not for every key.
 const Header* read_filter(FunctionCallInfo fcinfo, CallSite* site) {
   const Datum value = PG_GETARG_DATUM(0);
   struct varlena* pointer = reinterpret_cast<struct varlena*>(DatumGetPointer(value));
@@ -123,13 +123,13 @@ SF_FUNCTION(streamfilter_add) {
   require_promise(header);
   Header* copy = copy_value(header, CurrentMemoryContext);
   insert(copy, element);
-  // What counts keys says how many by what it holds, whatever way it has got there.
+  // Kinds that count keys estimate by what they hold, however it got there.
   if (ops_of(copy).counts_only) settle_slice(copy, slice_of(copy->parameters, element.hash));
   PG_RETURN_DATUM(value_datum(copy));
 }
 
-// streamfilter_contains(filter, key), filter @> key. A record with a NULL in it is no repeat
-// (unless the filter has nulls = not distinct).
+// streamfilter_contains(filter, key), filter @> key. A record with a NULL is no repeat (unless the
+// filter has nulls = not distinct).
 SF_FUNCTION(streamfilter_contains) {
   CallSite* site = call_site(fcinfo);
   const Header* header = read_filter(fcinfo, site);

@@ -15,8 +15,8 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// What is wrong with a value is invalid_text_representation or invalid_binary_representation; what
-// is wrong with the filter it describes keeps its own SQLSTATE.
+// Problems of a value are invalid_text_representation or invalid_binary_representation; problems of
+// the filter it describes keep their SQLSTATE.
 int value_report(const Problem& problem, int malformed) {
   problem_report(problem);
   switch (problem.error) {
@@ -31,10 +31,11 @@ int value_report(const Problem& problem, int malformed) {
   }
 }
 
-// What a dump restores or a subscription copies was accepted before, perhaps by another version.
+// Values that a dump restores or a subscription copies were accepted before, perhaps by another
+// version.
 Reading reading_of_input() { return is_restoring() ? Reading::restored : Reading::request; }
 
-// nullptr: the problem says why not. Nothing is allocated before the size is known to be sane.
+// nullptr: the problem says why. Allocates nothing before the size is known to be plausible.
 Header* read_text(const char* text, Problem& problem) {
   TextStart start;
   if (!read_text_start(text, strlen(text), reading_of_input(), start, problem)) return nullptr;
@@ -66,12 +67,12 @@ bool is_pristine(const Header* header) {
   return result;
 }
 
-// nullptr: the problem says why not.
+// nullptr: the problem says why.
 Header* read_bytes(const char* bytes, Size length, Problem& problem) {
   Header start;
   if (!read_binary_header(bytes, length, start, problem) || !fits_value(start.parameters, problem))
     return nullptr;
-  // Bytes that are too few claim no more memory than there are bytes.
+  // Too few bytes claim no more memory than there are bytes.
   Header* header = static_cast<Header*>(palloc(Min(start.parameters.memory, length)));
   if (read_binary(bytes, length, header, problem)) {
     SET_VARSIZE(header, start.parameters.memory);
