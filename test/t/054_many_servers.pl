@@ -1,4 +1,4 @@
-# Servers come and go: what is known of them must not fill up for good.
+# Servers come and go: what sessions know of them must not fill up shared memory for good.
 use strict;
 use warnings;
 use IO::Socket::INET;

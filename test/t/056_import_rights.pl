@@ -1,5 +1,5 @@
 # Whatever has made a filter, its owner needs USAGE on the servers that hold it, and it depends on them: a role with
-# USAGE on one server and the help of the one who controls that server gets no further.
+# USAGE on one server reaches no other, not even with the help of that server's administrator.
 use strict;
 use warnings;
 use FindBin;

@@ -1,5 +1,5 @@
-# Producers that share the slices of a filter have to mean the same by it, or they would find no repeats of each other,
-# without a word.
+# Producers that share the slices of a filter must agree on its definition: otherwise they would find no repeats of each
+# other, and get no error.
 # flavours: faults
 use strict;
 use warnings;

@@ -1,4 +1,4 @@
-# Prepared transactions that end while a filter is being loaded, and more of them than there are sessions.
+# Prepared transactions that end while a filter is being loaded, and more prepared transactions than sessions.
 # flavours: faults
 use strict;
 use warnings;

@@ -1,4 +1,4 @@
-# The heaps that hold what is saved: a save never waits for who waits for it.
+# The heaps that hold what is saved: a save never waits for a session that waits for it.
 # flavours: faults
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# The heaps that hold what is saved: every command that can touch them is refused with a hint or harmless, one that is missing
-# is told, and streamfilter_forget_saved() is how saved state goes.
+# The heaps that hold what is saved: every command that can touch them is refused with a hint or harmless, a missing
+# heap is reported, and only streamfilter_forget_saved() deletes saved state.
 # flavours: faults
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# Changes that do not commute are logged and brought into the filter in one order, however long a commit takes: after a crash a
-# filter knows what it knew before.
+# Changes that do not commute are logged and brought into the filter in one order, however long a commit takes: after a
+# crash a filter has the keys that it had before.
 # flavours: faults
 use strict;
 use warnings;

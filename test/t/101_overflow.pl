@@ -1,5 +1,5 @@
-# More keys than the table of keys in flight has room for: it grows, nobody waits who adds other keys, and what it has taken is
-# given back. Where there is no memory to grow, t/031 has what comes then.
+# More keys than the table of keys in flight has room for: the table grows, sessions that add other keys do not wait,
+# and the memory is given back. t/031 has what happens without memory to grow.
 # flavours: asserted faults
 use strict;
 use warnings;

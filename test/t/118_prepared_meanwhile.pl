@@ -1,4 +1,4 @@
-# A transaction that others wait for in COMMIT is prepared meanwhile: who waits goes on waiting, but keeps nobody waiting.
+# A transaction that others wait for in COMMIT is prepared meanwhile: these go on waiting, but block nobody.
 # flavours: faults
 use strict;
 use warnings;

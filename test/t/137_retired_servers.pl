@@ -1,5 +1,5 @@
-# Servers that go: streamfilter_retire() takes one out of those that hold a filter, also one that is dead and empty; what is
-# known of a place that cannot be asked.
+# streamfilter_retire() takes a server out of those that hold a filter, also a dead and empty one; and what is known of
+# a slice whose place cannot be asked.
 use strict;
 use warnings;
 use FindBin;

@@ -1,5 +1,6 @@
-# A filter that is restored by a worker takes rows before all of it is there: each waits for its own part, and who needs the
-# whole for all of it. The worker is stopped between two parts, or ends there, by an error or by a signal.
+# A filter that is restored by a worker takes rows before all of it is there: each row waits for its own part, and a
+# statement that needs the whole filter waits for all of it. The worker is stopped between two parts, or ends there, by
+# an error or by a signal.
 # flavours: quick faults
 use strict;
 use warnings;
