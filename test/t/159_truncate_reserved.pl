@@ -1,5 +1,5 @@
-# TRUNCATE of a large filter in streamfilter.shared_memory: it goes on in dynamic memory, of which no page is touched; where that
-# has no room, it is cleared in its place.
+# TRUNCATE of a large filter in streamfilter.shared_memory moves it to dynamic memory without touching a page there; if
+# dynamic memory has no room, the filter is cleared in place.
 # flavours: quick asserted
 use strict;
 use warnings;
