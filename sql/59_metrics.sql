@@ -41,7 +41,7 @@ FROM streamfilter_filter AS f CROSS JOIN LATERAL (VALUES
   ('streamfilter_fill_ratio', f.fill, 'ratio', 'share of its cells in use'),
   ('streamfilter_fpr_now_ratio', f.fpr_now, 'ratio', 'estimated false-positive rate now'),
   ('streamfilter_overfull', f.overfull::pg_catalog.int4::pg_catalog.float8, 'boolean', 'it holds more than its false-positive rate allows'),
-  ('streamfilter_fpr_bound_ratio', f.fpr_bound, 'ratio', 'false-positive rate that its parameters imply at most'),
+  ('streamfilter_fpr_bound_ratio', f.fpr_bound, 'ratio', 'false-positive rate at most, by its parameters and what it holds'),
   ('streamfilter_fpr_asked_ratio', (f.params OPERATOR(pg_catalog.->>) 'fpr')::pg_catalog.float8, 'ratio', 'false-positive rate that was asked for'),
   ('streamfilter_distinct_keys', f.distinct_estimate::pg_catalog.float8, 'keys', 'estimate of the distinct keys seen'),
   ('streamfilter_window_keys', f.window_keys::pg_catalog.float8, 'keys', 'keys after which one is still remembered with 99 %'),

@@ -23,7 +23,7 @@ COMMENT ON COLUMN streamfilter_stats.in_flight IS 'keys of unfinished transactio
 COMMENT ON COLUMN streamfilter_stats.waits IS 'waits for another transaction that had added the same key';
 COMMENT ON COLUMN streamfilter_stats.fill IS 'share of its cells in use, from 0 to 1';
 COMMENT ON COLUMN streamfilter_stats.fpr_now IS 'estimated rate of false positives now';
-COMMENT ON COLUMN streamfilter_stats.fpr_bound IS 'rate of false positives that its parameters imply at most';
+COMMENT ON COLUMN streamfilter_stats.fpr_bound IS 'rate of false positives at most, by its parameters and what it holds';
 COMMENT ON COLUMN streamfilter_stats.distinct_estimate IS 'estimated number of distinct keys seen';
 COMMENT ON COLUMN streamfilter_stats.window_keys IS 'number of keys after which a key is still remembered with 99 percent';
 COMMENT ON COLUMN streamfilter_stats.created IS 'when its state was made';

@@ -13,7 +13,6 @@
 namespace streamfilter {
 namespace {
 
-constexpr std::uint32_t kMaxSlices = 65536;
 constexpr unsigned kMaxProbes = 64;
 
 constexpr const char* kLayouts[] = {"scattered", "blocked", nullptr};

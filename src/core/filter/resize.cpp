@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/saturate.hpp"
+#include "core/filter/common_options.hpp"
 #include "core/filter/filter.hpp"
 #include "core/format/spread.hpp"
 #include "core/kind/kind_registry.hpp"
@@ -70,9 +71,27 @@ bool are_multiples(const Parameters& a, const Parameters& b) noexcept {
   return places(a) % places(b) == 0 || places(b) % places(a) == 0;
 }
 
-// If the memory is about a whole multiple or part of the former one, uses a little less of it so
-// that the places are one, too: then no two places must share one. What precedes the bytes of a
-// slice has the same size in all filters.
+// With slices of the former size, so many times more or fewer of them. Arrays of whole words with
+// counters beside them (biased_bit_arrays.hpp) are multiples in no other way.
+void multiply_slices(const Definition& definition, const Parameters& from, double times,
+                     Parameters* result) noexcept {
+  const double slices = from.slices * times;
+  if (definition.is_given(Common::slices) || slices < 1 || slices > kMaxSlices ||
+      slices != std::round(slices))
+    return;
+  Definition attempt = definition;
+  Parameters& p = attempt.parameters;
+  p.slices = static_cast<std::uint32_t>(slices);
+  p.memory = sizeof(Header) + p.slices * from.slice_bytes;
+  attempt.give(Common::memory, Common::slices);
+  if (Parameters fitted{}; p.memory <= result->memory && derive_for(attempt, from, &fitted) &&
+                           are_multiples(from, fitted))
+    *result = fitted;
+}
+
+// Where the memory is about a whole multiple of the former one, or a whole part, so much less of it
+// is used that the places are, too: then no two of them have to share one. What lies ahead of the
+// bytes of a slice is of one size in all filters.
 void fit_multiple(const Definition& definition, const Parameters& from,
                   Parameters* result) noexcept {
   constexpr double kAbout = 0.02;
@@ -98,6 +117,7 @@ void fit_multiple(const Definition& definition, const Parameters& from,
     *result = fitted;
     return;
   }
+  multiply_slices(definition, from, near, result);
 }
 
 bool can_be_resized(const FilterOps* ops, const Parameters& p) noexcept {

@@ -24,6 +24,7 @@
 #include "core/format/slicing.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/model/blocked_bloom_model.hpp"
+#include "core/model/capped_model.hpp"
 #include "core/model/exact_store_model.hpp"
 #include "core/model/slicing_model.hpp"
 #include "core/model/timing_model.hpp"
@@ -66,6 +67,11 @@ using ConstBits = PackedCells<1, const unsigned char>;
 
 std::uint64_t& ones(SliceState& state) noexcept { return state.own[0]; }
 std::uint64_t ones(const SliceState& state) noexcept { return state.own[0]; }
+
+// Of layout `blocked`: where another size has brought several lines into one, ones are spread less
+// evenly than keys would spread them. So many keys more have that rate.
+std::uint64_t& uneven_keys(SliceState& state) noexcept { return state.own[4]; }
+std::uint64_t uneven_keys(const SliceState& state) noexcept { return state.own[4]; }
 
 // Only with `grow`:
 std::uint64_t& newest(SliceState& state) noexcept { return state.own[1]; }  // index of the filter
@@ -369,6 +375,34 @@ bool fits(const Parameters& p, ConstSlice into, ConstSlice from) noexcept {
                              newest_load(p, a) + newest_load(p, b) <= p.integer(kLimit));
 }
 
+// Keys whose bits these would be in a filter that was never resized: n = -m/K ln(1 - ones/m),
+// linear counting (Whang et al. 1990). Infinity when every bit is set.
+double keys_of_ones(const Parameters& p, std::uint64_t count) noexcept {
+  return -real_m(p) / real_k(p) * std::log1p(-static_cast<double>(count) / real_m(p));
+}
+
+double mean_rate_of_lines(const Parameters& p, ConstSlice slice) noexcept {
+  double sum = 0;
+  for (std::uint64_t start = 0; start < filter_bytes(p); start += kLineBytes)
+    sum += capped_model::line_fpr(
+        real_k(p), static_cast<double>(count_ones(slice.body() + start, kLineBytes)));
+  return sum / lines(p);
+}
+
+// Lines that others have come into are no longer filled as keys fill them.
+void note_lines(const Parameters& p, Slice slice) noexcept {
+  const double by_ones = keys_of_ones(p, ones(*slice.state)), most = by_ones * 8 + lines(p),
+               wanted = mean_rate_of_lines(p, as_const(slice));
+  uneven_keys(*slice.state) = 0;
+  if (!std::isfinite(most) || rate(p, by_ones) >= wanted) return;
+  double low = by_ones, high = most;
+  for (unsigned i = 0; i < 40; ++i) {
+    const double middle = (low + high) / 2;
+    (rate(p, middle) < wanted ? low : high) = middle;
+  }
+  uneven_keys(*slice.state) = saturate<std::uint64_t>(std::ceil(high - by_ones));
+}
+
 // The first filter with the first, and so on.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   SliceState& state = *into.state;
@@ -383,6 +417,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   ones(state) = count_ones(into.body(), into.bytes);
   if (p.integer(kGrow) == none) {
     state.own[2] = state.own[3] = 0;  // what both had known before they were resized
+    if ((uneven_keys(state) | uneven_keys(*from.state)) != 0) note_lines(p, into);
     return;
   }
   const std::uint64_t keys = newest(*from.state) < newest(state) ? 0 : newest_keys(*from.state);
@@ -441,21 +476,23 @@ void note_grown(const Parameters& p, Slice slice, double keys) noexcept {
   newest_keys(state) = std::min(saturate<std::uint64_t>(std::ceil(filled)), kMaxKeys);
   if (sharing(state) != 0) return;
   const double more = all_grown(p, state) - keys;
+  // At least one: that it was resized.
   sharing_or_copies(state) =
-      more > 0 ? std::min(saturate<std::uint64_t>(std::round(more)), kMaxKeys) : 0;
+      std::clamp(saturate<std::uint64_t>(std::round(more)), std::uint64_t{1}, kMaxKeys);
 }
 
 void note_keys(const Parameters& p, Slice slice, double keys) noexcept {
   if (p.integer(kGrow) != none) return note_grown(p, slice, keys);
+  if (p.layout == Layout::blocked) note_lines(p, slice);
   known_ones(*slice.state) = ones(*slice.state);
   known_keys(*slice.state) =
       std::min(saturate<std::uint64_t>(std::isfinite(keys) ? std::round(keys) : 0), kMaxKeys);
 }
 
-// Keys whose bits these would be in a filter that was never resized: n = -m/K ln(1 - ones/m),
-// linear counting (Whang et al. 1990). Infinity when every bit is set.
-double keys_of_ones(const Parameters& p, std::uint64_t count) noexcept {
-  return -real_m(p) / real_k(p) * std::log1p(-static_cast<double>(count) / real_m(p));
+// In a filter that was never resized, so many keys have the rate of its lines.
+double keys_of_rate(const Parameters& p, const SliceState& state) noexcept {
+  return keys_of_ones(p, ones(state)) +
+         (p.layout == Layout::blocked ? static_cast<double>(uneven_keys(state)) : 0);
 }
 
 double distinct_of(const Parameters& p, const SliceState& state) noexcept {
@@ -494,9 +531,11 @@ double grown_to_come(const Parameters& p, ConstSlice slice) noexcept {
 double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
   if (p.keys == 0) return 0;
   if (p.integer(kGrow) != none) return grown_to_come(p, slice);
-  const double groups = groups_of(p), more = std::max(0.0, static_cast<double>(p.keys) / groups -
-                                                               distinct_of(p, *slice.state));
-  return rate(p, keys_of_ones(p, ones(*slice.state)) * (p.slices / groups) + more);
+  const slicing_model::Shape shape = shape_of(p);
+  const double each = shape.slices / shape.k1,  // keys of the group for one that the slice has
+      more = std::max(
+          0.0, static_cast<double>(p.keys) / groups_of(p) - each * distinct_of(p, *slice.state));
+  return rate(p, each * keys_of_rate(p, *slice.state) + more);
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
@@ -505,7 +544,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   if (newest(state) >= most || ones(state) != count_ones(slice.body(), slice.bytes)) return false;
   if (p.integer(kGrow) == none)
     return known_ones(state) <= ones(state) && known_keys(state) <= kMaxKeys &&
-           (known_ones(state) > 0 || known_keys(state) == 0) && sharing(state) == 0;
+           (known_ones(state) > 0 || known_keys(state) == 0) && uneven_keys(state) <= kMaxKeys;
   if (sharing(state) != 0 && (newest(state) + 1 != most || first_of(sharing(state)) >= most ||
                               room_of(sharing(state)) > kWholeRoom))
     return false;
@@ -515,26 +554,41 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
          count_ones(slice.body() + end, slice.bytes - end) == 0;
 }
 
-// The number of distinct keys that fills the bits so far. Filters before the newest are about
-// equally full.
+// Filters before the newest are about equally full, but for those that another size has filled.
+double grown_rate_now(const Parameters& p, ConstSlice slice) noexcept {
+  const SliceState& state = *slice.state;
+  const double m = real_m(p), k = real_k(p), full = static_cast<double>(newest(state)),
+               last = static_cast<double>(newest_ones(state)) / m;
+  double none_has = 1 - std::pow(last, k);
+  if (copies(state) == 0) {
+    const double share = full > 0 ? (static_cast<double>(ones(state)) / m - last) / full : 0;
+    return 1 - none_has * (1 - timing_model::rate_of_filters(std::pow(share, k), full));
+  }
+  for (std::uint64_t i = 0; i < newest(state); ++i)
+    none_has *= 1 - std::pow(static_cast<double>(
+                                 count_ones(slice.body() + i * filter_bytes(p), filter_bytes(p))) /
+                                 m,
+                             k);
+  return 1 - none_has;
+}
+
+// The number of distinct keys that fills the bits so far.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const double m = real_m(p), k = real_k(p), all = static_cast<double>(ones(*slice.state));
   if (p.integer(kGrow) == none) {
-    return {all / m,
-            p.layout == Layout::blocked ? rate(p, keys_of_ones(p, ones(*slice.state)))
-                                        : std::pow(all / m, k),
-            distinct_of(p, *slice.state)};
+    return {
+        all / m,
+        p.layout == Layout::blocked ? rate(p, keys_of_rate(p, *slice.state)) : std::pow(all / m, k),
+        distinct_of(p, *slice.state)};
   }
-  const double last = static_cast<double>(newest_ones(*slice.state)) / m,
-               full = static_cast<double>(newest(*slice.state)),
-               share = full > 0 ? (all / m - last) / full : 0;
-  return {
-      all / m / filters(p),
-      1 - (1 - timing_model::rate_of_filters(std::pow(share, k), full)) * (1 - std::pow(last, k)),
-      std::max(0.0, all_grown(p, *slice.state) - static_cast<double>(copies(*slice.state)))};
+  return {all / m / filters(p), grown_rate_now(p, slice),
+          std::max(0.0, all_grown(p, *slice.state) - static_cast<double>(copies(*slice.state)))};
 }
 
-std::uint64_t load(const Parameters&, ConstSlice slice) noexcept { return ones(*slice.state); }
+std::uint64_t load(const Parameters& p, ConstSlice slice) noexcept {
+  const std::uint64_t uneven = p.layout == Layout::blocked ? uneven_keys(*slice.state) : 0;
+  return ones(*slice.state) + std::min(uneven, kMaxKeys / kMaxHashes) * own_k(p);
+}
 
 // With `grow`, at most what it is if all lie in one filter.
 double rate_at(const Parameters& p, double load) noexcept {

@@ -11,7 +11,9 @@
 // In both what is reset does not depend on answers, so the load of an array stays below a limit on
 // any stream (biased_model.hpp), and the false-positive rate below its k-th power: with the
 // k of Eq. 6.1, rounded up, fpr is kept for ever.
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/kind/biased_bit_arrays.hpp"
 #include "core/kind/kind_list.hpp"
@@ -62,6 +64,23 @@ double fnr_at(const Parameters& p, double gap) noexcept {
 
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   return biased_model::predict(setting(p), stream.part(p.slices));
+}
+
+// In another size, or merged, an array may hold more than so many keys; never more than for ever.
+double rate_for_ever(const Parameters& p) noexcept {
+  return biased_model::fpr_bound(setting(p), std::numeric_limits<double>::infinity());
+}
+double rate_at(const Parameters& p, double load) noexcept {
+  return std::min(biased_bit_arrays::rate_at(p, load), rate_for_ever(p));
+}
+double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
+  return std::min(biased_bit_arrays::fpr_to_come(p, slice), rate_for_ever(p));
+}
+
+constexpr Resizing resizing() noexcept {
+  Resizing result = biased_bit_arrays::kResizing;
+  result.fpr_to_come = fpr_to_come;
+  return result;
 }
 
 // The fewest arrays that keep fpr: false negatives are fewest with k = 1 (§6.1). Without `keys`
@@ -163,9 +182,11 @@ const FilterOps rsbf_ops = {
     .check = biased_bit_arrays::check,
     .estimate = biased_bit_arrays::estimate,
     .fpr_bound = fpr_bound,
+    .load = biased_bit_arrays::load,
+    .rate_at = rate_at,
     .fnr_at = fnr_at,
     .predict = predict,
-    .resize = biased_bit_arrays::kResizing,
+    .resize = resizing(),
 };
 
 }  // namespace streamfilter

@@ -308,14 +308,40 @@ void note_keys(const Parameters& p, Slice slice, double) noexcept {
   }
 }
 
-// Until the window has passed; then it is what the parameters promise.
+double keys_of_timers(const Parameters& p, std::uint64_t count) noexcept {
+  return -real_m(p) / real_k(p) * std::log1p(-static_cast<double>(count) / real_m(p));
+}
+
+// How many keys a window can still bring into a slice: all but those that are there. Where another
+// size has copied keys, timers tell of too many.
+double keys_to_come(const Parameters& p, ConstSlice slice) noexcept {
+  const auto all = filters(p, slice);
+  const slicing_model::Shape shape = shape_of(p);
+  double there = 0;
+  for (std::uint64_t i = 0; i < all.open; ++i)
+    there += keys_of_timers(p, all.filter(i).state().non_zero);
+  if (shape.k1 == 1) there = std::min(there, static_cast<double>(slice.state->inserted_new));
+  return std::max(0.0, live_keys(p) * shape.k1 / shape.slices - there);
+}
+
+// Until the window has passed; then it is what the parameters promise. With `grow`, what is still
+// to come fills the newest filter up to its limit, then others.
 double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
   if (fpr_bound(p) >= 1) return 0;
   const auto all = filters(p, slice);
-  double none_has = 1;
-  for (std::uint64_t i = 0; i < all.open; ++i)
-    none_has *=
-        1 - std::pow(static_cast<double>(all.filter(i).state().non_zero) / real_m(p), real_k(p));
+  const double most =
+      p.integer(kGrow) == none ? std::numeric_limits<double>::infinity() : keys_of_one(p);
+  double none_has = 1, more = keys_to_come(p, slice);
+  for (std::uint64_t i = 0; i < all.most(); ++i) {
+    if (i >= all.open && !(more > 0)) break;
+    const double has = i < all.open ? keys_of_timers(p, all.filter(i).state().non_zero) : 0;
+    double taken = 0;
+    if (i + 1 >= all.open) {
+      taken = i + 1 < all.most() ? std::clamp(most - has, 0.0, more) : more;
+      more -= taken;
+    }
+    none_has *= 1 - timing_model::rate(real_k(p), has + taken, real_m(p));
+  }
   return std::pow(1 - none_has, probes(p));
 }
 

@@ -81,14 +81,15 @@ bool derive_filters(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
+}  // namespace
+
 slicing_model::Shape shape_of(const Parameters& p) noexcept {
   return slicing_model::shape_of(p, static_cast<double>(p.integer(kK)),
                                  static_cast<double>(p.integer(kCells)));
 }
 
-// How many keys are live at most in the slices that a key can be in; infinity: unknown. They stay
-// for up to w ticks, and spread over slices unevenly (three standard deviations are allowed for).
-// A window of rows holds accepted ones, which stand for more keys once K is known.
+// They stay for up to w ticks, and spread over slices unevenly (three standard deviations are
+// allowed for). A window of rows holds accepted ones, which stand for more keys once K is known.
 double live_keys(const Parameters& p) noexcept {
   const double ticks = static_cast<double>(p.integer(kTicks)),
                tick = static_cast<double>(p.integer(kTickLength)),
@@ -105,6 +106,8 @@ double live_keys(const Parameters& p) noexcept {
   }
   return live;
 }
+
+namespace {
 
 // A slice of keys with several probes does not know which of them are new: it counts all.
 double cardinality_limit(const Parameters& p, double one) noexcept {
@@ -162,6 +165,12 @@ const OptionSpec kOptions[kOptionCount] = {
     {.word = kLateness, .name = "lateness", .type = OptionType::span, .low = 1, .high = kMaxSpan},
 };
 
+double keys_of_one(const Parameters& p) noexcept {
+  const double limit = static_cast<double>(p.integer(kLimit)), k = real_k(p), m = real_m(p);
+  if (p.integer(kGrow) == density) return -m / k * std::log1p(-std::min(limit / m, 1 - 1 / m));
+  return shape_of(p).k1 > 1 ? limit : timing_model::keys_for(k, limit, m);
+}
+
 // Equal timers only lower it.
 double fpr_bound(const Parameters& p) noexcept {
   const double live = live_keys(p);
@@ -170,11 +179,8 @@ double fpr_bound(const Parameters& p) noexcept {
   if (p.integer(kGrow) == none) return slicing_model::group_rate(shape, live);
   // Full filters, the newest, and the oldest, which some keys have left. The last key before the
   // limit can set K timers more.
-  const double limit = static_cast<double>(p.integer(kLimit)), k = real_k(p), m = real_m(p);
-  const double keys = p.integer(kGrow) == density
-                          ? -m / k * std::log1p(-std::min(limit / m, 1 - 1 / m))
-                      : shape.k1 > 1 ? limit
-                                     : timing_model::keys_for(k, limit, m);
+  const double limit = static_cast<double>(p.integer(kLimit)), k = real_k(p), m = real_m(p),
+               keys = keys_of_one(p);
   const double filled = std::ceil(keys_of_fullest(live * shape.k1, shape.slices) / keys) + 1;
   if (filled > filters(p)) return 1;
   const double one = p.integer(kGrow) == density ? std::pow(std::min(1.0, (limit + k) / m), k)

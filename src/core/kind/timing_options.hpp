@@ -6,6 +6,7 @@
 #include "core/format/slicing.hpp"
 #include "core/kind/filter_kind.hpp"
 #include "core/kind/lateness.hpp"
+#include "core/model/slicing_model.hpp"
 
 namespace streamfilter::timing {
 
@@ -64,6 +65,11 @@ inline double filters(const Parameters& p) noexcept {
 constexpr unsigned kOptionCount = 8;
 extern const OptionSpec kOptions[kOptionCount];
 bool derive(Definition& definition, Problem& problem) noexcept;
+slicing_model::Shape shape_of(const Parameters& p) noexcept;
+// How many keys are live at most in the slices that a key can be in; infinity: unknown.
+double live_keys(const Parameters& p) noexcept;
+// With `grow`: how many keys a filter takes before the next one is opened.
+double keys_of_one(const Parameters& p) noexcept;
 double fpr_bound(const Parameters& p) noexcept;
 
 }  // namespace streamfilter::timing

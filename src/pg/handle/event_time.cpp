@@ -25,7 +25,17 @@ void warn(FilterHandle* filter) {
                   "Column ahead of streamfilter_stats counts such events."));
 }
 
-// After that, the filter is empty.
+void warn_late(FilterHandle* filter) {
+  filter->warned_of_late = true;
+  ereport(WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+          errmsg("an event comes too late for filter \"%s\"", filter->relation->name),
+          errdetail("Its time is before the filter's window and lateness. It passes and is not "
+                    "remembered."),
+          errhint("Look at the times that come in (column late of streamfilter_stats counts such "
+                  "events), or set option lateness."));
+}
+
+// Of that, the filter is empty.
 bool has_truncated(const FilterHandle* filter) {
   const TransactionChanges* changes = changes_of(filter);
   return changes != nullptr && changes->log.last_reset != kNoChange;
@@ -50,8 +60,12 @@ void set_ahead(FilterHandle* filter, int64 more) {
 
 }  // namespace
 
-// Other sessions may come between reading the clock and reading the filter. If the clock seems to
-// have gone back, read it again, after the filter.
+void warn_if_late(FilterHandle* filter, const Element& element) {
+  if (is_too_late(filter->header, element)) warn_late(filter);
+}
+
+// Others may have come between the clock and the filter: where it seems to have gone back, it is
+// looked at once more, after the filter.
 void follow_clock(FilterHandle* filter, Element* element) {
   if (filter->slot == nullptr) return;
   const int64 latest = clock_of(filter->header, element->hash);

@@ -1,5 +1,6 @@
-// Handles events whose time is too far ahead, which must not end the window of all others, and a
-// server clock that goes back, after which new events must not count as late.
+// Events whose time is too far ahead: one of them must not end the window of all others. Events
+// that come too late to be remembered. And a
+// server's clock that goes back: what comes then must not be too late for a filter that goes by it.
 #pragma once
 
 #include "pg/handle/filter_handle.hpp"
@@ -13,7 +14,15 @@ void check_time(FilterHandle* filter, Element* element);
 // The time of an event by the server's clock, as if the clock had never gone back. Warns if it has.
 void follow_clock(FilterHandle* filter, Element* element);
 
-// Call it for keys to insert, not for look-ups.
+// Of a new key that is about to be remembered: warns, once for a session and a definition, if it
+// comes so late that it will not be. Where no lock is held.
+void warn_if_late(FilterHandle* filter, const Element& element);
+inline void look_for_late(FilterHandle* filter, const Element& element) {
+  if (unlikely(filter->has_time && !filter->by_clock && !filter->warned_of_late))
+    warn_if_late(filter, element);
+}
+
+// To be called for what is going to be inserted, not for what is only looked up.
 inline void bound_time(FilterHandle* filter, Element* element) {
   if (unlikely(element->time > filter->latest_time)) check_time(filter, element);
   if (unlikely(filter->by_clock)) follow_clock(filter, element);

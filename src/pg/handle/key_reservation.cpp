@@ -9,6 +9,7 @@ extern "C" {
 #include "utils/resowner.h"
 }
 
+#include "pg/handle/event_time.hpp"
 #include "pg/handle/key_reservation.hpp"
 #include "pg/handle/overfull.hpp"
 #include "pg/server/problem_report.hpp"
@@ -281,6 +282,7 @@ const Element* waiting_key = nullptr;
 
 bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
              const IndexHint& hint, uint64 applied, bool look_again, bool at_once) {
+  look_for_late(filter, element);
   reserve_change(changes);
   if (unlikely(is_to_hand_over(changes))) hand_over(changes);
   ReserveRequest request{};

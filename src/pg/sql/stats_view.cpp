@@ -36,6 +36,7 @@ struct Numbers {
   RowCounts counts;
   double lost = 0;  // NaN: not known
   Totals totals{};
+  double fpr_bound = 0;
   bool overfull = false;
   bool clock_went_back = false;
   TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0, stats_reset = 0;
@@ -54,8 +55,10 @@ void read_state(Numbers& numbers, FilterSlot* slot, const FilterRelation* relati
   strlcpy(numbers.set_aside, slot->saved.set_aside, sizeof numbers.set_aside);
   numbers.clock_went_back = pg_atomic_read_u64(&slot->ahead_of_clock) != 0;
   numbers.totals = read_totals(slot, parameters);
-  numbers.overfull =
-      is_overfull(block_of(slot), overfull_limit(parameters, promised_fpr_of(relation)));
+  const OverfullLimit limit = overfull_limit(parameters, promised_fpr_of(relation));
+  numbers.overfull = is_overfull(block_of(slot), limit);
+  numbers.fpr_bound =
+      fpr_bound(block_of(slot), discards_overfull(relation) ? OverfullLimit{} : limit);
 }
 
 Numbers read_numbers(const FilterRelation* relation) {
@@ -118,9 +121,7 @@ void fill_row(NamedRow& row, const FilterRelation* relation) {
   const Estimate now = known ? numbers.totals.estimate : Estimate{NAN, NAN, NAN};
   row.put_rate("fill", now.fill);
   row.put_rate("fpr_now", now.fpr);
-  // The bound is at least the present rate.
-  const double bound = ops->fpr_bound(parameters);
-  row.put_rate("fpr_bound", now.fpr > bound && !numbers.overfull ? now.fpr : bound);
+  row.put_rate("fpr_bound", numbers.exists ? numbers.fpr_bound : ops->fpr_bound(parameters));
   if (numbers.exists && !has_places_elsewhere(relation))
     row.put("overfull", BoolGetDatum(numbers.overfull));
   put_estimate(row, "distinct_estimate", now.distinct);

@@ -8,6 +8,7 @@ extern "C" {
 
 #include <cmath>
 
+#include "core/filter/overfull.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/value/compact_value.hpp"
 #include "pg/value/key_argument.hpp"
@@ -170,7 +171,7 @@ SF_FUNCTION(streamfilter_info) {
   append_count(&json, "arrivals", sums.insertions);
   append_real(&json, "fill", kRate, sums.estimate.fill);
   append_real(&json, "fpr", kRate, sums.estimate.fpr);
-  append_real(&json, "fpr_bound", kRate, ops.fpr_bound(parameters));
+  append_real(&json, "fpr_bound", kRate, fpr_bound(header, OverfullLimit{}));
   append_real(&json, "distinct_estimate", kWhole, distinct_keys(header, full));
   append_real(&json, "window_keys", kWhole, window_keys(parameters, kWindowFnr));
   appendStringInfoChar(&json, '}');

@@ -1,0 +1,203 @@
+// Kinds × paths of sizes: at each step fpr_now ≤ fpr_bound ≤ fpr, or the filter is overfull, by
+// measurement; and a size after which the promise breaks was told of.
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "core/filter/overfull.hpp"
+#include "core/filter/resize.hpp"
+#include "unit/support/filters.hpp"
+#include "unit/support/statistics.hpp"
+#include "unit/support/streams.hpp"
+
+using namespace streamfilter;
+using namespace unit;
+
+BOOST_AUTO_TEST_SUITE(size_paths, *boost::unit_test::label("long"))
+
+namespace {
+
+constexpr std::uint64_t kProbes = 10000;
+constexpr unsigned kSteps = 3;  // in which the promised keys come
+
+struct Case {
+  std::string definition;  // without memory
+  std::uint64_t keys;      // promised; of kinds that keep their rate for ever: many
+};
+
+const Case kCases[] = {
+    {"bloom(fpr=0.01, keys=15000)", 15000},
+    {"bloom(fpr=0.01, keys=15000, layout=blocked)", 15000},
+    {"bloom(fpr=0.01, keys=15000, grow=density)", 15000},
+    {"bloom(fpr=0.01, keys=15000, grow=cardinality)", 15000},
+    {"bloom(fpr=0.01, keys=15000, slices=4, slicing=vertical)", 15000},
+    {"capped(fpr=0.01, keys=15000)", 15000},
+    {"capped(fpr=0.01, keys=15000, slices=4)", 15000},
+    {"capped(fpr=0.01)", 30000},
+    {"bsbf(fpr=0.02, keys=15000)", 15000},
+    {"bsbf(fpr=0.02, keys=15000, slices=4)", 15000},
+    {"bsbfsd(fpr=0.02, keys=15000)", 15000},
+    {"rlbsbf(fpr=0.02, keys=15000)", 15000},
+    {"rsbf(fpr=0.02, keys=15000)", 15000},
+    {"rsbf(fpr=0.02, keys=15000, slices=4)", 15000},
+    {"rsbf(fpr=0.02)", 30000},
+    {"rsbf(fpr=0.02, variant=measured)", 30000},
+    {"sbf(fpr=0.01)", 30000},
+    {"sbf(fpr=0.01, layout=blocked)", 30000},
+    {"ibf2c(fpr=0.01)", 30000},
+    {"ibfmc(fpr=0.01)", 30000},
+    {"ibfh(fpr=0.01)", 30000},
+    {"clq(fpr=0.01)", 30000},
+    {"clq(fpr=0.01, lines=2)", 30000},
+    {"lru(entry_bits=40)", 30000},
+    {"fplru(fpr=0.01)", 30000},
+    {"timer(fpr=0.01, window=\"4000 rows\")", 4000},
+    {"timer(fpr=0.01, window=\"4000 rows\", slices=1)", 4000},
+    {"timer(fpr=0.01, window=\"1 hour\", keys=4000)", 4000},
+    {"timer(fpr=0.01, window=\"1 hour\", keys=2000, grow=density)", 2000},
+};
+
+using Path = std::vector<const char*>;
+const Path kPaths[] = {{"128kB"},         {"32kB"},         {"80kB"},         {"48kB"},
+                       {"128kB", "64kB"}, {"32kB", "64kB"}, {"80kB", "64kB"}, {"48kB", "64kB"}};
+
+std::string with_memory(const std::string& definition, const std::string& memory) {
+  const std::size_t open = definition.find('(');
+  return definition.substr(0, open + 1) + "memory=" + memory + ", " + definition.substr(open + 1);
+}
+
+Definition definition_for(const std::string& text) {
+  Definition definition;
+  std::size_t used = 0;
+  Problem problem;
+  BOOST_REQUIRE(parse_definition(text.data(), text.size(), definition, used, problem));
+  return definition;
+}
+
+Element timed(std::uint64_t number) {
+  Element element = key(number);
+  element.importance = 1;
+  element.time = 1000000;
+  return element;
+}
+
+void insert(Filter& filter, std::uint64_t first, std::uint64_t end) {
+  for (std::uint64_t i = first; i < end; ++i) filter.insert(timed(i));
+}
+
+// Of keys that never came.
+double found(const Filter& filter) {
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < kProbes; ++i) sum += filter.test(timed((1u << 30) + i));
+  return static_cast<double>(sum);
+}
+
+// False: its state cannot be taken over, and a filter would begin empty, with a WARNING.
+bool resize(Filter& filter, const std::string& text) {
+  Parameters parameters{};
+  Problem problem;
+  if (!resized_parameters(filter.parameters(), definition_for(text), &parameters, problem))
+    return false;
+  Filter to(parameters);
+  std::vector<unsigned char> scratch(parameters.slice_bytes *
+                                     scratch_slices(filter.parameters(), parameters));
+  for (std::uint32_t i = 0; i < parameters.slices; ++i)
+    resize_slice(to.header(), i, filter.header(), scratch.data());
+  filter = to;
+  BOOST_TEST(filter.is_valid());
+  return true;
+}
+
+// Estimates and the uneven spread of keys over slices.
+double allowed(double rate) { return most(kProbes, std::min(1.0, rate * kOverfullRate + 0.0002)); }
+
+// What streamfilter_stats says, and what is so.
+void check_now(const Filter& filter, double fpr, double told) {
+  const OverfullLimit limit = overfull_limit(filter.parameters(), fpr);
+  const double measured = found(filter), now = totals(filter.header()).estimate.fpr,
+               bound = fpr_bound(filter.header(), limit);
+  BOOST_TEST(measured <= allowed(told), measured / kProbes << " measured, " << told << " told");
+  BOOST_TEST(measured <= allowed(now), measured / kProbes << " measured, now " << now);
+  if (is_overfull(filter.header(), limit)) {
+    BOOST_TEST(told > fpr * 0.9, told << " told");
+    return;
+  }
+  BOOST_TEST(now <= bound);
+  BOOST_TEST(bound <= kOverfullRate * fpr);
+  BOOST_TEST(measured <= allowed(bound), measured / kProbes << " measured, bound " << bound);
+}
+
+// A part of the keys comes before the path, the others after it.
+void walk(const Case& it, const Path& path, std::uint64_t before) {
+  Filter filter(with_memory(it.definition, "64kB"));
+  const double fpr = definition_for(it.definition).wanted_fpr();
+  insert(filter, 0, before);
+  double told = fpr_bound(filter.header(), OverfullLimit{});
+  check_now(filter, fpr, told);
+  for (const char* memory : path) {
+    if (!resize(filter, with_memory(it.definition, memory))) return;
+    told = fpr_bound(filter.header(), OverfullLimit{});
+    check_now(filter, fpr, told);
+  }
+  for (unsigned step = 0; step < kSteps; ++step) {
+    const std::uint64_t left = it.keys - before;
+    insert(filter, before + left * step / kSteps, before + left * (step + 1) / kSteps);
+    check_now(filter, fpr, told);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(at_each_step_the_rate_is_what_is_said_of_it) {
+  for (const Case& it : kCases)
+    for (const Path& path : kPaths)
+      for (const std::uint64_t part : {1, 3}) {
+        std::string sizes = "64kB";
+        for (const char* memory : path) sizes += std::string(", ") + memory;
+        BOOST_TEST_CONTEXT(it.definition << ", " << sizes << ", " << part << "/3 before")
+        walk(it, path, it.keys * part / 3);
+      }
+}
+
+// Two filters in another size, merged, each with half of the keys.
+BOOST_AUTO_TEST_CASE(merged_filters_of_another_size_have_the_rate_that_is_said) {
+  for (const Case& it : kCases)
+    for (const Path& path : kPaths) {
+      Filter a(with_memory(it.definition, "64kB")), b(a.parameters());
+      insert(a, 0, it.keys / 2);
+      insert(b, it.keys / 2, it.keys);
+      bool kept = true;
+      for (const char* memory : path)
+        kept = kept && resize(a, with_memory(it.definition, memory)) &&
+               resize(b, with_memory(it.definition, memory));
+      Problem problem;
+      if (!kept || !merge(a.header(), b.header(), problem)) continue;
+      BOOST_TEST_CONTEXT(it.definition << " merged, last " << path.back())
+      check_now(a, definition_for(it.definition).wanted_fpr(),
+                fpr_bound(a.header(), OverfullLimit{}));
+    }
+}
+
+// Sizes that are about whole multiples are whole ones, where slices are not given. A window of rows
+// keeps its slices, whose timers are multiples by chance only.
+BOOST_AUTO_TEST_CASE(there_and_back_in_whole_multiples_changes_nothing) {
+  for (const Case& it : kCases) {
+    if (it.definition.find("slices") != std::string::npos ||
+        it.definition.find("rows") != std::string::npos)
+      continue;
+    for (const auto& [small, large] :
+         {std::pair{"64kB", "128kB"}, {"64kB", "192kB"}, {"4MB", "8MB"}}) {
+      Filter filter(with_memory(it.definition, small));
+      insert(filter, 0, it.keys);
+      const double before = found(filter);
+      if (!resize(filter, with_memory(it.definition, large)) ||
+          !resize(filter, with_memory(it.definition, small)))
+        continue;
+      BOOST_TEST(found(filter) <= most(kProbes, before / kProbes + 0.0002),
+                 it.definition << " from " << small << " to " << large << " and back: "
+                               << found(filter) / kProbes << ", was " << before / kProbes);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
