@@ -4,8 +4,6 @@
 #include <cmath>
 
 #include "core/base/saturate.hpp"
-#include "core/filter/filter.hpp"
-#include "core/filter/resize.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -69,13 +67,6 @@ bool is_overfull(const Header* header, const OverfullLimit& limit) noexcept {
     if (std::pow(probe_rate, probes(p)) > limit.rate) return true;
   }
   return false;
-}
-
-double fpr_bound(const Header* header, const OverfullLimit& limit) noexcept {
-  const Parameters& p = header->parameters;
-  const double reached =
-      std::max({find_ops(p.kind)->fpr_bound(p), fpr_to_come(header), totals(header).estimate.fpr});
-  return limit.is_none() ? reached : std::min(reached, limit.rate);
 }
 
 }  // namespace streamfilter

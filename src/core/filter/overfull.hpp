@@ -39,9 +39,4 @@ inline bool is_overfull(const Header* header, std::uint64_t hash,
 // Is any group of slices overfull that a key can lie in?
 bool is_overfull(const Header* header, const OverfullLimit& limit) noexcept;
 
-// The rate that the filter has at most until it holds the keys that it is made for: what its
-// parameters imply, or what another size, a merge, or more keys have left of that; but no more than
-// `limit`, where repeats pass beyond it.
-double fpr_bound(const Header* header, const OverfullLimit& limit) noexcept;
-
 }  // namespace streamfilter

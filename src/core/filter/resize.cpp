@@ -314,4 +314,11 @@ double fpr_to_come(const Header* header) noexcept {
   return worst;
 }
 
+double fpr_bound(const Header* header, const OverfullLimit& limit) noexcept {
+  const Parameters& p = header->parameters;
+  const double reached =
+      std::max({find_ops(p.kind)->fpr_bound(p), fpr_to_come(header), totals(header).estimate.fpr});
+  return limit.is_none() ? reached : std::min(reached, limit.rate);
+}
+
 }  // namespace streamfilter

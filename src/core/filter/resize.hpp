@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/filter/definition.hpp"
+#include "core/filter/overfull.hpp"
 #include "core/format/layout.hpp"
 
 namespace streamfilter {
@@ -35,5 +36,10 @@ void resize_slice(Header* to, std::uint32_t index, const Header* from, void* scr
 // The false-positive rate that a filter which has been resized comes to with the number of keys
 // that it is made for; 0 for kinds that keep theirs whatever comes.
 double fpr_to_come(const Header* header) noexcept;
+
+// The rate that the filter has at most until it holds the keys that it is made for: what its
+// parameters imply, or what another size, a merge, or more keys have left of that; but no more than
+// `limit`, where repeats pass beyond it.
+double fpr_bound(const Header* header, const OverfullLimit& limit) noexcept;
 
 }  // namespace streamfilter

@@ -25,16 +25,6 @@ void warn(FilterHandle* filter) {
                   "Column ahead of streamfilter_stats counts such events."));
 }
 
-void warn_late(FilterHandle* filter) {
-  filter->warned_of_late = true;
-  ereport(WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-          errmsg("an event comes too late for filter \"%s\"", filter->relation->name),
-          errdetail("Its time is before the filter's window and lateness. It passes and is not "
-                    "remembered."),
-          errhint("Look at the times that come in (column late of streamfilter_stats counts such "
-                  "events), or set option lateness."));
-}
-
 // Of that, the filter is empty.
 bool has_truncated(const FilterHandle* filter) {
   const TransactionChanges* changes = changes_of(filter);
@@ -60,8 +50,19 @@ void set_ahead(FilterHandle* filter, int64 more) {
 
 }  // namespace
 
-void warn_if_late(FilterHandle* filter, const Element& element) {
-  if (is_too_late(filter->header, element)) warn_late(filter);
+void warn_of_late(const FilterHandle* filter) {
+  static List* told = NIL;  // filters of which this session was
+  const Oid relid = filter->relation->relid;
+  if (list_member_oid(told, relid)) return;
+  const MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
+  told = lappend_oid(told, relid);
+  MemoryContextSwitchTo(caller);
+  ereport(WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+          errmsg("an event comes too late for filter \"%s\"", filter->relation->name),
+          errdetail("Its time is before the filter's window and lateness. It passes and is not "
+                    "remembered."),
+          errhint("Look at the times that come in (column late of streamfilter_stats counts such "
+                  "events), or set option lateness."));
 }
 
 // Others may have come between the clock and the filter: where it seems to have gone back, it is

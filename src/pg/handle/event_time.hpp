@@ -3,6 +3,7 @@
 // server's clock that goes back: what comes then must not be too late for a filter that goes by it.
 #pragma once
 
+#include "core/filter/filter.hpp"
 #include "pg/handle/filter_handle.hpp"
 
 namespace streamfilter::pg {
@@ -14,12 +15,12 @@ void check_time(FilterHandle* filter, Element* element);
 // The time of an event by the server's clock, as if the clock had never gone back. Warns if it has.
 void follow_clock(FilterHandle* filter, Element* element);
 
-// Of a new key that is about to be remembered: warns, once for a session and a definition, if it
-// comes so late that it will not be. Where no lock is held.
-void warn_if_late(FilterHandle* filter, const Element& element);
-inline void look_for_late(FilterHandle* filter, const Element& element) {
-  if (unlikely(filter->has_time && !filter->by_clock && !filter->warned_of_late))
-    warn_if_late(filter, element);
+// Of a new key that is about to be remembered: warns, once for a session and a filter, if it comes
+// so late that it will not be. Where no lock is held.
+void warn_of_late(const FilterHandle* filter);
+inline void look_for_late(const FilterHandle* filter, const Element& element) {
+  if (unlikely(filter->has_time && !filter->by_clock) && is_too_late(filter->header, element))
+    warn_of_late(filter);
 }
 
 // To be called for what is going to be inserted, not for what is only looked up.

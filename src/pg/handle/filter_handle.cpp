@@ -204,7 +204,7 @@ void load(FilterHandle* filter) {
   filter->by_clock = filter->has_time && relation->time == nullptr;
   filter->max_future = relation->behind_postgres_fdw ? PG_INT64_MAX : max_future_of(relation);
   filter->latest_time = filter->max_future == PG_INT64_MAX ? PG_INT64_MAX : PG_INT64_MIN;
-  filter->warned_of_time = filter->warned_of_late = false;
+  filter->warned_of_time = false;
   filter->has_detour = hashes_as_owner(relation, hashers) || relation->behind_postgres_fdw ||
                        (tree != nullptr && tree->taker != nullptr);
   if (hashers != nullptr) check_key_rule(hashers, relation->key_count, filter->rule);

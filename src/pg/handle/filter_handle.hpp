@@ -123,7 +123,6 @@ struct FilterHandle {
   bool has_time;         // of its elements
   bool by_clock;         // no column tells it: it is the server's
   bool warned_of_time;   // of one that was too far ahead
-  bool warned_of_late;   // of one that came too late
   int64 max_future;      // how far a time may be ahead of the server's, in microseconds
   int64 latest_time;     // what is later has to be held against the server's clock
   bool has_detour;       // hash_by_detour() is needed

@@ -11,6 +11,7 @@ extern "C" {
 
 #include "core/base/saturate.hpp"
 #include "core/filter/overfull.hpp"
+#include "core/filter/resize.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/handle/filter_handle.hpp"

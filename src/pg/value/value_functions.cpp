@@ -8,7 +8,7 @@ extern "C" {
 
 #include <cmath>
 
-#include "core/filter/overfull.hpp"
+#include "core/filter/resize.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/value/compact_value.hpp"
 #include "pg/value/key_argument.hpp"
