@@ -51,7 +51,7 @@ void set_ahead(FilterHandle* filter, int64 more) {
 }  // namespace
 
 void warn_of_late(const FilterHandle* filter) {
-  static List* told = NIL;  // filters of which this session was
+  static List* told = NIL;  // filters that this session has been told about
   const Oid relid = filter->relation->relid;
   if (list_member_oid(told, relid)) return;
   const MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
