@@ -44,8 +44,7 @@ bool has_value(const Definition& definition, Common id) noexcept;
 
 constexpr std::uint32_t kMaxSlices = 65536;
 
-// How many slices a filter has unless told otherwise: enough that sessions rarely meet, none under
-// 64 kB.
+// Default number of slices: enough that sessions rarely meet, none below 64 kB.
 std::uint32_t default_slices(std::uint64_t memory) noexcept;
 
 // Prints option `slices`: 'S', or 'S,S2' for a diced filter. `size` of at least 32 is enough.

@@ -25,7 +25,7 @@ void warn(FilterHandle* filter) {
                   "Column ahead of streamfilter_stats counts such events."));
 }
 
-// Of that, the filter is empty.
+// After that, the filter is empty.
 bool has_truncated(const FilterHandle* filter) {
   const TransactionChanges* changes = changes_of(filter);
   return changes != nullptr && changes->log.last_reset != kNoChange;
@@ -65,8 +65,8 @@ void warn_of_late(const FilterHandle* filter) {
                   "events), or set option lateness."));
 }
 
-// Others may have come between the clock and the filter: where it seems to have gone back, it is
-// looked at once more, after the filter.
+// Other sessions may come between reading the clock and reading the filter. If the clock seems to
+// have gone back, read it again, after the filter.
 void follow_clock(FilterHandle* filter, Element* element) {
   if (filter->slot == nullptr) return;
   const int64 latest = clock_of(filter->header, element->hash);

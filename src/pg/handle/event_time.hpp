@@ -1,6 +1,6 @@
-// Events whose time is too far ahead: one of them must not end the window of all others. Events
-// that come too late to be remembered. And a
-// server's clock that goes back: what comes then must not be too late for a filter that goes by it.
+// Handles events whose time is too far ahead, which must not end the window of all others; events
+// that come too late to be remembered; and a server clock that goes back, after which new events
+// must not count as late.
 #pragma once
 
 #include "core/filter/filter.hpp"
@@ -15,15 +15,15 @@ void check_time(FilterHandle* filter, Element* element);
 // The time of an event by the server's clock, as if the clock had never gone back. Warns if it has.
 void follow_clock(FilterHandle* filter, Element* element);
 
-// Of a new key that is about to be remembered: warns, once for a session and a filter, if it comes
-// so late that it will not be. Where no lock is held.
+// Warns, once a session and filter, if a new key comes too late to be remembered. Call it with no
+// lock held.
 void warn_of_late(const FilterHandle* filter);
 inline void look_for_late(const FilterHandle* filter, const Element& element) {
   if (unlikely(filter->has_time && !filter->by_clock) && is_too_late(filter->header, element))
     warn_of_late(filter);
 }
 
-// To be called for what is going to be inserted, not for what is only looked up.
+// Call it for keys to insert, not for look-ups.
 inline void bound_time(FilterHandle* filter, Element* element) {
   if (unlikely(element->time > filter->latest_time)) check_time(filter, element);
   if (unlikely(filter->by_clock)) follow_clock(filter, element);

@@ -117,14 +117,14 @@ struct FilterHandle {
   uint64 asked_in, asked_by, fired_in;
   Oid fired_by;
   KeyRule rule;
-  WordKey word;          // no: hashed the long way
-  FilterMode mode;       // what is done with rows that it judges; enforce for any other use
-  bool mode_overridden;  // it is not the filter's own, but a setting that somebody made
-  bool has_time;         // of its elements
-  bool by_clock;         // no column tells it: it is the server's
-  bool warned_of_time;   // of one that was too far ahead
-  int64 max_future;      // how far a time may be ahead of the server's, in microseconds
-  int64 latest_time;     // what is later has to be held against the server's clock
+  WordKey word;          // no: hashed the general way
+  FilterMode mode;       // for rows that it judges; enforce for any other use
+  bool mode_overridden;  // the mode comes from a setting, not from the filter's option
+  bool has_time;         // elements have a time
+  bool by_clock;         // no column has the time: the server's clock gives it
+  bool warned_of_time;   // of an event too far ahead
+  int64 max_future;      // how far an event may be ahead of the server's clock, in microseconds
+  int64 latest_time;     // later times are compared with the server's clock
   bool has_detour;       // hash_by_detour() is needed
   // The statement that gives keys waits for no other rows; set before each key by callers that
   // know.
