@@ -200,7 +200,7 @@ my %functions = (
 	streamfilter_definition => [ q{SELECT streamfilter_definition('f')}, {} ]);
 my %not_about_filters = map { ("streamfilter_$_" => 1) } qw(add advise agg contains counters discard distinct distinct_agg distinct_count distinct_error divert
   evaluate forget hash hash_agg in info mark memory out overlap profile recv send settle slice slice_of slices_needed union union_agg);
-my $of_servers = qr/^streamfilter_(?:hashes|slice)_(?:alter|claim|define|erase|put|seen|test|close|fence|take)$/;
+my $of_servers = qr/^streamfilter_(?:hashes|slice)_(?:alter|claim|define|erase|put|seen|test|close|fence|mark|take)$/;
 
 # Settings: a value that a session gives, and what comes of it.
 my %session = (
