@@ -8,6 +8,7 @@ source "$ROOT/test/demo/server.sh"
 
 BUFFERS=32MB THERE=6000000 ROWS=1000000 BATCH=10000 RECENT=100000 INSTALLED=''
 FILTER="kind 'clq', memory '64MB'"
+MOST_LOST=5        # of 500,000 new rows at fpr 1e-6, more come once in 70,000 runs
 declare -A TOOK=() # milliseconds, by stream and way
 
 usage() {
@@ -17,13 +18,14 @@ usage() {
 		Loads rows, in transactions of 10,000, into a table whose unique index has four times the size of shared_buffers, in
 		three ways: INSERT … ON CONFLICT DO NOTHING; the same with streamfilter_discard in front of the index; without an
 		index, with streamfilter_divert, and streamfilter_settle() at the end. Half of the rows are repeats, or 95 %; of any
-		row that was there (uniform), or of those that came last (recent). The three tables must be equal at the end. Prints
-		a table in Markdown: seconds and ratios. Builds streamfilter, and uses a copy of the PostgreSQL server below /tmp,
+		row that was there (uniform), or of those that came last (recent). The settled table must equal that of the unique
+		index; the one in between may lack the few rows that its filter takes wrongly. The filter in front is a clq; the one
+		that is settled is a Bloom filter, which misses no repeat. Prints a table in Markdown: seconds and ratios. Builds streamfilter, and uses a copy of the PostgreSQL server below /tmp,
 		which is gone afterwards.
 
 		  --quick        a tenth of the rows: shows that everything runs
 		  --rows N       that come, default: 1000000
-		  --filter LIST  options of the filter, default: kind 'clq', memory '64MB'
+		  --filter LIST  options of the filter in front, default: kind 'clq', memory '64MB'
 		  --installed    streamfilter is a package that is installed: nothing is built
 	END
 }
@@ -80,6 +82,11 @@ make_sources() {
 	SQL
 }
 
+make_filter() { # options
+	say "CREATE FOREIGN TABLE seen (key bigint) SERVER streamfilter OPTIONS ($1);"
+	say "INSERT INTO seen SELECT key FROM there;"
+}
+
 prepare_way() { # way
 	{
 		say "SET client_min_messages = error; SET maintenance_work_mem = '512MB';"
@@ -87,13 +94,10 @@ prepare_way() { # way
 		say "CREATE TABLE arrivals (n int, key bigint, payload text);"
 		say "INSERT INTO arrivals SELECT * FROM there;"
 		[ "$1" = alone ] || say "ALTER TABLE arrivals ADD UNIQUE (key);"
-		if [ "$1" != plain ]; then
-			say "CREATE FOREIGN TABLE seen (key bigint) SERVER streamfilter OPTIONS ($FILTER);"
-			say "INSERT INTO seen SELECT key FROM there;"
-		fi
 		case $1 in
-		front) say "CREATE TRIGGER zz BEFORE INSERT ON arrivals FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');" ;;
+		front) make_filter "$FILTER" && say "CREATE TRIGGER zz BEFORE INSERT ON arrivals FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');" ;;
 		alone)
+			make_filter "kind 'bloom', keys '$((THERE + ROWS))'"
 			say "CREATE TABLE repeats (LIKE arrivals, diverted_at timestamptz);"
 			say "CREATE TRIGGER zz BEFORE INSERT ON arrivals FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats');"
 			;;
@@ -115,12 +119,16 @@ settle_way() { sql -c '\timing on' -c "SELECT restored, confirmed, waiting FROM 
 
 # What has come into the table, the rows that were there aside, and how many of these there are.
 keep_or_compare() { # way
+	local came='SELECT * FROM arrivals WHERE n > 0' lost most=0
 	if [ "$1" = plain ]; then
-		sql -c "DROP TABLE IF EXISTS truth" -c "CREATE UNLOGGED TABLE truth AS SELECT * FROM arrivals WHERE n > 0"
+		sql -c "DROP TABLE IF EXISTS truth" -c "CREATE UNLOGGED TABLE truth AS $came"
 		return
 	fi
-	[ "$(sql -c "SELECT count(*) FROM ((TABLE truth EXCEPT ALL SELECT * FROM arrivals WHERE n > 0) UNION ALL
-		(SELECT * FROM arrivals WHERE n > 0 EXCEPT ALL TABLE truth)) AS differ")" = 0 ] &&
+	lost=$(sql -c "SELECT count(*) FROM (TABLE truth EXCEPT ALL $came) AS lost")
+	say "rows lost: $lost"
+	[ "$1" = alone ] || most=$MOST_LOST
+	[ "$lost" -le "$most" ] &&
+		[ "$(sql -c "SELECT count(*) FROM ($came EXCEPT ALL TABLE truth) AS twice")" = 0 ] &&
 		[ "$(sql -c "SELECT count(*) FROM arrivals WHERE n = 0")" = "$THERE" ]
 }
 
@@ -134,6 +142,7 @@ measure_way() { # stream way
 		say "    restored|confirmed|waiting: $(grep '|' "$WORK/job.log")"
 	fi
 	stage "  $2: compared" keep_or_compare "$2"
+	[ "$2" = plain ] || say "    $(grep 'rows lost' "$WORK/job.log")"
 }
 
 STREAMS=("50 uniform" "50 recent" "95 uniform" "95 recent")
