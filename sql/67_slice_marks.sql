@@ -1,5 +1,5 @@
 
--- ---- slices of which producers know how many servers were retired ------------------------------------
+-- ---- slices: how many servers were retired, as their producers know ------------------------------------
 -- Called by servers that move slices from here or to here.
 
 CREATE FUNCTION streamfilter_slice_fence(filter regclass, slice int, retirements text) RETURNS bytea
