@@ -33,7 +33,7 @@ double all_ones(const Parameters& p, ConstSlice slice) noexcept {
   return sum;
 }
 
-// Did only one of the two remember anything that the other did not?
+// True if one of the two filters has no key that the other lacks.
 bool parts_are_one_sided(double into, double from, double both) noexcept {
   return both == into || both == from;
 }
@@ -98,7 +98,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   const BitArrays<const unsigned char> arrays = of(p, slice);
   for (unsigned i = 0; i < arrays.k(); ++i)
     if (arrays.ones(i) != count_ones(p, slice, i)) return false;
-  // What is left over behind the arrays stays empty.
+  // The words behind the last array stay zero.
   const std::uint64_t used = arrays.k() * (1 + arrays.s() / 64);
   for (std::uint64_t w = used; w < slice.bytes / 8; ++w)
     if (word_at(slice.body(), w) != 0) return false;
@@ -117,7 +117,7 @@ double rate_at(const Parameters& p, double load) noexcept {
   return std::pow(std::min(load / k / static_cast<double>(p.integer(kArrayBits)), 1.0), k);
 }
 
-// As if nothing were reset, which is what the bound for so many keys supposes.
+// The bound for `keys` supposes that nothing is reset, so this does, too.
 double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
   if (p.keys == 0) return 0;
   const BitArrays<const unsigned char> arrays = of(p, slice);

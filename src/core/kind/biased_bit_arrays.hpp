@@ -58,7 +58,7 @@ class BitArrays {
   std::uint64_t s_;
 };
 
-// The bits h_1 … h_k of one key.
+// The bits h_1 … h_k of a key.
 class KeyBits {
  public:
   KeyBits(std::uint64_t hash, unsigned k, std::uint64_t s) noexcept : k_(k) {
@@ -83,8 +83,8 @@ class KeyBits {
   std::uint64_t at_[kMaxArrays];
 };
 
-// What all kinds of such arrays share. They keep k in word kArrays of their parameters and s in
-// word kArrayBits.
+// The functions that all kinds of such arrays share. Every kind keeps k in word kArrays of its
+// parameters, and s in word kArrayBits.
 namespace biased_bit_arrays {
 
 enum Word : unsigned { kArrays, kArrayBits };
@@ -99,26 +99,26 @@ inline BitArrays<const unsigned char> of(const Parameters& p, ConstSlice slice) 
   return {slice.body(), static_cast<unsigned>(p.integer(kArrays)), p.integer(kArrayBits)};
 }
 
-// The number of distinct keys up to which a slice keeps its promise; infinity: for ever.
+// The number of distinct keys up to which a slice keeps its promise; infinity: no limit.
 double promised_keys(const Parameters& p) noexcept;
 
-// s for k arrays in a slice of this size; 0: no room.
+// Returns s for k arrays in a slice of this size; 0: there is no room.
 std::uint64_t bits_per_array(std::uint64_t slice_bytes, std::uint64_t k) noexcept;
 
-// Derives s from k; refuses slices without room for k arrays.
+// Derives s from k. Refuses slices without room for k arrays.
 bool derive_bits(Parameters& p, Problem& problem) noexcept;
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
 
-// Sets each bit that either slice has set. The bits are then still among those that the keys of
-// both would set in a Bloom filter; where an array has more ones than `limit_load` allows in the
-// long run, resets random ones.
+// Sets each bit that either slice has set. These bits are still among those that the keys of both
+// would set in a Bloom filter. If an array then has more ones than `limit_load` allows in the long
+// run, random ones are reset.
 void merge(const Parameters& p, Slice into, ConstSlice from, double limit_load) noexcept;
 
 // Converts the arrays to another size, bit by bit.
 void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
             std::uint64_t layer) noexcept;
-// The rate of the arrays once they have their share of Parameters::keys.
+// The false-positive rate of the arrays once they have their share of Parameters::keys.
 double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept;
 
 constexpr Resizing kResizing = {
@@ -130,8 +130,8 @@ constexpr Resizing kResizing = {
 
 bool check(const Parameters& p, ConstSlice slice) noexcept;
 
-// The ones of all arrays. The rate is the product of their shares, which is at most the power of
-// their mean.
+// The number of ones in all arrays. The false-positive rate is the product of the arrays' shares of
+// ones, which is at most the power of their mean.
 std::uint64_t load(const Parameters& p, ConstSlice slice) noexcept;
 double rate_at(const Parameters& p, double load) noexcept;
 

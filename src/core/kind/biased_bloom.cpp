@@ -15,7 +15,7 @@ namespace {
 using biased_bit_arrays::kArrays;
 using biased_model::Scheme;
 
-// Algorithm 2: one bit of every array.
+// Algorithm 2 resets one bit of every array.
 struct EveryArray {
   static constexpr Scheme kScheme = Scheme::bsbf;
   static void reset(const BitArrays<>& arrays, std::uint64_t& random) noexcept {
@@ -23,7 +23,7 @@ struct EveryArray {
   }
 };
 
-// Algorithm 3: one bit of one array.
+// Algorithm 3 resets one bit of one array.
 struct OneArray {
   static constexpr Scheme kScheme = Scheme::bsbfsd;
   static void reset(const BitArrays<>& arrays, std::uint64_t& random) noexcept {
@@ -32,7 +32,7 @@ struct OneArray {
   }
 };
 
-// Algorithm 4: one bit of every array with a probability equal to the array's load.
+// Algorithm 4 resets one bit of every array, with a probability equal to the array's load.
 struct LoadedArrays {
   static constexpr Scheme kScheme = Scheme::rlbsbf;
   static void reset(const BitArrays<>& arrays, std::uint64_t& random) noexcept {

@@ -3,13 +3,14 @@
 // distinct keys.
 //
 // With `grow` (Koloniari et al. 2011 §5), a slice is cut into filters of equal size. When the
-// newest exceeds its limit of set bits (density) or accepted keys (cardinality), the next one is
-// used: keys are looked for in all and remembered in the newest. Memory is the cap: the last filter
-// takes what comes.
+// newest exceeds its limit of set bits (density) or accepted keys (cardinality), the next filter
+// takes over. Lookups search all filters, and new keys go into the newest. When memory is used up,
+// the last filter takes all further keys.
 //
-// Where copies of such a filter are filled with parts of one stream, to be merged, a key goes by
-// its hash into any of the filters that were not full when that began: the merged filters are then
-// as full as if one had been filled, and no fuller than those that are filled one after the other.
+// Copies of such a filter can be filled with parts of one stream and then merged. For that, a key's
+// hash chooses one of the filters that were not full when sharing began. The merged filters are
+// then as full as if one filter had been filled, and no fuller than filters that are filled in
+// turn.
 //
 // With layout blocked, the K bits of a key, all different, lie in one 64-byte line. Lines fill
 // unevenly, which the rate allows for.
@@ -43,12 +44,12 @@ enum Grow : std::uint64_t { none, density, cardinality };
 constexpr const char* kGrows[] = {"none", "density", "cardinality", nullptr};
 
 constexpr std::uint64_t kGrownFilters = 8;
-constexpr std::uint64_t kMaxKeys = std::uint64_t{1} << 62;  // counting stops here
+constexpr std::uint64_t kMaxKeys = std::uint64_t{1} << 62;  // counters stop here
 
 constexpr unsigned kMaxHashes = 64;
 
-// More hashes than this are never derived: they would cost time and save false positives that are
-// fewer than one in ten thousand million already.
+// More hashes are never derived: they cost time, and at this number false positives are already
+// rarer than one in ten thousand million.
 constexpr double kMaxDerivedHashes = 16;
 
 constexpr OptionSpec kOptions[] = {
@@ -58,7 +59,7 @@ constexpr OptionSpec kOptions[] = {
      .type = OptionType::choice,
      .low = 1,
      .high = 2,
-     .choices = kGrows},  // none: not in use
+     .choices = kGrows},  // none: `grow` was not given
     {.word = kLimit, .name = "limit", .type = OptionType::integer, .low = 1, .high = 0x1p62},
 };
 
@@ -68,8 +69,8 @@ using ConstBits = PackedCells<1, const unsigned char>;
 std::uint64_t& ones(SliceState& state) noexcept { return state.own[0]; }
 std::uint64_t ones(const SliceState& state) noexcept { return state.own[0]; }
 
-// Of layout `blocked`: where another size has brought several lines into one, ones are spread less
-// evenly than keys would spread them. So many keys more have that rate.
+// Only with layout blocked: after a resize has joined lines, ones are spread less evenly than keys
+// alone would spread them. The rate is then that of so many more keys.
 std::uint64_t& uneven_keys(SliceState& state) noexcept { return state.own[4]; }
 std::uint64_t uneven_keys(const SliceState& state) noexcept { return state.own[4]; }
 
@@ -81,9 +82,9 @@ std::uint64_t newest_ones(const SliceState& state) noexcept { return state.own[2
 std::uint64_t& newest_keys(SliceState& state) noexcept { return state.own[3]; }
 std::uint64_t newest_keys(const SliceState& state) noexcept { return state.own[3]; }
 
-// A stream is shared: kShared, the filter that was the newest then, and what room it had, in
-// 1/kWholeRoom of a filter. Otherwise filters are filled one after the other, and this is how many
-// keys the bits would count that are copies, of another size.
+// While a stream is shared: kShared, the filter that was the newest when sharing began, and its
+// free room in 1/kWholeRoom of a filter. Otherwise: how many of the keys that the bits seem to hold
+// are copies made by a resize.
 std::uint64_t& sharing_or_copies(SliceState& state) noexcept { return state.own[4]; }
 
 constexpr std::uint64_t kShared = std::uint64_t{1} << 63, kWholeRoom = 1 << 16;
@@ -101,7 +102,7 @@ std::uint64_t room_of(std::uint64_t shared) noexcept {
   return shared & ((std::uint64_t{1} << kFirstShift) - 1);
 }
 
-// The bits of a key in a slice: all k of them, or fewer if it lies in several places.
+// A key's bits in one slice: all k, or fewer if the key lies in several slices.
 unsigned own_k(const Parameters& p) noexcept {
   return static_cast<unsigned>(bits_per_probe(p, p.integer(kK)));
 }
@@ -126,14 +127,14 @@ double rate(const Parameters& p, double keys) noexcept {
                                      : slicing_model::group_rate(shape_of(p), keys);
 }
 
-// In lines, the best K is mostly less.
+// A blocked filter mostly does best with fewer hashes than a scattered one.
 std::uint64_t best_k(const Parameters& p, double keys) noexcept {
   return p.layout == Layout::blocked
              ? blocked_bloom_model::best_k(keys, lines(p), kMaxDerivedHashes)
              : timing_model::best_k(keys, real_m(p) * slices_of_group(p));
 }
 
-// Keys spread over slices unevenly; the fullest is taken.
+// Keys spread unevenly over slices; the estimate is that of the fullest slice.
 double expected_keys(const Parameters& p) noexcept {
   return keys_of_fullest(static_cast<double>(p.keys), groups_of(p));
 }
@@ -148,15 +149,15 @@ bool needs_keys(Problem& problem) noexcept {
       "sbf.");
 }
 
-// Slices of a part are loaded unevenly, too, with all probes of its keys.
+// The slices of a part are loaded unevenly, too; each key counts once for each of its probes.
 double expected_puts(const Parameters& p) noexcept {
   const slicing_model::Shape shape = shape_of(p);
   return keys_of_fullest(expected_keys(p) * shape.k1, shape.slices);
 }
 
-// How many distinct keys a filter has seen when the next one takes over: infinity when it never
-// does. Where keys have several probes, a slice does not know which of them are new, and counts all
-// that are put in it.
+// The number of distinct keys that a filter has seen when the next one takes over; infinity: never.
+// A key with several probes is counted in each of its slices, because a slice cannot tell which of
+// them are new.
 double keys_of_one(const Parameters& p) noexcept {
   const double limit = static_cast<double>(p.integer(kLimit));
   if (p.integer(kGrow) != cardinality)
@@ -169,7 +170,7 @@ double keys_in_newest(double keys, double full, double each) noexcept {
   return full > 0 ? keys - full * each : keys;
 }
 
-// Filters before the last are full; the last key before the limit can set K bits more.
+// All filters but the last are full; the last key before the limit can set K more bits.
 double grown_rate(const Parameters& p) noexcept {
   const double k = real_k(p), m = real_m(p), keys = expected_puts(p), each = keys_of_one(p);
   const double full = std::clamp(std::ceil(keys / each) - 1, 0.0, filters(p) - 1);
@@ -186,7 +187,7 @@ double cardinality_limit(const Parameters& p, double one) noexcept {
   return -real_m(p) / real_k(p) * std::log1p(-std::pow(one, 1 / real_k(p)));
 }
 
-// Each filter may have so much of fpr that all together keep it.
+// Shares fpr out among the filters so that all of them together keep it.
 bool derive_growth(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   const bool derived = !definition.has(kK);
@@ -230,7 +231,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
-// Filter `index` of a slice.
+// Filter number `index` of a slice.
 ConstBits bits_of(const Parameters& p, ConstSlice slice, std::uint64_t index) noexcept {
   return ConstBits(slice.body() + index * filter_bytes(p));
 }
@@ -238,7 +239,7 @@ Bits bits_of(const Parameters& p, Slice slice, std::uint64_t index) noexcept {
   return Bits(slice.body() + index * filter_bytes(p));
 }
 
-// Calls `visit` with the bits of a key, counted from the start of a filter, until it says no.
+// Calls `visit` with each bit of a key, counted from the start of a filter, until it returns false.
 template <typename Visit>
 bool all_bits(const Parameters& p, std::uint64_t hash, Visit visit) noexcept {
   const unsigned k = own_k(p);
@@ -258,7 +259,7 @@ bool has(const Parameters& p, ConstBits bits, std::uint64_t hash) noexcept {
   return all_bits(p, hash, [&](std::uint64_t at) { return bits.get(at) != 0; });
 }
 
-// The newest filter's: with `grow`, most keys of late are there.
+// Prefetches the newest filter: with `grow`, it has most of the recent keys.
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
               Prefetches& prefetches) noexcept {
   prefetch_cells(p, slice.body() + newest(*slice.state) * filter_bytes(p), filter_bytes(p),
@@ -273,7 +274,7 @@ bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcep
   return false;
 }
 
-// Sets the bits of a key; returns how many were not.
+// Sets the bits of a key; returns how many of them were unset.
 std::uint64_t add(const Parameters& p, Bits bits, std::uint64_t hash) noexcept {
   std::uint64_t fresh = 0;
   all_bits(p, hash, [&](std::uint64_t at) {
@@ -286,7 +287,7 @@ std::uint64_t add(const Parameters& p, Bits bits, std::uint64_t hash) noexcept {
   return fresh;
 }
 
-// The filter that a shared stream puts a key in.
+// While a stream is shared: the filter that a key goes into.
 std::uint64_t shared_filter(const Parameters& p, const SliceState& state,
                             std::uint64_t hash) noexcept {
   const std::uint64_t first = first_of(sharing(state)), room = room_of(sharing(state)),
@@ -307,7 +308,7 @@ void insert_shared(const Parameters& p, Slice slice, std::uint64_t hash) noexcep
   newest_keys(state) += newest_keys(state) < kMaxKeys;
 }
 
-// What the limit is one of.
+// The number that option `grow` compares with its limit.
 std::uint64_t newest_load(const Parameters& p, const SliceState& state) noexcept {
   return p.integer(kGrow) == density ? newest_ones(state) : newest_keys(state);
 }
@@ -365,8 +366,8 @@ void share(const Parameters& p, Slice slice) noexcept {
   newest(state) = last;
 }
 
-// Filters that were filled one after the other would have to take turns, unless the first takes
-// all.
+// Filters that were filled in turn cannot be merged within the limit, unless one filter holds the
+// keys of both.
 bool fits(const Parameters& p, ConstSlice into, ConstSlice from) noexcept {
   const SliceState &a = *into.state, &b = *from.state;
   if (p.integer(kGrow) == none || ones(a) == 0 || ones(b) == 0) return true;
@@ -375,8 +376,8 @@ bool fits(const Parameters& p, ConstSlice into, ConstSlice from) noexcept {
                              newest_load(p, a) + newest_load(p, b) <= p.integer(kLimit));
 }
 
-// Keys whose bits these would be in a filter that was never resized: n = -m/K ln(1 - ones/m),
-// linear counting (Whang et al. 1990). Infinity when every bit is set.
+// The number of keys that would set so many bits in a filter that was never resized: n = -m/K ln(1
+// - ones/m), linear counting (Whang et al. 1990). Infinity when every bit is set.
 double keys_of_ones(const Parameters& p, std::uint64_t count) noexcept {
   return -real_m(p) / real_k(p) * std::log1p(-static_cast<double>(count) / real_m(p));
 }
@@ -389,7 +390,7 @@ double mean_rate_of_lines(const Parameters& p, ConstSlice slice) noexcept {
   return sum / lines(p);
 }
 
-// Lines that others have come into are no longer filled as keys fill them.
+// Notes how much worse the rate is than the ones suggest, after a resize or merge has joined lines.
 void note_lines(const Parameters& p, Slice slice) noexcept {
   const double by_ones = keys_of_ones(p, ones(*slice.state)), most = by_ones * 8 + lines(p),
                wanted = mean_rate_of_lines(p, as_const(slice));
@@ -403,7 +404,7 @@ void note_lines(const Parameters& p, Slice slice) noexcept {
   uneven_keys(*slice.state) = saturate<std::uint64_t>(std::ceil(high - by_ones));
 }
 
-// The first filter with the first, and so on.
+// Merges the first filters of both slices, the second ones, and so on.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   SliceState& state = *into.state;
   state.inserted_new += from.state->inserted_new;
@@ -416,7 +417,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   for (std::uint64_t i = 0; i < into.bytes; ++i) into.body()[i] |= from.body()[i];
   ones(state) = count_ones(into.body(), into.bytes);
   if (p.integer(kGrow) == none) {
-    state.own[2] = state.own[3] = 0;  // what both had known before they were resized
+    state.own[2] = state.own[3] = 0;  // the counts from before a resize say nothing of the union
     if ((uneven_keys(state) | uneven_keys(*from.state)) != 0) note_lines(p, into);
     return;
   }
@@ -430,8 +431,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
 
 // ---- another size
 
-// After that, without `grow`: the keys that were known, and the bits that they had set. The bits
-// alone would tell of others: what one had set is several now, or several are one.
+// Without `grow`, a resize notes how many keys were known, and how many bits were set. Bits alone
+// would mislead: a resize turns one bit into several, or several into one.
 std::uint64_t& known_ones(SliceState& state) noexcept { return state.own[2]; }
 std::uint64_t known_ones(const SliceState& state) noexcept { return state.own[2]; }
 std::uint64_t& known_keys(SliceState& state) noexcept { return state.own[3]; }
@@ -441,7 +442,7 @@ std::uint64_t places(const Parameters& p) noexcept {
   return p.layout == Layout::blocked ? filter_bytes(p) / kLineBytes : p.integer(kBits);
 }
 
-// Filter by filter.
+// Converts each filter of a slice.
 void spread_grown(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
                   std::uint64_t layer) noexcept {
   SliceState& state = *into.state;
@@ -468,7 +469,7 @@ void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice i
 
 double all_grown(const Parameters& p, const SliceState& state) noexcept;
 
-// The newest filter is as full as its bits say, and the next one is used when it is full.
+// Estimates the keys in the newest filter from its bits, so that the next filter opens in time.
 void note_grown(const Parameters& p, Slice slice, double keys) noexcept {
   SliceState& state = *slice.state;
   const double filled =
@@ -476,7 +477,7 @@ void note_grown(const Parameters& p, Slice slice, double keys) noexcept {
   newest_keys(state) = std::min(saturate<std::uint64_t>(std::ceil(filled)), kMaxKeys);
   if (sharing(state) != 0) return;
   const double more = all_grown(p, state) - keys;
-  // At least one: that it was resized.
+  // At least 1, to note that the filter was resized.
   sharing_or_copies(state) =
       std::clamp(saturate<std::uint64_t>(std::round(more)), std::uint64_t{1}, kMaxKeys);
 }
@@ -489,7 +490,7 @@ void note_keys(const Parameters& p, Slice slice, double keys) noexcept {
       std::min(saturate<std::uint64_t>(std::isfinite(keys) ? std::round(keys) : 0), kMaxKeys);
 }
 
-// In a filter that was never resized, so many keys have the rate of its lines.
+// The number of keys that would give a filter that was never resized the present rate.
 double keys_of_rate(const Parameters& p, const SliceState& state) noexcept {
   return keys_of_ones(p, ones(state)) +
          (p.layout == Layout::blocked ? static_cast<double>(uneven_keys(state)) : 0);
@@ -502,7 +503,7 @@ double distinct_of(const Parameters& p, const SliceState& state) noexcept {
          std::max(0.0, all - keys_of_ones(p, known_ones(state)));
 }
 
-// What the bits of the filters say; those before the newest are about equally full.
+// The number of keys that the bits suggest; filters before the newest are about equally full.
 double all_grown(const Parameters& p, const SliceState& state) noexcept {
   const double last = static_cast<double>(newest_ones(state)) / real_m(p),
                full = static_cast<double>(newest(state)),
@@ -510,7 +511,7 @@ double all_grown(const Parameters& p, const SliceState& state) noexcept {
   return -real_m(p) / real_k(p) * (full * std::log1p(-share) + std::log1p(-last));
 }
 
-// The keys that are still to come fill the newest filter up to its limit, then the next ones.
+// The keys still to come fill the newest filter up to its limit, then the next ones.
 double grown_to_come(const Parameters& p, ConstSlice slice) noexcept {
   const double known = all_grown(p, *slice.state) - static_cast<double>(copies(*slice.state)),
                each = keys_of_one(p);
@@ -532,7 +533,7 @@ double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
   if (p.keys == 0) return 0;
   if (p.integer(kGrow) != none) return grown_to_come(p, slice);
   const slicing_model::Shape shape = shape_of(p);
-  const double each = shape.slices / shape.k1,  // keys of the group for one that the slice has
+  const double each = shape.slices / shape.k1,  // keys of the group for each key that the slice has
       more = std::max(
           0.0, static_cast<double>(p.keys) / groups_of(p) - each * distinct_of(p, *slice.state));
   return rate(p, each * keys_of_rate(p, *slice.state) + more);
@@ -554,7 +555,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
          count_ones(slice.body() + end, slice.bytes - end) == 0;
 }
 
-// Filters before the newest are about equally full, but for those that another size has filled.
+// Filters before the newest are about equally full, except after a resize.
 double grown_rate_now(const Parameters& p, ConstSlice slice) noexcept {
   const SliceState& state = *slice.state;
   const double m = real_m(p), k = real_k(p), full = static_cast<double>(newest(state)),
@@ -572,7 +573,7 @@ double grown_rate_now(const Parameters& p, ConstSlice slice) noexcept {
   return 1 - none_has;
 }
 
-// The number of distinct keys that fills the bits so far.
+// The number of distinct keys that would have set the present bits.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const double m = real_m(p), k = real_k(p), all = static_cast<double>(ones(*slice.state));
   if (p.integer(kGrow) == none) {
@@ -590,7 +591,7 @@ std::uint64_t load(const Parameters& p, ConstSlice slice) noexcept {
   return ones(*slice.state) + std::min(uneven, kMaxKeys / kMaxHashes) * own_k(p);
 }
 
-// With `grow`, at most what it is if all lie in one filter.
+// With `grow`, the rate is highest if all ones lie in one filter.
 double rate_at(const Parameters& p, double load) noexcept {
   const double m = real_m(p), share = std::min(load / m, 1.0);
   if (p.layout != Layout::blocked) return std::pow(share, real_k(p));
@@ -605,7 +606,7 @@ double fpr_bound(const Parameters& p) noexcept {
 
 double fnr_at(const Parameters&, double) noexcept { return 0; }
 
-// The rate after n distinct keys; with `grow`, in full filters and the newest.
+// The rate after n distinct keys. With `grow`, these lie in full filters and the newest.
 double rate_after(const Parameters& p, double n) noexcept {
   const slicing_model::Shape shape = shape_of(p);
   if (p.layout == Layout::blocked) return rate(p, n / p.slices);
@@ -618,7 +619,7 @@ double rate_after(const Parameters& p, double n) noexcept {
                   shape.k1);
 }
 
-// False positives depend on the number of distinct keys alone.
+// A Bloom filter's false positives depend on the number of distinct keys alone.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   return {
       exact_store_model::mean_fpr(stream.distinct(), [&](double n) { return rate_after(p, n); }),

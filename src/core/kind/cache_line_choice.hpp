@@ -1,5 +1,5 @@
-// Kind clq with two lines per key. A new key enters the line that has taken fewer so far, so that
-// lines fill evenly. `kWide`: for callers that are FOR_WIDE_REGISTERS.
+// Kind clq with two lines per key. A new key enters the line that has had fewer entries so far, so
+// that lines fill evenly. Template parameter `kWide`: the caller is FOR_WIDE_REGISTERS.
 #pragma once
 
 #include "core/base/hash.hpp"
@@ -12,7 +12,7 @@ namespace streamfilter::clq {
 
 constexpr unsigned kSecondHash = 2;
 
-// The two lines of a key, and its fingerprint.
+// The two lines of a key, and the key's fingerprint.
 struct KeyLines {
   ALWAYS_INLINE KeyLines(const Parameters& p, std::uint64_t bytes, std::uint64_t hash) noexcept
       : width(static_cast<unsigned>(p.integer(kBits))),
@@ -26,12 +26,12 @@ struct KeyLines {
   std::uint64_t fingerprint;
 };
 
-// The line where a key is, or would enter.
+// The line that has a key, or that the key would enter.
 template <bool kWide, typename Byte>
 struct ChosenLine {
   using Queue = BasicFingerprintQueue<kWide, true, true>;
 
-  // Reads both lines at once, because nobody can predict which one it is.
+  // Reads both lines at once, because the processor cannot predict which one has the key.
   ALWAYS_INLINE ChosenLine(const KeyLines& key, Byte* body) noexcept
       : queue(key.width, key.length, body + key.first, 0) {
     const Queue other(key.width, key.length, body + key.second, 0);
@@ -83,8 +83,8 @@ ALWAYS_INLINE bool enter_either(const Parameters& p, Slice slice, const Element&
   return seen;
 }
 
-// Does what `enter_either` does to a key that is there, and returns where it was; does nothing and
-// returns kNoRank if it is not.
+// If the key is there, does what `enter_either` does and returns the key's rank. Otherwise changes
+// nothing and returns kNoRank.
 template <bool kWide>
 ALWAYS_INLINE unsigned promote_in_either(const Parameters& p, Slice slice,
                                          const Element& element) noexcept {

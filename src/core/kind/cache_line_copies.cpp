@@ -7,8 +7,8 @@
 namespace streamfilter::clq {
 namespace {
 
-// A copy cannot be told from another key of the same fingerprint. So many other keys may go with
-// one that is removed, on the average; and so many places are looked at.
+// A copy looks like any other key of the same fingerprint, so removing copies may remove other
+// keys. The limits: that many keys lost on average, that many places searched.
 constexpr double kMostLost = 0.05;
 constexpr std::uint64_t kMostPlaces = 1024;
 
@@ -19,11 +19,11 @@ auto& cells(State& state) noexcept {
   return state.own[2];
 }
 template <typename State>
-auto& reach(State& state) noexcept {  // and kLeft
+auto& reach(State& state) noexcept {  // and the flag kLeft
   return state.own[3];
 }
 template <typename State>
-auto& gone(State& state) noexcept {  // with a window: the tick from which on there are none
+auto& gone(State& state) noexcept {  // with a window: the tick from which on no copy is left
   return state.own[4];
 }
 
@@ -52,7 +52,7 @@ bool are_too_many(const Parameters& p, const Copies& copies) noexcept {
   return others >= kMostPlaces || static_cast<double>(others) * shape_of(p).fpr() > kMostLost;
 }
 
-// Was it accepted after the last change of size?
+// True if the key was accepted after the last resize.
 bool is_later(const Parameters& p, const SliceState& state, const unsigned char* line,
               unsigned slot) noexcept {
   if (!has_window(p)) return false;

@@ -1,6 +1,6 @@
-// Kind clq: copies of keys that a change of size leaves in buckets other than their own
-// (format/copies.hpp). All copies have the same fingerprint, so removing a key finds its copies;
-// with a window, they are gone when it has passed.
+// Kind clq: a resize leaves copies of keys in buckets other than their own (format/copies.hpp). All
+// copies of a key have its fingerprint, so removing the key finds them. With a window, they are
+// gone once it has passed.
 #pragma once
 
 #include "core/format/copies.hpp"
@@ -8,8 +8,8 @@
 
 namespace streamfilter::clq {
 
-// For an empty slice that takes the keys of one of another size, and for one that takes those of
-// another slice of its own size.
+// Initialise an empty slice's notes about copies: before it takes the keys of another size, and
+// before it takes those of another slice of its own size.
 void inherit_copies(const Parameters& old, const SliceState& from, const Parameters& p,
                     SliceState& into) noexcept;
 void join_copies(const Parameters& p, SliceState& into, const SliceState& from) noexcept;

@@ -1,36 +1,36 @@
-// The cache-line queue: a key's hash names one 64-byte line and a bucket in it, B fingerprints of f
-// bits in the order of last sight. A key that is found moves to the front (LRU) or stays (FIFO);
-// one that is not enters at the front, and the last falls out. The slot is the age: there is no
-// other metadata, and an element touches one cache line.
+// The cache-line queue: a key's hash names one 64-byte line and a bucket in it. A bucket holds B
+// fingerprints of f bits in the order of last sight. A key that is found moves to the front (LRU)
+// or stays (FIFO). A new key enters at the front, and the last one falls out. The slot is the age:
+// no other metadata is needed, and an element touches one cache line.
 //
-// 0 stands for no fingerprint, so a new key meets one of the B others with probability B/(2^f - 1),
-// for ever and on any stream. (Queues of fingerprints in buckets: Quotient Hash Tables,
+// Fingerprint 0 marks a free slot, so a new key meets one of the B others with probability B/(2^f -
+// 1), for ever and on any stream. (Queues of fingerprints in buckets: Quotient Hash Tables,
 // arXiv:1901.04358.)
 //
-// With a window, every fingerprint has an age in ticks (line_timestamps.hpp); a window
-// takes at most 16 ticks. One that has left the window is absent: it is skipped by tests and
-// removed by the next insertion into its line. As in kind timer, the window counts from the row
-// that was accepted: a repeat moves to the front of its bucket with the age it has. Time is what
-// elements say, a slice's clock the latest of it, infinite times mean the present, and an element
-// that is late by d ticks enters with age d, or not at all.
+// With a window, every fingerprint has an age in ticks (line_timestamps.hpp); a window has at most
+// 16 ticks. A key that has left the window counts as absent: tests skip it, and the next insertion
+// into its line removes it. As in kind timer, the window starts at the row that was accepted: a
+// repeat moves to the front of its bucket but keeps its age. Elements tell the time; a slice's
+// clock is the latest of them, infinite times mean the present. An element that is d ticks late
+// enters with age d, or not at all.
 //
-// With an importance, a key enters the further back in its bucket, the less it matters: the most
-// important ones at the front, the least important after three quarters of the slots. A key that
-// is found moves up to that slot, or stays where it is if that is further in front.
+// With an importance, less important keys enter further back in their bucket: the most important
+// ones at the front, the least important after three quarters of the slots. A key that is found
+// moves up to that slot, or stays where it is if that is further in front.
 //
-// With policy second a new key enters behind the first slot. That one belongs to a key that has
-// come again, and keeps it from being washed out by keys that never do.
+// With policy second, a new key enters behind the first slot. The first slot is for a key that has
+// come again: keys that never do cannot wash it out.
 //
-// With two lines, a key may be in either of them, and a new one enters that which has taken fewer
-// (line_entries.hpp). Lines are even then: at 1 % of false negatives a third more keys fit.
+// With two lines, a key may be in either, and a new key enters the line that has had fewer entries
+// (line_entries.hpp). That keeps lines even: at 1 % of false negatives a third more keys fit.
 //
-// A stamp says which tick it is modulo 2^32. A line that is left alone for so long could show what
-// was in it once more; the false-positive rate holds whatever is in it.
+// A stamp is a tick modulo 2^32. If a line is left alone for longer, expired keys in it can seem
+// live again; the false-positive rate holds whatever is in a line.
 //
-// cache_line_queue_options.cpp has its options, cache_line_queue_ops.cpp what happens where a key
-// lies (cache_line_choice.hpp: with two lines), cache_line_queue_merge.cpp two filters in one,
-// cache_line_copies.cpp what another size leaves of a key elsewhere; this file what can be said of
-// a filter as a whole.
+// Options are in cache_line_queue_options.cpp, the operations on a bucket in
+// cache_line_queue_ops.cpp (with two lines: cache_line_choice.hpp), merging in
+// cache_line_queue_merge.cpp, copies that a resize leaves elsewhere in cache_line_copies.cpp. This
+// file has what concerns a filter as a whole.
 #include <cmath>
 #include <limits>
 
@@ -50,7 +50,7 @@ double buckets_of_slice(const Parameters& p) noexcept {
          shape_of(p).buckets();
 }
 
-// Are the fingerprints different, and in front of the slots that are free?
+// True if the fingerprints are different, and all free slots are behind them.
 bool is_valid(const FingerprintQueue& queue) noexcept {
   const unsigned size = queue.size();
   for (unsigned i = 0; i < size; ++i)
@@ -58,7 +58,7 @@ bool is_valid(const FingerprintQueue& queue) noexcept {
   return true;
 }
 
-// Ages that can be, none where there is no fingerprint, and a stamp that is not in the future.
+// True if ages are in range, free slots have none, and the stamp is not in the future.
 bool has_valid_ages(const Parameters& p, const SliceState& state,
                     const unsigned char* line) noexcept {
   const auto ages = ages_of(p, line);
@@ -98,8 +98,8 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
          has_valid_copies(p, *slice.state);
 }
 
-// The share of slots that are taken by what is in the window as of the latest element, in up to
-// 1024 lines that are looked at.
+// The share of slots whose keys are in the window as of the latest element, from a sample of up to
+// 1024 lines.
 double live_share(const Parameters& p, ConstSlice slice) noexcept {
   constexpr std::uint64_t kMaxLooks = 1024;
   const std::uint64_t lines = slice.bytes / kLineBytes, looks = std::min(lines, kMaxLooks);
@@ -132,8 +132,8 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
 
 double fpr_bound(const Parameters& p) noexcept { return shape_of(p).fpr(); }
 
-// With an importance or policy second, at most: of a key of the least importance if all others
-// matter as much.
+// With an importance or policy second, an upper bound: for a key of the least importance among keys
+// that all matter as much.
 double fnr_at(const Parameters& p, double gap) noexcept {
   if (has_choice(p))
     return clq_model::fnr_of_two(gap, static_cast<double>(p.integer(kBucket)), buckets_of_slice(p),
@@ -142,7 +142,7 @@ double fnr_at(const Parameters& p, double gap) noexcept {
                         buckets_of_slice(p) * p.slices);
 }
 
-// With other policies it matters how often keys came, which is not modelled.
+// Other policies depend on how often keys came, which has no model.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   if (p.integer(kPolicy) != lru || has_window(p) || has_importance(p)) return {kUnknown, kUnknown};

@@ -43,10 +43,10 @@ inline std::uint64_t clock(const SliceState& state) noexcept { return state.own[
 inline bool has_window(const Parameters& p) noexcept { return p.integer(kTicks) != 0; }
 inline bool has_importance(const Parameters& p) noexcept { return p.integer(kParts) != 0; }
 
-// Has a line a single bucket, and nothing else?
+// True if a line is a single bucket and has no ages or counters.
 inline bool is_alone(const Parameters& p) noexcept { return p.integer(kBuckets) == 1; }
 
-// May a key be in either of two lines?
+// True if a key may be in either of two lines.
 inline bool has_choice(const Parameters& p) noexcept { return p.integer(kLines) == 2; }
 
 inline clq_model::Shape shape_of(const Parameters& p) noexcept {
@@ -54,8 +54,8 @@ inline clq_model::Shape shape_of(const Parameters& p) noexcept {
           has_window(p), has_choice(p) ? 2u : 1u};
 }
 
-// Fingerprints are in the order of last sight unless an option says otherwise. With a choice of
-// lines, the number that come in front of one is not only a matter of chance.
+// True if a fingerprint's slot tells how many keys came since. An option can order a bucket
+// otherwise; with two lines, that number does not depend on chance alone.
 inline unsigned ranks(const Parameters& p) noexcept {
   return p.integer(kPolicy) == lru && !has_importance(p) ? static_cast<unsigned>(p.integer(kBucket))
                                                          : 0;
@@ -78,17 +78,18 @@ LineAges<Byte> ages_of(const Parameters& p, Byte* line) noexcept {
   return {line, static_cast<unsigned>(p.integer(kBuckets) * p.integer(kBucket))};
 }
 
-// Is a key that had this age at the line's stamp still in the window, so many ticks later?
+// True if a key that had this age at the line's stamp is still in the window `later` ticks after
+// it.
 inline bool is_live(const Parameters& p, unsigned age, std::uint64_t later) noexcept {
   return later < p.integer(kTicks) && age + later < p.integer(kTicks);
 }
 
-// Brings the ages of a line up to the slice's clock, and removes what has left the window. `former`
-// is the clock before it was set: a stamp names no more than 2^32 ticks from there.
+// Brings the ages of a line up to the slice's clock, and removes keys that have left the window.
+// `former` is the clock before it was set: a stamp can only name ticks up to 2^32 before it.
 void bring_up(const Parameters& p, SliceState& state, std::uint64_t former,
               unsigned char* line) noexcept;
 
-// ---- the functions of the kind (filter_kind.hpp) that have files of their own
+// ---- functions of the kind (filter_kind.hpp) that have files of their own
 
 constexpr unsigned kOptionCount = 8;
 extern const OptionSpec kOptions[kOptionCount];
@@ -104,17 +105,17 @@ bool expired(const Parameters& p, const Element& added, const Element& present,
              std::uint64_t since) noexcept;
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept;
 
-// Slot of a bucket where an element enters.
+// The slot of a bucket that an element enters.
 unsigned entrance(const Parameters& p, double importance) noexcept;
 
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept;
 
-// For changes of size: the places of a slice are its buckets.
+// For a resize: the places of a slice are its buckets.
 std::uint64_t places(const Parameters& p) noexcept;
 void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
             std::uint64_t layer) noexcept;
 
-// Are the slice's counters of copies valid?
+// True if the slice's counters of copies are possible ones.
 bool has_valid_copies(const Parameters& p, const SliceState& state) noexcept;
 bool may_join_places(const Parameters& p, ConstSlice slice) noexcept;
 

@@ -1,4 +1,4 @@
-// Kind clq: the keys of two filters in one, or in one of another size.
+// Kind clq: merges two filters of equal size, or takes over the keys of another size.
 #include "core/format/spread.hpp"
 #include "core/kind/cache_line_copies.hpp"
 #include "core/kind/cache_line_queue.hpp"
@@ -9,9 +9,9 @@
 namespace streamfilter::clq {
 namespace {
 
-// The ages of two streams cannot be compared, so the two queues are taken for equally old: their
-// fingerprints alternate, front to front, and those that are in both count once. Who is first, and
-// so has one place more in a queue of odd length, differs from bucket to bucket.
+// Ages of two streams cannot be compared, so both queues count as equally old: their fingerprints
+// alternate from the front, and those in both queues count once. Buckets take turns in whose
+// fingerprint is first, because that queue keeps one more if the length is odd.
 unsigned interleave(const FingerprintQueue& a, const FingerprintQueue& b, FingerprintQueue& result,
                     bool turned) noexcept {
   unsigned count = 0;
@@ -28,7 +28,7 @@ unsigned interleave(const FingerprintQueue& a, const FingerprintQueue& b, Finger
   return count;
 }
 
-// The ages of a bucket by its slots.
+// The ages of a bucket, by slot.
 struct Ages {
   unsigned of[clq_model::kMaxQueue + 1];
 
@@ -37,11 +37,11 @@ struct Ages {
     const unsigned first = start / static_cast<unsigned>(p.integer(kBits)),
                    length = static_cast<unsigned>(p.integer(kBucket));
     for (unsigned i = 0; i < length; ++i) of[i] = ages.get(first + i);
-    of[length] = kAges;  // of what is not there
+    of[length] = kAges;  // the age of a fingerprint that is not there
   }
 };
 
-// Lets the copy of a bucket grow older and be without what has left the window.
+// Ages the copy of a bucket, and drops keys that have left the window.
 void grow_older(const Parameters& p, std::uint64_t later, FingerprintQueue& queue,
                 Ages& ages) noexcept {
   const unsigned size = queue.size();
@@ -57,7 +57,7 @@ void grow_older(const Parameters& p, std::uint64_t later, FingerprintQueue& queu
 
 }  // namespace
 
-// With a window a key is as old as in the queue where it is younger.
+// With a window, a key in both queues keeps the younger age.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const clq_model::Shape shape = shape_of(p);
   SliceState& state = *into.state;
@@ -103,9 +103,9 @@ std::uint64_t places(const Parameters& p) noexcept {
   return (p.slice_bytes - sizeof(SliceState)) / kLineBytes * shape_of(p).buckets();
 }
 
-// A key that is copied to several buckets stays in the one where it is found; the others wash it
-// out, and it is removed from all of them (cache_line_copies.hpp). Of what has left the window
-// nothing is copied.
+// A key that is copied to several buckets lives on in the bucket where lookups find it. In the
+// others it is washed out, or removed with the key (cache_line_copies.hpp). Keys that have left the
+// window are not copied.
 void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
             std::uint64_t layer) noexcept {
   const clq_model::Shape shape = shape_of(p);

@@ -1,4 +1,4 @@
-// Kind clq: what happens where a key lies, with the registers that there are.
+// Kind clq: the operations on a bucket, for the registers that the processor has.
 #include "core/kind/cache_line_queue_ops.hpp"
 
 #include "core/kind/cache_line_choice.hpp"
@@ -11,8 +11,8 @@ namespace {
 
 const bool kIsWide = has_wide_registers();
 
-// The steps of cache_line_queue_ops.hpp, each a function of its own, so that registers and stack
-// that one needs do not weigh on another.
+// The steps of cache_line_queue_ops.hpp, each in a function of its own, so that one does not use up
+// the registers and stack of another.
 struct Wide {
   FOR_WIDE_REGISTERS static unsigned find(const Parameters& p, ConstSlice slice,
                                           const Element& element) noexcept {
@@ -199,7 +199,7 @@ bool promote(const Parameters& p, Slice slice, const Element& element, unsigned&
   return at != kNoRank;
 }
 
-// A key without a time had the clock's, which is not known any more: rather accept a repeat.
+// The clock that stood in for a missing time is not known any more: better accept a repeat.
 bool expired(const Parameters& p, const Element& added, const Element& present,
              std::uint64_t) noexcept {
   if (!has_window(p)) return false;
@@ -211,7 +211,7 @@ bool expired(const Parameters& p, const Element& added, const Element& present,
 
 namespace {
 
-// From both lines: after a merge or a change of size a key can be in either.
+// Removes from both lines: after a merge or a resize a key can be in either.
 bool erase_from_both(const Parameters& p, Slice slice, const Element& element) noexcept {
   const KeyLines key(p, slice.bytes, element.hash);
   bool was_there = false;
@@ -227,7 +227,7 @@ bool erase_from_both(const Parameters& p, Slice slice, const Element& element) n
 
 }  // namespace
 
-// Another key of the same bucket and fingerprint is forgotten with it.
+// Another key of the same bucket and fingerprint is forgotten as well.
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
   erase_copies(p, slice, element.hash);
   if (has_choice(p)) return erase_from_both(p, slice, element);

@@ -1,5 +1,5 @@
-// Kind clq: where a key lies, and its operations. `kWide`: for callers that are FOR_WIDE_REGISTERS.
-// `kAlone`: for lines of one bucket.
+// Kind clq: finds a key's bucket, and works on it. Template parameters: `kWide`, the caller is
+// FOR_WIDE_REGISTERS; `kAlone`, a line is one bucket.
 #pragma once
 
 #include "core/base/hash.hpp"
@@ -82,8 +82,8 @@ ALWAYS_INLINE bool enter(const Parameters& p, Slice slice, const Element& elemen
   return seen;
 }
 
-// Without window and importance: does what `insert` does to a key that is there, and returns where
-// it was; does nothing and returns kNoRank if it is not.
+// Without window and importance: if the key is there, does what `insert` does and returns the key's
+// rank. Otherwise changes nothing and returns kNoRank.
 template <bool kWide, bool kAlone>
 ALWAYS_INLINE unsigned promote_line(const Parameters& p, Slice slice,
                                     const Element& element) noexcept {

@@ -1,4 +1,4 @@
-// The options of kind clq, and what follows from them.
+// The options of kind clq, and the parameters that follow from them.
 #include "core/kind/cache_line_queue.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -20,8 +20,8 @@ bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
   return problem.add_hint("Leave out bits and bucket, or use a larger fpr.");
 }
 
-// If it cannot remember all keys that there will be, it does not matter how surely it remembers the
-// latest ones.
+// The FNR at which the promised window ends. If memory cannot hold all promised keys anyway, a
+// looser limit will do.
 bool find_shape(const Definition& definition, clq_model::Shape& shape) noexcept {
   const Parameters& p = definition.parameters;
   const unsigned bits = definition.has(kBits) ? shape.bits : 0,
@@ -36,8 +36,8 @@ bool find_shape(const Definition& definition, clq_model::Shape& shape) noexcept 
   return clq_model::best_shape_for(keys, fpr, bits, length, shape, has_window(p));
 }
 
-// The shortest ticks with which ages fit. A key that was accepted at the end of a tick stays for
-// the whole window, one at its beginning up to a tick longer.
+// The shortest ticks with which ages fit into their bits. A key accepted at the end of a tick stays
+// for exactly the window; one at its beginning, up to a tick longer.
 bool derive_ticks(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (definition.has(kWindow) && p.integer(kWindow + 1) != 0) {

@@ -1,7 +1,7 @@
-// A blocked Bloom filter that forgets only what it must: a key sets K different bits of one 64-byte
-// line. If the line then has more ones than the cap allows, as many random ones that are not the
-// key's own are cleared. Up to the number of keys it is made for it is a Bloom filter and forgets
-// next to nothing; on any stream its false-positive rate stays below cap^K.
+// A blocked Bloom filter that forgets only when it must: a key sets K different bits of one 64-byte
+// line. If the line then has more ones than the cap allows, that many random ones are cleared, none
+// of the key's own. Up to the number of keys that it is made for, the filter works like a Bloom
+// filter and forgets next to nothing. On any stream its false-positive rate stays below cap^K.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,7 +24,7 @@ constexpr unsigned kLineBytes = 64;
 constexpr unsigned kLineWords = 8;
 constexpr unsigned kLineBits = 512;
 
-// Lets no line fill up, and rarely interferes before the number of keys is reached.
+// Keeps lines from filling up, and rarely clears a bit before the number of keys is reached.
 constexpr double kDefaultCap = 0.65;
 
 constexpr OptionSpec kOptions[] = {
@@ -37,7 +37,7 @@ constexpr OptionSpec kOptions[] = {
     {.word = kAdmission, .name = "admission", .type = OptionType::real, .low = 0.01, .high = 1},
 };
 
-// Over all lines: the ones, and the squares of how many a line has.
+// Sums over all lines: the number of ones, and its square.
 template <typename State>
 auto& ones(State& state) noexcept {
   return state.own[0];
@@ -62,8 +62,8 @@ unsigned ones_of(double cap) noexcept {
   return static_cast<unsigned>(std::floor(cap * kLineBits + 1e-9));
 }
 
-// For a number of keys: the K of the best blocked Bloom filter. For ever: of the pairs of K and cap
-// that keep fpr, the one with which a new key costs the older ones the fewest bits they need.
+// With a number of keys, K is that of the best blocked Bloom filter. Without, of all pairs of K and
+// cap that keep fpr, the one whose new keys clear the fewest bits of older keys.
 void derive_k_and_cap(Definition& definition) noexcept {
   Parameters& p = definition.parameters;
   if (!definition.has(kK) && (p.keys > 0 || definition.has(kCap))) {
@@ -110,7 +110,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   return problem.add_hint("Use a larger cap or a smaller k.");
 }
 
-// Bits of a line, each uniform and independent: nine bits at a time of a sequence of words.
+// Draws bits of a line, each uniform and independent: nine bits at a time from a sequence of words.
 template <typename NextWord>
 class RandomBits {
  public:
@@ -166,7 +166,7 @@ std::uint64_t line_start(std::uint64_t bytes, std::uint64_t hash) noexcept {
   return position(hash, 0, bytes / kLineBytes) * kLineBytes;
 }
 
-// Where the line of a key is, and its bits there.
+// The line of a key, and the key's bits in it.
 struct KeyLine {
   KeyLine(const Parameters& p, std::uint64_t bytes, std::uint64_t hash) noexcept
       : start(line_start(bytes, hash)) {
@@ -184,7 +184,7 @@ struct KeyLine {
   Line bits;
 };
 
-// Clears random ones that are not `kept` until `most` are left of `count`.
+// Clears random ones that are not `kept`, until `most` of `count` are left.
 void clear_down(Line& line, const Line& kept, unsigned count, unsigned most,
                 std::uint64_t& random) noexcept {
   RandomBits draws([&]() noexcept { return next_random(random); });
@@ -223,7 +223,7 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return false;
 }
 
-// A bit that either has is set. Where a line gets more ones than the cap allows, random ones are
+// Sets each bit that either line has. If a line gets more ones than the cap allows, random ones are
 // cleared, so that neither side is preferred.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   SliceState& state = *into.state;
@@ -273,8 +273,9 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
          largest <= p.integer(kOnes) && (own[2] | own[3] | own[4]) == 0;
 }
 
-// The mean over lines of line_fpr, from the mean and the variance of the ones: the K bits of a key
-// are different ones. Nearly empty lines have no more than one key, and the power does.
+// The mean of line_fpr over all lines, from the mean and variance of their ones. A key's K bits are
+// different ones, hence the product; nearly empty lines hold one key at most, so there a power
+// does.
 double mean_line_fpr(double k, double mean, double variance) noexcept {
   if (mean < 2 * k) {
     const double curve = mean > 0 ? k * (k - 1) / (mean * mean) : 0;
@@ -290,7 +291,7 @@ double mean_line_fpr(double k, double mean, double variance) noexcept {
 
 std::uint64_t load(const Parameters&, ConstSlice slice) noexcept { return ones(*slice.state); }
 
-// If some lines are at the cap and the others are empty.
+// The highest rate for this load: some lines are at the cap, the others are empty.
 double rate_at(const Parameters& p, double load) noexcept {
   const capped_model::Setting full = setting(p);
   return load / lines_of_slice(p) / full.ones * capped_model::line_fpr(full.k, full.ones);
@@ -307,8 +308,8 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
           static_cast<double>(slice.state->inserted_new)};
 }
 
-// What another size leaves in a line, and then the keys that have not come yet, a Poisson number of
-// them to a line: by each, a share of its zeros are set.
+// The line as it is after a resize, then the keys still to come: a Poisson number for each line,
+// and each key sets a share of the line's zeros.
 double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
   if (p.keys == 0) return 0;
   const double lines = lines_of_slice(p), k = real_k(p), all = keys_of_line(p);
@@ -328,7 +329,7 @@ double fpr_bound(const Parameters& p) noexcept {
                     : for_ever;
 }
 
-// Of a key that came once and may not have been admitted.
+// The rate for a key that came once; with `admission`, it may not have been admitted.
 double fnr_at(const Parameters& p, double gap) noexcept {
   const double admission = p.real(kAdmission),
                others = admission * gap / (lines_of_slice(p) * p.slices);
@@ -338,7 +339,7 @@ double fnr_at(const Parameters& p, double gap) noexcept {
   return 1 - admission * (1 - lost);
 }
 
-// Keys that are passed over are not modelled.
+// There is no model of keys that `admission` leaves out.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   if (p.real(kAdmission) < 1) return {kUnknown, kUnknown};

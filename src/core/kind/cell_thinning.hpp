@@ -1,5 +1,5 @@
-// Two merged filters of counting cells can hold more than one of them may. Then cells are
-// decremented, as the kind itself does, until the rate that it keeps for ever holds again.
+// Two merged filters of counting cells can hold more than one filter may. Then cells are
+// decremented, in the kind's own way, until the rate that it keeps for ever holds again.
 #pragma once
 
 #include <cmath>
@@ -10,9 +10,9 @@
 
 namespace streamfilter {
 
-// Maximum numbers of cells of a region with a value or more: those that are reached in the long run
-// if all keys are new and most important. If all numbers are lower, they stay lower whatever comes,
-// so that the kind's bound still holds.
+// For each value, how many cells of a region may have that value or more: the numbers reached in
+// the long run if all keys are new and most important. Once all numbers are lower, no stream can
+// exceed them, so the kind's bound still holds.
 struct CellLimits {
   CellLimits(unsigned largest, const importance_model::Setting& setting, double m) noexcept
       : max(largest) {
@@ -24,7 +24,7 @@ struct CellLimits {
     }
   }
 
-  // Are there more? `count[v]` cells have the value v.
+  // True if more cells than allowed have some value or more. `count[v]` cells have value v.
   bool exceeded_by(const std::uint64_t* count) const noexcept {
     std::uint64_t sum = 0;
     for (unsigned value = max; value > 0; --value) {
@@ -38,8 +38,9 @@ struct CellLimits {
   std::uint64_t at_least[importance_model::kMaxLevels + 1] = {};
 };
 
-// Subtracts 1 from cell after cell, `decrements` adjacent ones from a random start at a time; by
-// value, from cells drawn at random with probability 1/value. Returns how many became zero.
+// Subtracts 1 from cells: from runs of `decrements` adjacent cells with a random start, or with
+// `by_value` from cells drawn at random and taken with probability 1/value. Returns how many became
+// zero.
 template <unsigned bits>
 std::uint64_t thin_out(const PackedCells<bits>& cells, std::uint64_t m, std::uint64_t decrements,
                        bool by_value, const CellLimits& limits, std::uint64_t& random) noexcept {

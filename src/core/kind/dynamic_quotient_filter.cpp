@@ -1,7 +1,7 @@
-// Dynamic SQF (Dutta et al. 2013 §5.1): rows are chains of buckets from one pool, so that they grow
-// where the stream goes. When the pool is used up, a random bucket of the least recently accessed
-// row that has any is taken. All of it counts as memory: for each row the head of its chain and its
-// two neighbours in the order of access, for each bucket a link and the signature.
+// Dynamic SQF (Dutta et al. 2013 §5.1): rows are chains of buckets from one pool, so that rows grow
+// where the keys go. When the pool is used up, the least recently accessed row that has buckets
+// gives up a random one. All of this counts as memory: each row has the head of its chain and its
+// two neighbours in the order of access, each bucket has a link and the signature.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,14 +21,14 @@ using namespace quotient;
 constexpr unsigned kLinkBits = 32;
 constexpr unsigned kRowBits = 3 * kLinkBits;
 
-// A link is the number of the next bucket or, behind the last one, this bit and the number of the
-// row: chains that shared a bucket could not both end in their own row, which lets `check` prove
-// that they are separate. Elsewhere numbers are stored plus one; 0 stands for none.
+// A link is the number of the next bucket. In the last bucket of a chain it is this bit and the
+// number of the row: chains that shared a bucket could not both end in their own row, so `check`
+// can prove that chains are separate. Elsewhere numbers are stored plus one, and 0 stands for none.
 constexpr std::uint32_t kEnd = 0x80000000;
-constexpr std::uint32_t kFree = kEnd - 1;  // in place of the row for buckets that were given back
+constexpr std::uint32_t kFree = kEnd - 1;  // instead of the row, in buckets that were given back
 constexpr std::uint64_t kMaxInSlice = kFree;
 
-// No longer chains than this, on average, are derived.
+// The longest average chain that is derived from options.
 constexpr double kMaxDerived = 16;
 
 constexpr OptionSpec kOptions[] = {
@@ -72,7 +72,7 @@ auto& has_evicted(State& state) noexcept {
 // The rest of SliceState::own.
 struct Ends {
   std::uint32_t free;    // first bucket that was given back
-  std::uint32_t taken;   // how many buckets were ever taken; they are the first ones
+  std::uint32_t taken;   // how many buckets were ever taken, always the first ones
   std::uint32_t oldest;  // least recently accessed row that has buckets
   std::uint32_t newest;
 };
@@ -161,7 +161,7 @@ class Chains {
   Chains(const Chains&) = delete;
   ~Chains() { save_ends(state_, ends_); }
 
-  // Finds or stores a code; the row is the most recently accessed one now.
+  // Finds or stores a code, and makes its row the most recently accessed one.
   bool insert(const RowEntry& entry) noexcept {
     const bool found = contains(body_, entry.row, entry.code);
     if (body_.head(entry.row) != 0) {
@@ -187,17 +187,17 @@ class Chains {
     return false;
   }
 
-  // For merging. The row that was accessed least recently is the most recent one now.
+  // For merging: moves the least recently accessed row to the other end.
   void renew_oldest() noexcept {
     const std::uint64_t row = ends_.oldest - 1;
     leave(row);
     enter(row);
   }
 
-  // Stores a code that is not there; a row that is in use keeps its turn.
+  // Stores a code that is not there. A row in use keeps its place in the order of access.
   void store(const RowEntry& entry) noexcept { add(entry); }
 
-  // Gives a bucket back, as an eviction would choose it.
+  // Gives back the bucket that an eviction would take.
   void give_back_oldest() noexcept { give_back(evict()); }
 
   bool has(const RowEntry& entry) const noexcept { return contains(body_, entry.row, entry.code); }
@@ -235,7 +235,7 @@ class Chains {
     return evict();
   }
 
-  // A random bucket of the oldest row.
+  // Takes a random bucket of the oldest row.
   std::uint32_t evict() noexcept {
     const std::uint64_t row = ends_.oldest - 1;
     const std::uint32_t head = body_.head(row) - 1;
@@ -251,7 +251,7 @@ class Chains {
     return victim;
   }
 
-  // Takes a bucket out of its row; `before` is the one that links to it, or kEnd.
+  // Takes a bucket out of its row. `before` links to the bucket; kEnd: it is the first.
   void take_out(std::uint64_t row, std::uint32_t before, std::uint32_t bucket) noexcept {
     const std::uint32_t next = body_.link(bucket);
     if (before != kEnd) {
@@ -267,7 +267,7 @@ class Chains {
     body_.set_code(bucket, 0);
   }
 
-  // In and out of the order of access.
+  // Enter a row into the order of access, or take it out.
   void enter(std::uint64_t row) noexcept {
     body_.set_older(row, ends_.newest);
     if (ends_.newest != 0)
@@ -303,8 +303,8 @@ bool is_integer(const Definition& definition) noexcept {
          definition.parameters.integer(kFingerprint) == Fingerprint::kInteger;
 }
 
-// Rows and buckets share the memory, 4 buckets to a row unless told otherwise. (Longer chains would
-// save heads, but each bucket of a chain is a cache miss.)
+// Rows and buckets share the memory, with 4 buckets to a row unless options say otherwise. (Longer
+// chains would save heads, but each bucket of a chain is a cache miss.)
 bool appraise(const Definition& definition, Shape& shape) noexcept {
   const Parameters& p = definition.parameters;
   const Signatures signatures(shape.r, shape.r_prime);
@@ -363,7 +363,7 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return Chains(p, slice).insert(locate(p, element));
 }
 
-// Another key of the same row and signature is forgotten with it.
+// Another key of the same row and signature is forgotten as well.
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
   return Chains(p, slice).erase(locate(p, element));
 }
@@ -382,9 +382,9 @@ void for_each_code(const Body<const unsigned char>& body, std::uint32_t row, Vis
     visit(RowEntry{row, body.code(bucket)});
 }
 
-// Where the pool is too small for both, each loses as large a part of what the other does not have,
-// of its least recently accessed rows. Then the rows of both take turns, from the least recent ones
-// on; a row that both have keeps its turn in `into`.
+// If the pool is too small for both filters, each gives up the same part of what the other lacks,
+// from its least recently accessed rows. Then the rows of both enter by turns, least recent first;
+// a row that both have keeps its place in `into`.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const Body source(p, from.body(), from.bytes);
   SliceState& state = *into.state;
@@ -457,7 +457,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   }
   if (in_chains + given_back != ends.taken || !body.is_zero_from(ends.taken)) return false;
 
-  // Neighbours that agree with each other leave no room for a cycle.
+  // If all neighbours agree with each other, there is no cycle.
   std::uint32_t older = 0;
   for (std::uint32_t row = ends.oldest; row != 0; row = body.newer(row - 1)) {
     if (row > rows || rows_in_use-- == 0) return false;
@@ -478,7 +478,8 @@ double all(const Parameters& p, unsigned word) noexcept {
   return static_cast<double>(p.integer(word)) * p.slices;
 }
 
-// Integer keys: 0 if each has a signature of its own; otherwise a sequence could make it anything.
+// Integer keys: 0 if each has a signature of its own. Otherwise a stream could bring about any
+// rate.
 double fpr_bound(const Parameters& p) noexcept {
   if (p.key_shift != 0) return is_injective(p) ? 0 : 1;
   const Signatures signatures(p);
@@ -493,8 +494,8 @@ double fnr_at(const Parameters& p, double gap) noexcept {
                                      all(p, kSliceRows), all(p, kSliceBuckets));
 }
 
-// Repeats that all come after a gap keep the rows of their keys from being idle for as long as they
-// come, and these rows fill with keys that come no more: there is a model only while all keys fit.
+// Has a model only while all keys fit. Otherwise repeats keep the rows of their keys from being
+// idle, and these rows fill with keys that never come again.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   if (p.key_shift != 0) return {kUnknown, kUnknown};

@@ -1,21 +1,21 @@
 // ExaLogLog (Ertl 2024, arXiv:2402.13726): how many distinct keys there were, to a relative error
 // of sqrt(3.78 / bits), in a few kilobytes, up to 2^60 keys.
 //
-// A slice begins with tokens of the keys themselves (exa_log_log_tokens.hpp), counted nearly
-// exactly, and becomes registers when they have no more room. Which of both it is, follows from the
-// set of its keys: neither their order nor how they came together by merging matters. Slices of
-// versions that had registers only are such as have come to these earlier.
+// A slice begins with tokens of the keys themselves (exa_log_log_tokens.hpp), which count nearly
+// exactly, and turns them into registers when it has no room for more. The set of keys alone
+// decides between the two forms, not the order of keys or merges. Versions before tokens wrote
+// registers only: such a slice counts as one that turned early.
 //
 // A key's hash names one of m registers and an update value k >= 1; four values each have the
 // probabilities 1/8, 1/16, 1/32, … (t = 2 in the paper). A register of 32 bits keeps the largest
 // value u that came, and which of the d = 24 below it did: 8 bits of u, then those, the next lower
 // first. The estimate is the one that makes the registers most likely (§3.2).
 //
-// As a filter it is one that misses nothing and tells new keys from repeats as long as there are
-// few: a key is a repeat if it changes nothing. A key that is new changes something with a
-// probability that the registers tell (§3.3, the state change probability), 1 - fpr.
+// Used as a filter, it misses no repeat, and tells new keys from repeats while there are few: a key
+// that changes nothing is a repeat. The registers tell the probability that a new key changes
+// something (§3.3, the state change probability), which is 1 - fpr.
 //
-// Two that saw different keys become the very registers of one that saw both.
+// Merging two filters gives the very registers of one filter that saw the keys of both.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -54,8 +54,8 @@ auto& tokens(State& state) noexcept {
   return state.own[1];
 }
 
-// 0, or after a change of the size 1 and the keys that it would count but that are copies, in
-// parts.
+// 0, or after a resize 1 plus the number of counted keys that are only copies, in units of
+// 1/kParts.
 template <typename State>
 auto& copies(State& state) noexcept {
   return state.own[2];
@@ -89,8 +89,8 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 
 void init(const Parameters&, Slice slice) noexcept { form(*slice.state) = kOfTokens; }
 
-// A register and the home of a token lie in one place. A new token moves those behind it, mostly
-// into the next line at most.
+// A token's home is where its register will be. A new token moves those behind it, seldom beyond
+// the next line.
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
               Prefetches& prefetches) noexcept {
   constexpr std::uint64_t kLine = 64;
@@ -115,7 +115,7 @@ void become_registers(const Parameters& p, Slice slice) noexcept {
   tokens(*slice.state) = 0;
 }
 
-// False: it has no room.
+// Returns false if there is no room.
 bool put_token(const Parameters& p, Slice slice, Token token, bool& seen) noexcept {
   const Added added = table(p, slice).add(token, tokens(*slice.state));
   tokens(*slice.state) += added == Added::is_new;
@@ -123,7 +123,7 @@ bool put_token(const Parameters& p, Slice slice, Token token, bool& seen) noexce
   return added != Added::no_room;
 }
 
-// A token that finds no room is new, also where the registers do not change by it.
+// A token that finds no room is new, even if the registers do not change by it.
 bool add(const Parameters& p, Slice slice, Token token) noexcept {
   if (form(*slice.state) != kOfTokens) return update_register(slice, Update(token));
   if (bool seen; put_token(p, slice, token, seen)) return seen;
@@ -138,13 +138,14 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return update_register(slice, Update(element.hash, registers));
 }
 
-// Not more than all that a slice counts: tokens and registers do not count quite alike.
+// Limits the copies to what a slice counts, with a margin, as tokens and registers count
+// differently.
 std::uint64_t most_copies(double counted) noexcept {
   const double most = 2 * counted + 1;
   return std::min(saturate<std::uint64_t>(std::ceil(most * kParts)), kMaxCopies - 1) + 1;
 }
 
-// What a slice says of how many there were.
+// The likelihood of each number of keys, given what the slice holds.
 Likelihood likelihood_of(const Parameters& p, ConstSlice slice) noexcept {
   Likelihood likelihood;
   const std::uint64_t registers = p.integer(kRegisters);
@@ -160,7 +161,7 @@ Likelihood likelihood_of(const Parameters& p, ConstSlice slice) noexcept {
   return likelihood;
 }
 
-// Those of two filters are others, unless both come from one.
+// Adds the copies of two filters up, unless both have the same, made by one resize.
 void merge_copies(const Parameters& p, Slice into, ConstSlice from) noexcept {
   SliceState& state = *into.state;
   if (copies(state) == copies(*from.state)) return;
@@ -168,7 +169,7 @@ void merge_copies(const Parameters& p, Slice into, ConstSlice from) noexcept {
   copies(state) = std::min(copies(state) + copies(*from.state), most_copies(counted));
 }
 
-// `settle` counts the new keys: `inserted_new` of both would count some twice.
+// `settle` counts the new keys later: a sum of both `inserted_new` would count some keys twice.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   if (form(*from.state) == kOfTokens) {
     const TokenView view = table(p, from);
@@ -217,8 +218,8 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   return {fill(p, slice), 1 - likelihood.change(), std::max(0.0, likelihood.distinct() - copied)};
 }
 
-// The keys are counted by what the slice says of them alone, so that it does not matter in which
-// order they came, nor in which parts.
+// The count comes from the slice's contents alone, so that neither the order of keys nor the way
+// they were merged matters.
 void settle(const Parameters& p, Slice slice) noexcept {
   SliceState& state = *slice.state;
   const double counted = form(state) == kOfTokens && copies(state) == 0
@@ -231,8 +232,9 @@ void settle(const Parameters& p, Slice slice) noexcept {
 
 std::uint64_t places(const Parameters& p) noexcept { return p.integer(kRegisters); }
 
-// Whole parts of the registers, and of the slices, become what they would have been. Otherwise a
-// register, or a token, is copied to all that have taken its place, which count more keys then.
+// If the new size divides the old one, registers become what they would have been in it. Otherwise
+// a register or a token is copied to all of its new places, so that the slice counts too many keys;
+// `copies` notes that.
 void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
             std::uint64_t layer) noexcept {
   const std::uint64_t n = places(old), m = places(p);

@@ -1,4 +1,4 @@
-// Functions of kind ell for callers outside the table of kinds.
+// Functions of kind ell for callers that do not go through the table of kinds.
 #pragma once
 
 #include "core/format/layout.hpp"
@@ -6,7 +6,7 @@
 
 namespace streamfilter::exa_log_log {
 
-// A key's change to a register.
+// What a key does to a register.
 struct Update {
   Update(std::uint64_t hash, std::uint64_t registers) noexcept
       : at(position(hash, 0, registers) * sizeof(Register)),
@@ -29,7 +29,7 @@ inline bool would_change_nothing(Slice slice, Update update) noexcept {
   return exa_log_log_model::updated(before, update.value) == before;
 }
 
-// Was the register unchanged?
+// Returns true if the register did not change.
 inline bool update_register(Slice slice, Update update) noexcept {
   const Register before = read(slice.body(), update.at),
                  after = exa_log_log_model::updated(before, update.value);
@@ -38,15 +38,16 @@ inline bool update_register(Slice slice, Update update) noexcept {
   return false;
 }
 
-// Adds a token, or what registers keep of it. Was it there? Does not change the counters.
+// Adds a token, or to registers what they keep of it. Returns true if it was there. Does not change
+// the counters.
 bool add_token(const Parameters& p, Slice slice, Token token) noexcept;
 
 bool is_of_tokens(ConstSlice slice) noexcept;
 
-// Does the slice hold tokens, without copies, as many as keys called new? `tokens` is their number.
+// True if the slice holds `tokens` tokens, no copies among them, one for each key called new.
 bool holds_tokens(const Parameters& p, ConstSlice slice, std::uint64_t& count) noexcept;
 
-// The tokens of such a slice.
+// Lists the tokens of such a slice.
 template <typename Visit>
 void for_each_token(const Parameters& p, ConstSlice slice, Visit visit) noexcept {
   const TokenView view(slice.body(), p.integer(0));

@@ -15,7 +15,7 @@ TokenView::Position TokenView::find(Token token) const noexcept {
     const unsigned there = read(slot), its_distance = there >> kPayloadBits,
                    mine = distance << kPayloadBits | token.payload;
     if (there == mine) return {slot, distance, true};
-    // It comes before one of a later home, which is less far from that, or of a larger payload.
+    // Entries are ordered by home, then payload: a later home shows as a smaller distance.
     if (there == 0 || its_distance < distance || (its_distance == distance && there > mine) ||
         distance > kMaxDistance)
       return {slot, distance, false};
@@ -38,7 +38,7 @@ bool TokenView::is_possible(std::uint64_t tokens) const noexcept {
     if (bits != 0) {
       ++found;
       if (!is_payload(bits & kPayloadMask) || distance >= slots_) return false;
-      // An entry away from home follows one that has to come first.
+      // An entry away from its home follows one that comes before it in that order.
       if (distance > 0) {
         const bool same_home = distance == its_distance + 1;
         if (before == 0 || distance > its_distance + 1) return false;
@@ -64,14 +64,14 @@ Added TokenTable::add(Token token, std::uint64_t tokens) const noexcept {
   return Added::is_new;
 }
 
-// The tokens of a register lie in its own two slots or behind them, those of all registers in their
-// order, and none has passed an empty slot. From there on each register's are read before it is
-// written, and so are those that lie where it will.
+// A register's tokens lie in its own two slots or behind, in the order of registers, and never
+// beyond an empty slot. Starting at an empty slot, the loop reads all tokens of a register, and
+// those in its slots, before it writes the register.
 void TokenTable::become_registers() const noexcept {
   const std::uint64_t registers = slots() / 2;
   std::uint64_t empty = 0;
   while (read(empty) != 0) ++empty;
-  // Its first slot is the empty one, or the one behind.
+  // The first register whose slots begin at or behind the empty slot.
   std::uint64_t index = (empty + 1) / 2 % registers, slot = 2 * index, done = 0;  // slots
   for (std::uint64_t i = 1; i <= registers; ++i) {
     Register made = 0;

@@ -1,17 +1,17 @@
-// Few keys of kind ell, nearly exactly: tokens, in the memory that registers will have (the idea
-// is §2.5 of Ertl 2024; the table is our own). A token says of a key more than any register will
-// keep, so that the registers follow from it, to the last bit.
+// Few keys of kind ell, counted nearly exactly: tokens, in the memory that registers will use later
+// (the idea is §2.5 of Ertl 2024; the table is our own). A token keeps more of a key than any
+// register does, so registers follow from tokens, to the last bit.
 //
 // Two slots of 16 bits lie where a register will be. A key's home is one of the two slots of its
-// register; its token lies there or as near behind as there is room, in the order of homes, and of
-// equal homes in that of payloads. A slot is 0, or 6 bits of distance from home over 10 of payload:
+// register. Its token lies there or as near behind as there is room, ordered by home, then by
+// payload. A slot is 0, or 6 bits of distance from home above 10 bits of payload:
 //
 //   2 bits   the last two of the update value's random bits
 //   8 bits   the first seven of these if they are not all zero, 1..127; else 128 + how many more
 //            zeros there are
 //
-// The table of a set of keys does not depend on their order; nor does whether it has room: at most
-// 7/8 of the slots are used, none further from home than 63. So do the registers not.
+// The order of keys changes neither the table nor whether there is room: at most 7/8 of the slots
+// are used, and none is further than 63 from its home. So it does not change the registers either.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ using Slot = std::uint16_t;
 using Register = std::uint32_t;
 using exa_log_log_model::kSub;
 
-// Of a payload: bits that it keeps as they are, the others, and the most that these can say.
+// Payload: bits kept as they are, bits of the count of zeros, and the greatest count they can hold.
 constexpr unsigned kFine = 7, kMaxZeros = 64 - kSub, kMaxCode = (1u << kFine) + kMaxZeros - kFine;
 
 struct Token {
@@ -53,7 +53,7 @@ struct Token {
   }
 };
 
-// Is this a payload that a token can have?
+// True if a token can have this payload.
 inline bool is_payload(std::uint32_t payload) noexcept {
   return payload >> kSub > 0 && payload >> kSub <= kMaxCode;
 }
@@ -83,13 +83,13 @@ class TokenView {
 
   bool contains(Token token) const noexcept { return find(token).found; }
 
-  // The token in a slot; payload 0: none.
+  // The token in a slot; payload 0: the slot is empty.
   Token at(std::uint64_t slot) const noexcept {
     const unsigned bits = read(slot), distance = bits >> kPayloadBits;
     return {(slot >= distance ? slot : slot + slots_) - distance, bits & kPayloadMask};
   }
 
-  // Could keys have made this table of so many tokens?
+  // True if some set of `tokens` keys makes this table.
   bool is_possible(std::uint64_t tokens) const noexcept;
 
  protected:
@@ -109,9 +109,9 @@ class TokenView {
     return slot + 1 == slots_ ? 0 : slot + 1;
   }
 
-  // Where the token is, or would be.
+  // The place of the token, or the place where it would be inserted.
   Position find(Token token) const noexcept;
-  // Can all tokens from here to the next empty slot move on by one?
+  // True if all tokens from here to the next empty slot can move on by one.
   bool can_move_on(std::uint64_t slot) const noexcept;
 
  private:

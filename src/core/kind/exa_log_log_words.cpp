@@ -64,7 +64,7 @@ bool add_word(Header* filter, Word word, double& change) noexcept {
   const bool had_tokens = is_of_tokens(as_const(slice));
   const Update update(token);
   const unsigned char* at = slice.body() + update.at;
-  // Most keys of a long stream change nothing.
+  // Most keys of a long stream change nothing: return early.
   if (!had_tokens && would_change_nothing(slice, update)) return true;
   const double before = had_tokens ? 0 : change_of_register(at);
   if (add_token(p, slice, token)) return true;
@@ -90,8 +90,8 @@ double distinct_words(const Parameters& p, const Word* words, std::size_t places
   return sum;
 }
 
-// Lies each at its home or in the next slot that is free, none is too far from home? Those that
-// find none at the end go on at the beginning.
+// True if each word finds a slot at its home or behind, not too far away. Words that find no slot
+// before the end go on at the beginning, hence two rounds.
 static bool have_room_in_slice(std::uint64_t slots, std::uint64_t start, const Word* words,
                                std::uint64_t count) noexcept {
   if (count > most_tokens(slots)) return false;
@@ -123,8 +123,8 @@ bool have_room(const Parameters& p, const Word* words, std::uint32_t count) noex
   return true;
 }
 
-// Of n tokens in m registers, each of probability 1/16 at most, the likelihood makes less than
-// n + n * n / (15 * m): rounded n as long as n * n is below 4 * m.
+// For n tokens in m registers, each of probability 1/16 at most, the estimate is less than n + n *
+// n / (15 * m): it rounds to n while n * n is below 4 * m.
 bool are_few(const Parameters& p, std::uint32_t count) noexcept {
   return std::uint64_t{count} * count <= 4 * p.integer(0);
 }

@@ -1,5 +1,5 @@
-// Few keys of kind ell outside of a filter: a token and its slice as one number. A set of these
-// determines a filter to the last bit, except for its counters.
+// Few keys of kind ell outside of a filter: a word is a token and its slice as one number. A set of
+// words determines a filter to the last bit, except for its counters.
 #pragma once
 
 #include <bit>
@@ -19,7 +19,7 @@ constexpr std::uint64_t kMaxPlaces = std::uint64_t{1} << (32 - kWordPayloadBits)
 // Homes in all slices of a filter.
 std::uint64_t places_of(const Parameters& p) noexcept;
 
-// Is it of kind ell, with at most as many homes as words can name?
+// True for kind ell with at most as many homes as words can name.
 bool has_words(const Parameters& p) noexcept;
 
 inline Word word_of(const Parameters& p, std::uint64_t hash) noexcept {
@@ -41,21 +41,21 @@ inline Token token_in(const Parameters& p, Word word) noexcept {
           word & ((1u << kWordPayloadBits) - 1)};
 }
 
-// Adds words to a filter, like the keys that they stand for, but does not change the counters.
+// Adds words to a filter like the keys that they stand for, but does not change the counters.
 void add_words(Header* filter, const Word* words, std::uint32_t count) noexcept;
 inline void add_word(Header* filter, Word word) noexcept { add_words(filter, &word, 1); }
 
 // Probability that a new key changes any register, or token, of the filter.
 double change_of(const Header* filter) noexcept;
 
-// The same as add_word, and updates that probability. Was the word there?
+// Does the same as add_word, and updates that probability. Returns true if the word was there.
 bool add_word(Header* filter, Word word, double& change) noexcept;
 
 // By how much a new word lowers the probability while there are only words.
 double share_of(const Parameters& p, Word word) noexcept;
 
-// A set in the host's memory: a table of words, a power of two of them, 0 for none. The host keeps
-// it at most 3/4 full.
+// A set in the host's memory: a table of words whose size is a power of two; 0: free. The host
+// keeps it at most 3/4 full.
 struct WordTable {
   Word* words;
   unsigned bits;
@@ -63,7 +63,7 @@ struct WordTable {
   std::uint32_t size() const noexcept { return std::uint32_t{1} << bits; }
   bool has_room(std::uint32_t count) const noexcept { return count < size() / 4 * 3; }
 
-  // Was it there?
+  // Returns true if it was there.
   bool add(Word word) const noexcept {
     const std::uint32_t mask = size() - 1;
     for (std::uint32_t at = word * 0x9e3779b1u >> (32 - bits);; at = (at + 1) & mask) {
@@ -75,15 +75,15 @@ struct WordTable {
   }
 };
 
-// Number of keys behind `count` words, as the filter that follows from them would estimate it.
-// `scratch`: as many as slices, all empty.
+// The number of keys behind `count` words, as the filter made of them would estimate it. `scratch`:
+// an empty entry for each slice.
 double distinct_words(const Parameters& p, const Word* words, std::size_t places,
                       std::uint32_t count, exa_log_log_model::Likelihood* scratch) noexcept;
 
-// Has a filter room for the tokens of sorted words, or would it turn them into registers?
+// True if a filter has room for the tokens of sorted words; otherwise it would use registers.
 bool have_room(const Parameters& p, const Word* words, std::uint32_t count) noexcept;
 
-// Are there so few words that each is a key? Then distinct_words() is `count`, rounded.
+// True if there are so few words that each is a key. Then distinct_words() is `count`, rounded.
 bool are_few(const Parameters& p, std::uint32_t count) noexcept;
 
 }  // namespace streamfilter::exa_log_log

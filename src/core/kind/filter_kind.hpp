@@ -20,46 +20,46 @@ struct Estimate {
 
 // How a state is converted to another size (filter/resize.hpp, format/spread.hpp).
 struct Resizing {
-  // Words that follow from the size; all others must be equal, but
+  // Words that follow from the size. All others must be equal, except:
   WordSet sized = 0;
-  // those that say how many places a key has: fewer will do, since they are the first ones.
+  // words for the number of a key's places may shrink, because its first places stay the same.
   WordSet hashes = 0;
 
-  // Derived words that must keep their values.
+  // Derived words that must not change.
   WordSet kept = 0;
 
-  // Is it possible with these parameters? nullptr: with all.
+  // Says whether parameters allow it. nullptr: always.
   bool (*possible)(const Parameters&) noexcept = nullptr;
 
-  // Number of places of a slice, in the sense of format/spread.hpp.
+  // The number of places of a slice, as in format/spread.hpp.
   std::uint64_t (*places)(const Parameters&) noexcept = nullptr;
 
-  // Fills an empty slice with a layer of the old one. nullptr: only `move`.
+  // Fills an empty slice with a layer of the old one. nullptr: there is only `move`.
   void (*spread)(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
                  std::uint64_t layer) noexcept = nullptr;
 
-  // Must all keys of a slice come into one? A key stored in too few bits cannot tell which of
-  // several would be its own. nullptr: no.
+  // True if all keys of a slice must come into one slice. A key stored in too few bits cannot tell
+  // which of several is its own. nullptr: false.
   bool (*undivided)(const Parameters&) noexcept = nullptr;
 
-  // May two places of this slice become one? Not while a removed key has copies there. nullptr:
-  // always.
+  // True if two places of this slice may become one. Not while copies of a removed key are there.
+  // nullptr: always.
   bool (*may_join_places)(const Parameters&, ConstSlice) noexcept = nullptr;
 
   // Replaces `spread` for kinds that keep an order: adds all keys of the old slice that belong, or
-  // may belong, to slice `index`. nullptr: `spread`.
+  // may belong, to slice `index`. nullptr: there is only `spread`.
   void (*move)(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
                std::uint32_t index) noexcept = nullptr;
 
   // Adds a layer to a slice. nullptr: FilterOps::merge, as for another filter.
   void (*merge)(const Parameters&, Slice into, ConstSlice layer) noexcept = nullptr;
 
-  // Notes the number of distinct keys in the slice, for kinds that count them by its bits. nullptr:
-  // other kinds.
+  // Notes the number of distinct keys in the slice, for kinds that count keys by their bits.
+  // nullptr: the kind counts otherwise.
   void (*note_keys)(const Parameters&, Slice, double keys) noexcept = nullptr;
 
   // The false-positive rate of a slice once it has its share of Parameters::keys, or its present
-  // rate until its keys expire. nullptr: the kind keeps its rate whatever comes.
+  // rate until its keys expire. nullptr: the kind keeps its rate on any stream.
   double (*fpr_to_come)(const Parameters&, ConstSlice) noexcept = nullptr;
 };
 
@@ -82,45 +82,45 @@ struct FilterOps {
   // Checks the given parameters and derives the others, for slices of slice_bytes each.
   bool (*derive)(Definition& definition, Problem& problem) noexcept;
 
-  // Must the number of keys be known to derive anything? nullptr: never.
+  // True if nothing can be derived without the number of keys. nullptr: never.
   bool (*needs_keys)(const Definition& definition) noexcept = nullptr;
 
-  // Writes everything but zeros of an empty slice. nullptr: nothing.
+  // Writes all bytes of an empty slice that are not zero. nullptr: there are none.
   void (*init)(const Parameters&, Slice) noexcept = nullptr;
 
   // Adds the memory that `test` and `insert` will read to the prefetches. nullptr: not worth it.
   void (*prefetch)(const Parameters&, ConstSlice, const Element&, Prefetches&) noexcept = nullptr;
 
-  // Was this key (probably) seen? Changes nothing.
+  // Returns true if the key was (probably) seen. Changes nothing.
   bool (*test)(const Parameters&, ConstSlice, const Element&) noexcept;
 
-  // Was it seen before? Remembers it.
+  // Returns true if the key was (probably) seen before, and remembers it.
   bool (*insert)(const Parameters&, Slice, const Element&) noexcept;
 
-  // Has a key expired that was inserted as `added`, with `since` other keys after it, by the time
-  // of `present`, however much room there is? nullptr: keys never expire.
+  // True if a key inserted as `added`, with `since` other keys after it, has expired by the time of
+  // `present`, however much room there is. nullptr: keys never expire.
   bool (*expired)(const Parameters&, const Element& added, const Element& present,
                   std::uint64_t since) noexcept = nullptr;
-  // Can keys expire with these parameters? nullptr: yes.
+  // True if keys can expire with these parameters. nullptr: always.
   bool (*expires)(const Parameters&) noexcept = nullptr;
 
-  // If events tell the time: start of this slice's present, in microseconds; not finite: no event
-  // has come. Safe while others write. nullptr: the kind has no clock.
+  // Where events tell the time: the start of this slice's present, in microseconds; not finite: no
+  // event has come. Safe while others write. nullptr: the kind has no clock.
   std::int64_t (*clock)(const Parameters&, ConstSlice) noexcept = nullptr;
 
   // Forgets one key; false if it was not there. nullptr: the kind cannot.
   bool (*erase)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
-  // Adds the keys of `from` to `into`, and its `inserted_new`. If both together are more than the
-  // parameters allow, forgets so much of both that the false-positive rate stays within its bound,
+  // Adds the keys of `from` to `into`, and its `inserted_new`. If both together exceed the
+  // parameters, forgets so much of both that the false-positive rate stays within its bound,
   // without preferring either side. nullptr: the kind cannot.
   void (*merge)(const Parameters&, Slice into, ConstSlice from) noexcept = nullptr;
 
-  // Call after the last of several merges into a slice and their `insertions`: finishes what needs
-  // all of them. nullptr: nothing does.
+  // Called after the last of several merges into a slice and their `insertions`, for what depends
+  // on all of them. nullptr: nothing does.
   void (*settle)(const Parameters&, Slice) noexcept = nullptr;
 
-  // Could these bytes be a slice of this kind? Must be safe on any bytes.
+  // True if these bytes can be a slice of this kind. Must be safe on any bytes.
   bool (*check)(const Parameters&, ConstSlice) noexcept;
 
   Estimate (*estimate)(const Parameters&, ConstSlice) noexcept;
@@ -129,31 +129,31 @@ struct FilterOps {
   // keys; otherwise for ever. 1: no promise.
   double (*fpr_bound)(const Parameters&) noexcept;
 
-  // The load of a slice, a whole number with which its false-positive rate grows; and the highest
-  // rate that a slice can have with this load. Safe while others write. nullptr: no stream and no
-  // size makes the rate exceed fpr_bound.
+  // The load of a slice: a whole number with which its false-positive rate grows; and the highest
+  // rate that a slice of this load can have. Safe while others write. nullptr: the rate never
+  // exceeds fpr_bound, on any stream and after any resize.
   std::uint64_t (*load)(const Parameters&, ConstSlice) noexcept = nullptr;
   double (*rate_at)(const Parameters&, double load) noexcept = nullptr;
 
-  // Predicted false-negative rate of a key last seen `gap` elements ago.
+  // The predicted false-negative rate of a key last seen `gap` elements ago.
   double (*fnr_at)(const Parameters&, double gap) noexcept = nullptr;
 
-  // Predicted error rates of an empty filter on a stream whose rows have importance 0. nullptr: the
-  // kind has no such model.
+  // The predicted error rates of an empty filter on a stream whose rows have importance 0. nullptr:
+  // the kind has no such model.
   Prediction (*predict)(const Parameters&, const Stream&) noexcept = nullptr;
 
-  // Puts a new key in one of its probes, whatever the slice held before; Element.hash is the
-  // probe's. nullptr: horizontal slices only (slicing.hpp).
+  // Puts a new key into one of its probes, whatever the slice holds; Element.hash is the probe's.
+  // nullptr: horizontal slices only (slicing.hpp).
   void (*insert_unconditionally)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
-  // For kinds with ranks in the order of recency (tuning.hpp): number of ranks of a bucket, up to
-  // kMaxRanks; 0 if these parameters keep another order. nullptr: never.
+  // For kinds with ranks in the order of recency (tuning.hpp): the number of ranks of a bucket, up
+  // to kMaxRanks; 0 if these parameters keep another order. nullptr: never.
   unsigned (*ranks)(const Parameters&) noexcept = nullptr;
 
   // Number of buckets of a slice.
   double (*buckets)(const Parameters&) noexcept = nullptr;
 
-  // `test`, and the rank where the key was found, 0 for the front; kNoRank if it was not.
+  // Like `test`, but returns the key's rank, 0 for the front; kNoRank if it was not there.
   unsigned (*find_rank)(const Parameters&, ConstSlice, const Element&) noexcept = nullptr;
 
   // `promote` (filter.hpp) in one step, without the counters of a slice. nullptr: `test`, then
@@ -163,7 +163,7 @@ struct FilterOps {
   // `share_stream` (filter.hpp) for a slice. nullptr: nothing to do.
   void (*share)(const Parameters&, Slice) noexcept = nullptr;
 
-  // Can `merge` keep what the parameters promise? nullptr: always.
+  // True if `merge` can keep what the parameters promise. nullptr: always.
   bool (*fits)(const Parameters&, ConstSlice into, ConstSlice from) noexcept = nullptr;
 
   Resizing resize = {};

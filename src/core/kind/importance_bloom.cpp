@@ -1,13 +1,12 @@
 // The Importance-aware Bloom Filter (Bhoraskar et al. 2013), Algorithms 1 and 2: a Stable Bloom
-// Filter whose elements set their K cells the higher, the more important they are, and never lower
-// a cell.
+// Filter. Important elements set their K cells higher, and no element lowers a cell it sets.
 //   ibf2c  two classes: M/2 or M             (table IV: M/2-insert + Random-delete)
 //   ibfmc  levels 1..M                       (Imp-insert + Random-delete)
 //   ibfh   levels 1..M                       (Imp-insert + Probabilistic-delete-val)
 // Option `delete` combines either way of deleting with either way of inserting.
 //
-// With layout blocked every 64-byte line is such a filter of its own, as in stable_bloom.cpp. That
-// is for random deletion only: a line has too few cells for what the model says of the other.
+// With layout blocked, every 64-byte line is such a filter of its own, as in stable_bloom.cpp. Only
+// with random deletion: a line has too few cells for the model of the other.
 #include <algorithm>
 #include <cmath>
 
@@ -93,8 +92,8 @@ importance_model::Setting setting_of(const Parameters& p, double regions) noexce
           static_cast<importance_model::Deletion>(p.integer(kDelete))};
 }
 
-// How an importance becomes a level (§IV-E): by equal parts of a range, or by thresholds. The
-// default is the range from 1 to max: importance is the level then.
+// How an importance becomes a level (§IV-E): by equal parts of a range, or by thresholds. With the
+// default, the range from 1 to max, the importance is the level.
 bool derive_importance(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   const std::uint64_t max = p.integer(kMax), thresholds = p.integer(kLevels);
@@ -112,8 +111,8 @@ bool derive_importance(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
-// M and K are the paper's unless given. Its P = 10 lets the rate of false positives rise to .74, so
-// P is derived: the least that keeps fpr (1 % unless given) for ever, whatever the importance.
+// M and K are the paper's unless given. With its P = 10 the false-positive rate can rise to .74, so
+// P is derived: the least that keeps fpr (1 % unless given) for ever, for any importance.
 bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (!definition.has(kMax)) p.set_integer(kMax, kDefaultMax);
@@ -145,7 +144,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
-// The value that the cells of an element get, at least.
+// The value that the cells of an element must reach.
 unsigned level_of(const Parameters& p, double importance) noexcept {
   const unsigned max = static_cast<unsigned>(p.integer(kMax));
   unsigned parts = has_two_classes(p) ? 1 : max - 1;
@@ -166,8 +165,8 @@ bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexc
   return true;
 }
 
-// P cells, adjacent from one random start (Deng, Rafiei 2006 §5.2): the paper draws each, with the
-// same error rates. Returns how many became zero.
+// Decrements P cells, adjacent from one random start (Deng, Rafiei 2006 §5.2); the paper draws each
+// cell, with the same error rates. Returns how many became zero.
 template <unsigned bits>
 std::uint64_t delete_random(const Parameters& p, const PackedCells<bits>& cells,
                             std::uint64_t& random) noexcept {
@@ -179,10 +178,10 @@ std::uint64_t delete_random(const Parameters& p, const PackedCells<bits>& cells,
   return emptied;
 }
 
-// Probabilistic-delete-val (§IV-C): P cells that are not zero, each chosen with a probability
-// inversely proportional to its value: cells drawn at random are taken with probability 1/value
-// until there are P. (Adjacent cells instead change the error rates here.) The search is bounded,
-// which matters as long as few cells are set.
+// Probabilistic-delete-val (§IV-C) decrements P cells that are not zero, each chosen with a
+// probability inversely proportional to its value: random cells are taken with probability 1/value
+// until there are P. (Adjacent cells would change the error rates here.) The search is bounded,
+// which matters only while few cells are set.
 template <unsigned bits>
 std::uint64_t delete_value(const Parameters& p, const PackedCells<bits>& cells,
                            std::uint64_t& random) noexcept {
@@ -201,8 +200,8 @@ std::uint64_t delete_value(const Parameters& p, const PackedCells<bits>& cells,
   return emptied;
 }
 
-// Algorithm 1 sends an unimportant element that meets a cell of M/2 or more to its Else, which sets
-// the cell to M. It is left as it is here, as in Algorithm 2.
+// In Algorithm 1, an unimportant element that meets a cell of M/2 or more goes to the Else branch,
+// which sets the cell to M. Here the cell stays as it is, as in Algorithm 2.
 template <unsigned bits>
 bool insert_cells(const Parameters& p, Slice slice, const Element& element) noexcept {
   const PackedCells<bits> cells(slice.body() + region_start(p, slice.bytes, element.hash));
@@ -243,7 +242,7 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
                          [&](auto width) { return insert_cells<width.value>(p, slice, element); });
 }
 
-// As in stable_bloom.cpp, with the kind's own way of deleting.
+// Merges as in stable_bloom.cpp, with the kind's own way of deleting.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const CellLimits limits(static_cast<unsigned>(p.integer(kMax)), setting_of(p, 1),
                           static_cast<double>(p.integer(kCells)));
@@ -294,7 +293,7 @@ double fnr_at(const Parameters& p, double gap) noexcept {
       setting_of(p, static_cast<double>(p.slices * regions_of_slice(p))));
 }
 
-// All cells are set to the level of importance 0.
+// The worst case: all cells have the level of importance 0.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   const importance_model::Setting s = setting_of(p, 1);
   const unsigned level = level_of(p, 0);

@@ -9,7 +9,7 @@
 
 namespace streamfilter {
 
-// By the compiler, so that nobody has to ask whether it is there yet. Numbers begin with 1.
+// Built by the compiler, so that no caller has to initialise it. Numbers begin with 1.
 constexpr OpsByNumber rows_by_number() noexcept {
   OpsByNumber rows{};
   for (unsigned i = 0; i < std::size(kKinds); ++i) rows.of[i + 1] = kKinds[i];

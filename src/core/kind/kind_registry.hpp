@@ -7,7 +7,7 @@
 
 namespace streamfilter {
 
-// The row of a kind; nullptr for Kind::automatic and unknown numbers. Called for every element.
+// The row of a kind; nullptr for Kind::automatic and unknown numbers. Runs for every element.
 struct OpsByNumber {
   const FilterOps* of[256];
 };
@@ -27,7 +27,7 @@ inline bool uses_time(const Parameters& parameters) noexcept {
   return uses != nullptr && uses(parameters);
 }
 
-// Can a key be forgotten because of the time, or of other keys, that have come since?
+// True if time, or other keys, can make the filter forget a key.
 inline bool keys_expire(const Parameters& parameters) noexcept {
   const FilterOps* ops = find_ops(parameters.kind);
   return ops->expired != nullptr && (ops->expires == nullptr || ops->expires(parameters));
@@ -36,7 +36,7 @@ inline bool keys_expire(const Parameters& parameters) noexcept {
 // All rows, for tests and listings.
 const FilterOps* const* all_ops(unsigned& count) noexcept;
 
-// Lists the names of the kinds for which `wanted` holds ("bloom, sbf"). Returns the length.
+// Lists the names of the kinds that are `wanted` ("bloom, sbf"). Returns the length.
 std::size_t list_kinds(bool (*wanted)(const FilterOps&), char* buffer, std::size_t size) noexcept;
 
 }  // namespace streamfilter

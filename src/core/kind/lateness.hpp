@@ -1,9 +1,9 @@
 // Windows of time and late events.
 //
-// The clock is the time of events so far. A key whose first event was late by d is forgotten when
-// the clock is a window past that event, although an equally late repeat comes d after that. If the
-// filter remembers keys for window + lateness, it finds the repeat if neither event is later than
-// `lateness`, and also repeats that come in time up to `lateness` after the window.
+// A filter's clock is the latest time of any event. If a key's first event is d late, the key is
+// forgotten a window after that event's time, although an equally late repeat comes d after that. A
+// filter that remembers keys for window + lateness finds such a repeat if neither event is later
+// than `lateness`. It also finds repeats that come up to `lateness` after the window.
 #pragma once
 
 #include "core/base/status.hpp"
@@ -21,7 +21,7 @@ inline bool check_lateness(const Definition& definition, unsigned window, unsign
   return problem.add_hint("It is a time, too: how late an event may come and still be known.");
 }
 
-// How long keys are remembered, in the window's unit.
+// The time that keys are remembered, in the window's unit.
 inline std::uint64_t kept_for(const Parameters& p, unsigned window, unsigned lateness) noexcept {
   return p.integer(window) + p.integer(lateness);
 }

@@ -1,11 +1,10 @@
-// Buffering and FPBuffering (Deng, Rafiei 2006 §2.2, §5.2): the fingerprints of the most recent
-// keys, exactly, replaced by LRU or by Clock.
-//   lru    reports what it finds
-//   fplru  reports, with probability q, also what it does not find: a false-positive rate that can
-//          be compared with a Stable Bloom Filter's
+// Buffering and FPBuffering (Deng, Rafiei 2006 §2.2, §5.2): the exact fingerprints of the most
+// recent keys, replaced by LRU or by Clock. Kind `lru` calls the keys it finds repeats; kind
+// `fplru` also calls a key it does not find a repeat with probability q, so that its false-positive
+// rate can be compared with a Stable Bloom Filter's.
 //
-// The paper compares error rates without counting what finding and replacing an entry takes. Here
-// all of it lies in the slice and counts as memory. A slice of n entries holds, packed:
+// The paper compares error rates without the cost of finding and replacing an entry. Here all of it
+// lies in the slice and counts as memory. A slice of n entries holds, packed:
 //   Clock only: a bit per entry, was it seen since the hand passed; a bit, does it hold a key
 //   n fingerprints of entry_bits
 //   n heads of the chains of a hash table, n links of the chains
@@ -56,7 +55,7 @@ std::uint64_t bits_of(std::uint64_t n, std::uint64_t entry_bits, std::uint64_t p
   return marks + n * (entry_bits + links_per_entry(policy) * link_bits);
 }
 
-// How many entries fit into the body of a slice.
+// The number of entries that fit into the body of a slice.
 std::uint64_t entries_in(std::uint64_t bytes, std::uint64_t entry_bits,
                          std::uint64_t policy) noexcept {
   const std::uint64_t bits = (bytes - PackedWords<>::kSlack) * 8;
@@ -110,7 +109,7 @@ class Buffer : private Counters<State> {
     return id;
   }
 
-  // Says that an entry was just seen.
+  // Notes that an entry was just seen.
   void touch(std::uint64_t id) const noexcept {
     if (policy_ == clock) {
       set_mark(kSeen, id, true);
@@ -135,7 +134,7 @@ class Buffer : private Counters<State> {
     ++count;
   }
 
-  // Forgets an entry. It is marked as free: in an LRU list, no entry is its own neighbour.
+  // Forgets an entry. It is marked as free by being its own neighbour in the LRU list.
   void remove(std::uint64_t id) const noexcept {
     vacate(id);
     prints_.set(id - 1, 0);
@@ -152,7 +151,7 @@ class Buffer : private Counters<State> {
 
   // ---- for merging
 
-  // Visits fingerprints until `visit` says no, the most recent ones first. Clock knows no order.
+  // Visits fingerprints, the most recent first, until `visit` returns false. Clock has no order.
   template <typename Visit>
   void for_each(Visit visit) const noexcept {
     if (policy_ == lru) {
@@ -165,7 +164,7 @@ class Buffer : private Counters<State> {
     }
   }
 
-  // The same for the most recent `count`, beginning with the least recent of them.
+  // Visits the most recent `count`, the least recent of them first.
   template <typename Visit>
   void for_each_backwards(std::uint64_t most, Visit visit) const noexcept {
     std::uint64_t id = newest;
@@ -177,7 +176,7 @@ class Buffer : private Counters<State> {
 
   bool keeps_hashes() const noexcept { return entry_bits_ == 64; }
 
-  // All that it holds, from what would be replaced first on; with Clock, was it seen?
+  // Visits every entry, the next to be replaced first; with Clock, also passes the entry's mark.
   template <typename Visit>
   void for_each_by_age(Visit visit) const noexcept {
     if (policy_ == lru) {
@@ -198,7 +197,7 @@ class Buffer : private Counters<State> {
   void touch_oldest() const noexcept { touch(oldest); }
   void remove_oldest() const noexcept { remove(oldest); }
 
-  // Forgets a random one.
+  // Forgets a random entry.
   void remove_any(std::uint64_t& random) const noexcept {
     std::uint64_t id;
     do id = random_below(random, used) + 1;
@@ -206,9 +205,9 @@ class Buffer : private Counters<State> {
     remove(id);
   }
 
-  // Could these bytes be a buffer? Every entry in use is in the chain of its bucket, and with LRU
-  // in the list, exactly once; every other is in the list of free ones. All walks are bounded by
-  // the number of entries that they may meet, and links are checked before they are followed.
+  // True if these bytes can be a buffer: every entry in use is exactly once in the chain of its
+  // bucket and, with LRU, in the list; every other is in the list of free ones. No walk visits more
+  // entries than there are, and links are checked before they are followed.
   bool check() const noexcept {
     if (used > n_ || count > used) return false;
     return (policy_ == clock ? check_marks() : check_list()) && check_chains() && check_free() &&
@@ -257,7 +256,7 @@ class Buffer : private Counters<State> {
     return id;
   }
 
-  // Takes an entry out of everything but the memory.
+  // Takes an entry out of its chain and list; its memory stays taken.
   void vacate(std::uint64_t id) const noexcept {
     leave_chain(id);
     if (policy_ == clock) {
@@ -315,8 +314,8 @@ class Buffer : private Counters<State> {
     std::memcpy(word_at(which, id - 1), &changed, 8);
   }
 
-  // The hand passes entries that were seen since it came by last, and takes the first that was not.
-  // A word of marks at once; all entries hold keys.
+  // The hand passes entries that were seen since its last visit, and takes the first that was not.
+  // It reads a word of marks at once; all entries hold keys.
   std::uint64_t advance_hand() const noexcept {
     for (;;) {
       const std::uint64_t end = std::min(n_, (oldest / 64 + 1) * 64);
@@ -350,8 +349,8 @@ class Buffer : private Counters<State> {
     return held == count && newest == 0 && oldest < n_;
   }
 
-  // An entry has one newer neighbour, so a walk that agrees with it in both directions meets none
-  // twice.
+  // An entry has one newer neighbour, so a walk that agrees with it in both directions meets no
+  // entry twice.
   bool check_list() const noexcept {
     std::uint64_t frees = 0, last = 0, met = 0;
     for (std::uint64_t id = 1; id <= used; ++id)
@@ -382,7 +381,7 @@ class Buffer : private Counters<State> {
     return met == used - count;
   }
 
-  // What no entry uses yet is zero.
+  // Bits that no entry uses yet are zero.
   bool check_rest() const noexcept {
     for (std::uint64_t i = used; i < n_; ++i) {
       if (prints_.get(i) != 0 || next_.get(i) != 0) return false;
@@ -405,8 +404,8 @@ Buffer<State, Byte> buffer(const Parameters& p, BasicSlice<State, Byte> slice) n
   return {p, slice};
 }
 
-// The probability that a new key has the fingerprint of one of n in a slice. Equal hashes count,
-// too: all of a slice begin with the same bits.
+// The probability that a new key's fingerprint equals one of n in a slice. Equal hashes count, too:
+// all hashes of a slice begin with the same bits.
 double collisions(const Parameters& p, double n) noexcept {
   const double equal_hashes = p.slices * 0x1p-64;
   const double entry_bits = static_cast<double>(p.integer(kEntryBits));
@@ -423,7 +422,7 @@ double rate(const Parameters& p, double n) noexcept {
 
 double entries(const Parameters& p) noexcept { return static_cast<double>(p.integer(kEntries)); }
 
-// q is what fpr leaves beside collisions.
+// Leaves to q the part of fpr that collisions do not use up.
 bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (!definition.has(kEntryBits)) p.set_integer(kEntryBits, kDefaultEntryBits);
@@ -445,8 +444,8 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   return true;
 }
 
-// FPBuffering's answer for a key that is not found. Drawn from the key and the generator's state: a
-// test answers as the next insertion would.
+// FPBuffering's answer for a key that is not found. It is drawn from the key and the generator's
+// state, so that a test gives the answer of the next insertion.
 bool guess(const Parameters& p, const SliceState& state, std::uint64_t hash) noexcept {
   if (p.kind != Kind::fplru) return false;
   std::uint64_t draw = state.random ^ mix64(hash);
@@ -482,8 +481,8 @@ bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
 using Target = Buffer<SliceState, unsigned char>;
 using Source = Buffer<const SliceState, const unsigned char>;
 
-// The most recent keys of both, by turns from the most recent ones on, as many as there is room
-// for. A key that both have keeps its turn in `target`. Returns how many of `source` were new.
+// Keeps the most recent keys of both, by turns from the most recent on, as many as there is room
+// for. A key of both keeps its place in `target`. Returns how many of `source` were new.
 std::uint64_t merge_recent(const Target& target, const Source& source) noexcept {
   const std::uint64_t own = target.size();
   std::uint64_t all_added = 0, turns = 0, added = 0;
@@ -499,7 +498,7 @@ std::uint64_t merge_recent(const Target& target, const Source& source) noexcept 
   const std::uint64_t kept = turns < source.size() ? turns : target.room() - added;
   while (target.size() > kept) target.remove_oldest();
   if (turns == 0) return all_added;
-  // From the least recent on: each takes its turn by becoming the most recent one.
+  // Starts with the least recent key: each in turn becomes the most recent one.
   std::uint64_t left = target.size(), rank = turns;
   for (; left > turns; --left) target.touch_oldest();
   source.for_each_backwards(turns, [&](std::uint64_t print) {
@@ -515,7 +514,7 @@ std::uint64_t merge_recent(const Target& target, const Source& source) noexcept 
   return all_added;
 }
 
-// Clock knows no order: random ones of both are kept.
+// Clock has no order, so random keys of both are kept.
 std::uint64_t merge_any(const Target& target, const Source& source,
                         std::uint64_t& random) noexcept {
   const std::uint64_t own = target.size();
@@ -553,8 +552,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
                                                   from.state->inserted_new, added, source.size());
 }
 
-// Into another size. Where the hashes are not kept, all of a slice comes into one, so a key is
-// nowhere but in its own.
+// Takes over the keys of another size. If hashes are not kept, all keys of a slice come into one,
+// because a key can be found in its own slice only.
 void move(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
           std::uint32_t index) noexcept {
   const Target target = buffer(p, into);
@@ -579,7 +578,7 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
 double fpr_bound(const Parameters& p) noexcept { return rate(p, entries(p)); }
 
 // A key is forgotten when n others were seen in its slice since; on a stream of distinct keys, all
-// of the gap - 1 between are others. Clock comes close to this.
+// gap - 1 rows between are others. Clock comes close to this.
 double fnr_at(const Parameters& p, double gap) noexcept {
   const double between = std::max(0.0, gap - 1), n = entries(p);
   if (between < n) return 0;
@@ -588,8 +587,8 @@ double fnr_at(const Parameters& p, double gap) noexcept {
   return forgotten * (1 - q_of(p));
 }
 
-// With a gap, as many keys lie between a key and its repeat. What Clock makes of that near the end
-// of its reach is not modelled.
+// With a gap, that many keys lie between a key and its repeat. There is no model of Clock near the
+// end of its reach.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   const auto held = [&](double n) { return exact_store_model::held(n, entries(p), p.slices); };
   const auto rate_after = [&](double n) { return rate(p, held(n) / p.slices); };

@@ -30,11 +30,11 @@ constexpr OptionSpec kOptions[] = {
     kFingerprintOption,
 };
 
-// With more than `keys` keys, derived parameters let the false-positive rate rise to this many
-// times fpr at most.
+// With more than `keys` keys, derived parameters limit the false-positive rate to so many times
+// fpr.
 constexpr double kMaxBeyondKeys = 4;
 
-// Fewer empty rows than this say too little of the number of keys.
+// With fewer empty rows, linear counting says too little of the number of keys.
 constexpr double kFewEmptyRows = 64;
 
 template <typename State>
@@ -54,9 +54,9 @@ auto& has_evicted(State& state) noexcept {
   return state.own[3];
 }  // 0 or 1
 
-// How a row lies in memory. Its signatures are all different, so where only few exist, a bitmap of
-// all says which ones are in it: 4 bits a row for r, r', k = 2, 1, 4 and 12 bits for 4, 2, 4.
-// Otherwise the buckets follow each other, the empty ones last.
+// How a row lies in memory. Its signatures are all different. If only few signatures exist, a
+// bitmap says which of them are in the row: 4 bits for r, r', k = 2, 1, 4 and 12 bits for 4, 2, 4.
+// Otherwise the buckets follow each other, empty ones last.
 struct RowLayout {
   RowLayout(const Signatures& signatures, unsigned row_buckets) noexcept
       : buckets(row_buckets),
@@ -129,7 +129,7 @@ class Row {
     return true;
   }
 
-  // Are the codes valid, different, and before the empty buckets?
+  // True if the codes are valid, different, and in front of the empty buckets.
   bool is_valid(std::uint64_t count) const noexcept {
     if (layout_.is_bitmap) return size() <= layout_.buckets;
     const unsigned n = size();
@@ -165,11 +165,11 @@ class Row {
   std::uint64_t start_;
 };
 
-// Without `keys`: on an endless stream of new keys, each one evicts any stored key with equal
-// probability, so the more buckets the better; 4 to a row (§6.1) if fpr can be kept so. With
-// `keys`: the share of them that does not fit into their rows. Rows that take nearly every
-// signature would do best up to that many keys and then run full of false positives, so they need
-// to be asked for.
+// Without `keys`: on an endless stream of new keys, each evicts any stored key with equal
+// probability, so more buckets are better; 4 to a row (§6.1) if fpr can be kept so. With `keys`:
+// the loss is the share of keys that do not fit into their rows. Rows that take nearly every
+// signature would do best up to that number and then fill with false positives, so options must ask
+// for them.
 bool appraise(const Definition& definition, Shape& shape) noexcept {
   const Parameters& p = definition.parameters;
   const Signatures signatures(shape.r, shape.r_prime);
@@ -178,7 +178,7 @@ bool appraise(const Definition& definition, Shape& shape) noexcept {
   if (!set_rows(definition, (p.slice_bytes - sizeof(SliceState)) * 8 / layout.bits, shape))
     return false;
   if (definition.has(kFingerprint) && p.integer(kFingerprint) == Fingerprint::kInteger) {
-    shape.loss = shape.r == 1 ? kMaxRemainderBits + 1 : shape.r;  // r = 2 if that fits
+    shape.loss = shape.r == 1 ? kMaxRemainderBits + 1 : shape.r;  // take r = 2 if that fits
     shape.bound = signatures.unselected() == 1 ? 0 : 1;
     return true;
   }
@@ -237,7 +237,7 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return false;
 }
 
-// Another key of the same row and signature is forgotten with it.
+// Another key of the same row and signature is forgotten as well.
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
   const RowEntry entry = locate(p, element);
   const RowLayout layout(p);
@@ -250,8 +250,8 @@ bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
   return true;
 }
 
-// Row by row, the union of the signatures; where it is larger than the row, a random k of it, so
-// that neither side is preferred (reservoir sampling).
+// Merges row by row: the union of the signatures, or a random k of it where it is larger than the
+// row (reservoir sampling), so that neither side is preferred.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const RowLayout layout(p);
   const Signatures signatures(p);
@@ -306,8 +306,8 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
          PackedFields(slice.body(), slice.bytes).is_zero_from(rows * layout.bits);
 }
 
-// Until the first eviction the signatures tell the number of keys. Later the rows that are still
-// empty do: linear counting (Whang et al. 1990), which evictions do not disturb.
+// Until the first eviction, signatures tell the number of keys. Later the rows that are still empty
+// do: linear counting (Whang et al. 1990), which evictions do not disturb.
 double distinct_keys(const Parameters& p, const SliceState& state) noexcept {
   if (!has_evicted(state)) return quotient::distinct(p, used(state));
   const double rows = static_cast<double>(p.integer(kSliceRows)),
@@ -328,7 +328,8 @@ double all_rows(const Parameters& p) noexcept {
   return static_cast<double>(p.integer(kSliceRows)) * p.slices;
 }
 
-// Integer keys: 0 if each has a signature of its own; otherwise a sequence could make it anything.
+// Integer keys: 0 if each has a signature of its own. Otherwise a stream could bring about any
+// rate.
 double fpr_bound(const Parameters& p) noexcept {
   if (p.key_shift != 0) return is_injective(p) ? 0 : 1;
   const Signatures signatures(p);
@@ -350,7 +351,7 @@ double fpr_after(const Parameters& p, double keys) noexcept {
                                    static_cast<unsigned>(p.integer(kBuckets)), keys, all_rows(p));
 }
 
-// The probability that a row was chosen by `least` or more of n keys.
+// The probability that `least` or more of n keys fall into a row.
 double has_met(const Parameters& p, double least, double n) noexcept {
   const double mean = n / all_rows(p);
   double fewer = 0, term = std::exp(-mean);
@@ -361,8 +362,8 @@ double has_met(const Parameters& p, double least, double n) noexcept {
   return std::max(0.0, 1 - fewer);
 }
 
-// The probability that a key has left its row while `others` came there: each that is stored evicts
-// it with probability `risk`; new keys are stored, and repeats that had left.
+// The probability that a key has left its row while `others` came there. Each key that is stored
+// evicts it with probability `risk`; new keys are stored, and repeats of keys that had left.
 double left_row(double others, double risk, double fresh) noexcept {
   double missed = 0;
   for (int round = 0; round < 100; ++round) {
@@ -374,8 +375,8 @@ double left_row(double others, double risk, double fresh) noexcept {
   return missed;
 }
 
-// Repeats that all come after a gap: Poisson many others come to the row meanwhile, and most of
-// them again in the next gap.
+// For repeats that all come after one gap: a Poisson number of other keys comes to the row in
+// between, and most of these come again in the next gap.
 double mean_fnr_at_gap(const Parameters& p, const Stream& stream) noexcept {
   constexpr int kTimes = 64, kCounts = 64;
   const double gap = stream.gap(), k = static_cast<double>(p.integer(kBuckets)),
@@ -389,7 +390,7 @@ double mean_fnr_at_gap(const Parameters& p, const Stream& stream) noexcept {
                  n = stream.distinct_in(time - gap / 2);
     double missed = 0, all = 0;
     for (double others = first; others <= mean + spread; others += stride) {
-      // With those that came before, is the row full when one of them is stored?
+      // The row's earlier keys count, too: is it full when one of these is stored?
       const double risk = has_met(p, k - others, std::max(0.0, n - gap)) / k;
       const double weight = std::exp(others * std::log(mean) - mean - std::lgamma(others + 1));
       missed += weight * left_row(others, risk, fresh);
@@ -400,9 +401,10 @@ double mean_fnr_at_gap(const Parameters& p, const Stream& stream) noexcept {
   return sum / kTimes;
 }
 
-// How many of n keys that are seen equally often are found. In a row of few keys, one more has the
-// signature of one that is there with probability collision() for each; of more than k signatures,
-// each is there with equal probability. In long rows, keys are as good as independent.
+// The expected number of n equally frequent keys that are found. In a row of few keys, a further
+// key has the signature of one that is there with probability collision() for each. If there are
+// more than k signatures, each stays with equal probability. In long rows, keys are as good as
+// independent.
 double found(const Parameters& p, double n) noexcept {
   constexpr double kLongRow = 6;
   constexpr int kMax = 48;
@@ -414,7 +416,7 @@ double found(const Parameters& p, double n) noexcept {
     return held + (n - held) * fpr_after(p, n);
   }
   const double same = quotient_model::collision(signatures.selected(), signatures.unselected());
-  double different[kMax + 1] = {1};  // probability of so many signatures
+  double different[kMax + 1] = {1};  // [i]: the probability of i different signatures
   double missed = 0, rows = std::exp(-per_row);
   for (int keys = 1; keys <= kMax; ++keys) {
     rows *= per_row / keys;  // the share of rows with so many keys

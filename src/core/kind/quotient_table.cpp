@@ -14,7 +14,7 @@
 namespace streamfilter::quotient {
 namespace {
 
-// Numbers of buckets of a row to choose from where `keys` is given.
+// Numbers of buckets in a row to choose from if `keys` is given.
 constexpr unsigned kChoices[] = {1, 2, 3, 4, 6, 8, 12, 16};
 
 unsigned ceil_log2(std::uint64_t n) noexcept {
@@ -39,7 +39,7 @@ unsigned next_choice(unsigned k) noexcept {
   return next != std::end(kChoices) ? *next : quotient_model::kMaxBuckets + 1;
 }
 
-// What the options leave open.
+// The ranges that the options leave open.
 struct Ranges {
   unsigned r_low, r_high, r_prime_low, r_prime_high, k_low, k_high;
 };
@@ -174,8 +174,8 @@ bool set_rows(const Definition& definition, std::uint64_t fit, Shape& shape, boo
     shape.p = !integer_keys ? of_rows : all ? std::max(of_keys, of_rows) : of_keys;
   }
   if (shape.p < shape.r) return false;
-  // 2^(p-r) rows (§3.1). Where a little less fits, in filters of given r, the last rows are missing
-  // and their keys share the first ones.
+  // There are 2^(p-r) rows (§3.1). If slightly fewer fit, and r is given, the last rows are left
+  // out and their keys share the first ones.
   shape.rows = std::min(fit, ceil_divide(std::uint64_t{1} << (shape.p - shape.r), p.slices));
   const double capacity =
       std::ldexp(static_cast<double>(shape.rows) * p.slices, static_cast<int>(shape.r));
@@ -192,11 +192,11 @@ bool derive(Definition& definition, Appraise appraise, Shape& shape, Problem& pr
   const bool integer = is_integer(definition);
   const double fpr = definition.wanted_fpr();
   bool found = false;
-  double least = 1;  // rate that any of the shapes keeps
+  double least = 1;  // the lowest rate of all shapes
   for (unsigned r = ranges.r_low; r <= ranges.r_high; ++r)
     for (unsigned r_prime = ranges.r_prime_low; r_prime <= ranges.r_prime_high && r_prime < r;
          ++r_prime) {
-      // One unselected bit: different remainders have different signatures.
+      // With one unselected bit, different remainders have different signatures.
       if (integer && r_prime + 1 != r && ranges.r_prime_low != ranges.r_prime_high) continue;
       for (unsigned k = ranges.k_low; k <= ranges.k_high; k = next_choice(k)) {
         Shape candidate{};
@@ -236,8 +236,7 @@ double distinct(const Parameters& p, std::uint64_t used) noexcept {
 double fpr_now(const Parameters& p, std::uint64_t used, std::uint64_t weight) noexcept {
   const double capacity =
       std::ldexp(static_cast<double>(p.integer(kSliceRows)), static_cast<int>(p.integer(kR)));
-  // A stored integer key is the only one of its fingerprint, so that fingerprint is not a new
-  // key's.
+  // A stored integer key has a fingerprint of its own, so that fingerprint cannot be a new key's.
   const double known = p.key_shift != 0 ? static_cast<double>(used) : 0;
   return known < capacity ? (static_cast<double>(weight) - known) / (capacity - known) : 0;
 }

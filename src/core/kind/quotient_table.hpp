@@ -1,7 +1,7 @@
-// Shared by kinds sqf and dsqf (Dutta et al. 2013 §3): quotienting splits a key's fingerprint into
-// a row and a remainder of r bits. The table keeps a signature: r' selected bits, and the number of
-// ones among the others. (The paper counts the ones of all r bits: the same equality with more
-// values.)
+// For kinds sqf and dsqf (Dutta et al. 2013 §3). Quotienting splits a key's fingerprint into a row
+// and a remainder of r bits. The table keeps a signature: r' selected bits, and the number of ones
+// among the others. (The paper counts the ones of all r bits: signatures are equal in the same
+// cases, but there are more values.)
 #pragma once
 
 #include "core/bits/packed_fields.hpp"
@@ -60,10 +60,10 @@ class Signatures {
   unsigned selected() const noexcept { return r_prime_; }
   unsigned unselected() const noexcept { return unselected_; }
 
-  // Their number: codes 1..count().
+  // The number of codes: they are 1 to count().
   std::uint64_t count() const noexcept { return std::uint64_t{unselected_ + 1} << r_prime_; }
 
-  // Bits of a code.
+  // The width of a code in bits.
   unsigned width() const noexcept { return 64 - static_cast<unsigned>(__builtin_clzll(count())); }
 
   std::uint64_t code(std::uint64_t remainder, std::uint64_t omega) const noexcept {
@@ -72,7 +72,7 @@ class Signatures {
     return 1 + chosen * (unselected_ + 1) + static_cast<unsigned>(__builtin_popcountll(others));
   }
 
-  // Number of remainders with this signature. Its sum over stored signatures gives the
+  // The number of remainders with this signature. Its sum over the stored signatures gives the
   // false-positive rate.
   std::uint64_t weight(std::uint64_t code) const noexcept {
     return quotient_model::binomial(unselected_,
@@ -80,7 +80,7 @@ class Signatures {
   }
 
  private:
-  // The bits of `word` that `mask` selects, moved together; `word` has no others.
+  // Moves the bits of `word` that `mask` selects together; `word` has no others.
   static std::uint64_t gather(std::uint64_t word, std::uint64_t mask) noexcept {
     if (mask == 0) return 0;
     const int shift = __builtin_ctzll(mask);
@@ -97,7 +97,7 @@ class Signatures {
   unsigned unselected_;
 };
 
-// Place of a key in its slice.
+// The place of a key in its slice.
 struct RowEntry {
   std::uint64_t row;
   std::uint64_t code;
@@ -115,10 +115,10 @@ inline RowEntry locate(const Parameters& p, const Element& element) noexcept {
           signatures.code(fingerprint & low_bits(r), p.integer(kOmega))};
 }
 
-// Number of integer keys that have a row and remainder of their own.
+// The number of integer keys that have a row and remainder of their own.
 double universe(const Parameters& p) noexcept;
 
-// Has each integer key, 0..keys-1 or 0..2^p-1, a row and signature of its own?
+// True if each integer key, 0 to keys-1 or 0 to 2^p-1, has a row and signature of its own.
 bool is_injective(const Parameters& p) noexcept;
 
 // A layout of a slice.
@@ -132,27 +132,26 @@ struct Shape {
   double loss;            // to minimise while the bound is kept
 };
 
-// Sets the number of fingerprint bits and rows for shape.r, where `fit` rows of a slice are
-// possible, and wanted if `all`. False: too few for the fingerprint bits or integer keys.
+// Sets the fingerprint bits and rows for shape.r, if `fit` rows of a slice are possible; with
+// `all`, uses all of them. False: too few for the fingerprint bits or integer keys.
 bool set_rows(const Definition& definition, std::uint64_t fit, Shape& shape,
               bool all = false) noexcept;
 
 // Completes a shape with given r, r_prime and row_buckets. False: it does not fit.
 using Appraise = bool (*)(const Definition&, Shape&) noexcept;
 
-// Checks what is given, finds the shape that keeps fpr with the least loss (or, if no shape can
-// keep it with what is given, the shape with the lowest bound), and sets the parameters that both
-// kinds have.
+// Checks the given options, finds the shape that keeps fpr with the least loss (or if none can, the
+// one with the lowest bound), and sets the parameters that both kinds have.
 bool derive(Definition& definition, Appraise appraise, Shape& shape, Problem& problem) noexcept;
 
-// Distinct keys behind `used` signatures of a slice that has evicted none; NaN: not known.
+// The distinct keys behind `used` signatures of a slice that has evicted none; NaN: unknown.
 double distinct(const Parameters& p, std::uint64_t used) noexcept;
 
 // The false-positive rate of a slice with `used` signatures of total weight `weight`.
 double fpr_now(const Parameters& p, std::uint64_t used, std::uint64_t weight) noexcept;
 
-// `inserted_new` of two merged slices: keys in both count once, as far as signatures tell: `added`
-// of the `used` signatures of `from` were new.
+// `inserted_new` of two merged slices. As far as signatures tell, a key of both counts once:
+// `added` of the `used` signatures of `from` were new.
 std::uint64_t merged_new(std::uint64_t into, std::uint64_t from, std::uint64_t added,
                          std::uint64_t used) noexcept;
 

@@ -8,9 +8,9 @@
 // resets
 //   one random bit in each array and then sets its own.
 //
-// In both what is reset does not depend on answers, so the load of an array stays below a limit on
-// any stream (biased_model.hpp), and the false-positive rate below its k-th power: with the
-// k of Eq. 6.1, rounded up, fpr is kept for ever.
+// Neither variant's resets depend on answers, so the load of an array stays below a limit on any
+// stream (biased_model.hpp), and the false-positive rate below that limit's k-th power. With the k
+// of Eq. 6.1, rounded up, fpr is kept for ever.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -40,8 +40,8 @@ constexpr OptionSpec kOptions[] = {
     {.word = kVariant, .name = "variant", .type = OptionType::choice, .choices = kVariants},
 };
 
-// So many random bits are looked at for one that is set. An array that is all but empty may so
-// gain a bit; at the load that Algorithm 1 bounds, a search fails once in 10^27.
+// Limits the search for a bit that is set. Where it fails, an array that is all but empty may gain
+// a bit; at the load that Algorithm 1 bounds, a search fails once in 10^27.
 constexpr unsigned kMaxProbes = 64;
 
 biased_model::Setting setting(const Parameters& p) noexcept {
@@ -66,7 +66,7 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   return biased_model::predict(setting(p), stream.part(p.slices));
 }
 
-// In another size, or merged, an array may hold more than so many keys; never more than for ever.
+// After a resize or merge an array may hold more than `keys` keys, but the limit for ever holds.
 double rate_for_ever(const Parameters& p) noexcept {
   return biased_model::fpr_bound(setting(p), std::numeric_limits<double>::infinity());
 }
@@ -116,8 +116,8 @@ void clear_a_set_bit(const BitArrays<>& arrays, unsigned i, std::uint64_t& rando
   }
 }
 
-// The bits that s elements set in an array, and three standard deviations. Another size, or another
-// filter merged in, has more set before: then one is reset for each that is set.
+// The limit is the load that s elements cause, and three standard deviations. After a resize or
+// merge an array can have more: then one bit is reset for each that is set.
 void keep_first_load(const BitArrays<>& arrays, std::uint64_t& random) noexcept {
   constexpr double kLoad = 0.6321205588285577;  // 1 - 1/e
   const double s = static_cast<double>(arrays.s()), most = s * kLoad + std::sqrt(s);
@@ -150,7 +150,7 @@ void remember_as_measured(const BitArrays<>& arrays, const KeyBits& bits,
   bits.set(arrays);
 }
 
-// Every slice is a filter of its own: `iter` counts its own elements.
+// Every slice is a filter of its own, and `iter` counts its own elements.
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   const BitArrays<> arrays = biased_bit_arrays::of(p, slice);
   const KeyBits bits(element.hash, arrays.k(), arrays.s());

@@ -3,9 +3,9 @@
 // (§5.2), are decremented, and the K cells are set to Max. The share of zeros becomes stable, and
 // with it the false-positive rate, on any stream.
 //
-// With layout blocked every 64-byte line is such a filter of its own for the keys that fall into
-// it, so that an element touches one cache line. Eq. 8 and 17 then hold with m = cells of a line,
-// if the K cells of a key differ, which they do.
+// With layout blocked, every 64-byte line is such a filter of its own for the keys that fall into
+// it, so that an element touches one cache line. Eq. 8 and 17 hold there with m = cells of a line,
+// because the K cells of a key differ.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,8 +23,8 @@
 namespace streamfilter {
 namespace {
 
-// kCells: m, the cells of one region, from which the decremented ones are drawn, too: of a line, or
-// scattered of the whole slice.
+// kCells: m, the cells of one region (a line, or with layout scattered the slice). Decrements are
+// drawn from one region, too.
 enum Word : unsigned { kMax, kCellBits, kK, kP, kGap, kCells };
 
 constexpr unsigned kMaxHashes = 32;
@@ -46,7 +46,7 @@ double cells_of_slice(const Parameters& p) noexcept {
          static_cast<double>(bytes / region_bytes(p, bytes));
 }
 
-// §4.1: Max from the typical gap (1 if none is known), cells as narrow as Max allows.
+// §4.1: Max comes from the typical gap (1 if none is known); cells are as narrow as Max allows.
 bool derive_cells(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (!definition.has(kMax)) {
@@ -149,8 +149,8 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   });
 }
 
-// A cell takes the larger value; where that fills a region beyond its stable point, random ones are
-// decremented, as if new keys had come.
+// Each cell takes the larger value. If that fills a region beyond its stable point, random cells
+// are decremented, as if new keys had come.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const double k = static_cast<double>(p.integer(kK)), m = static_cast<double>(p.integer(kCells));
   const CellLimits limits(static_cast<unsigned>(p.integer(kMax)),
@@ -207,7 +207,7 @@ double fnr_at(const Parameters& p, double gap) noexcept {
                            cells_of_slice(p) * p.slices);
 }
 
-// Every region sees its share of the stream. How unevenly gaps fall on lines is not modelled.
+// Every region sees its share of the stream. The uneven spread of gaps over lines has no model.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   if (p.layout == Layout::blocked && stream.gap() > 0) return {kUnknown, kUnknown};

@@ -1,4 +1,4 @@
-// The timers of a slice of kind timer: arrays in one filter, or in several with `grow`.
+// The timers of a slice of kind timer: arrays in one filter or, with `grow`, in several.
 // timing_bloom.cpp explains them.
 #pragma once
 
@@ -30,8 +30,8 @@ struct Counters {
   Word& sharing;  // 0; for a shared stream, 1 + the first filter that it fills
 };
 
-// Reads and writes the timers of one filter. A code c > 0 means an end at a tick congruent to c - 1
-// modulo C.
+// Reads and writes the timers of one filter. A code c > 0 means a timer that ends at a tick
+// congruent to c - 1 modulo C.
 template <typename Byte>
 class Timers {
  public:
@@ -49,7 +49,7 @@ class Timers {
   std::uint64_t size() const noexcept { return m_; }
   std::uint64_t code(std::uint64_t i) const noexcept { return words_.get(i); }
 
-  // Ticks until a timer ends, 1 to w; 0 or less for one that has ended and was not swept.
+  // The ticks until a timer ends, 1 to w; 0 or less for one that has ended and was not swept.
   std::int64_t left(std::uint64_t code) const noexcept {
     std::uint64_t ahead = code - 1 + codes_ - present_;
     if (ahead >= codes_) ahead -= codes_;
@@ -62,7 +62,7 @@ class Timers {
     return it != 0 && left(it) > after;
   }
 
-  // Lets timer i end in `ticks` ticks, unless it ends later already.
+  // Lets timer i end in `ticks` ticks, unless it already ends later.
   void prolong(std::uint64_t i, std::uint64_t ticks) const noexcept {
     const std::uint64_t it = code(i);
     if (it != 0 && left(it) >= static_cast<std::int64_t>(ticks)) return;
@@ -75,7 +75,7 @@ class Timers {
     words_.set(i, ticks > 0 ? 1 + (present_ + ticks) % codes_ : 0);
   }
 
-  // Clears the next `count` timers that end within `ticks` from now.
+  // Sweeps the next `count` timers: clears those that have ended `ticks` from now.
   void sweep(std::uint64_t count, std::int64_t ticks) const noexcept {
     std::uint64_t at = state_->swept;
     for (; count > 0; --count) {
@@ -88,12 +88,12 @@ class Timers {
     state_->swept = at;
   }
 
-  // Number of timers to sweep while `ticks` pass: 1/s of all per tick.
+  // The number of timers to sweep while `ticks` pass: 1/s of all for each tick.
   std::uint64_t due(std::uint64_t ticks) const noexcept {
     return ticks >= spare() ? m_ : std::min(m_, ticks * per_tick());
   }
 
-  // Will timer i, which has ended, be swept before it seems to run again?
+  // True if timer i, which has ended, is swept before its code could mean the future.
   bool is_swept_in_time(std::uint64_t i) const noexcept {
     const std::uint64_t since = static_cast<std::uint64_t>(-left(code(i)));
     const std::uint64_t ahead = i >= state_->swept ? i - state_->swept : i + m_ - state_->swept;
@@ -132,7 +132,7 @@ class Filters : public Counters<State> {
   }
   Timers<Byte> newest() const noexcept { return filter(open - 1); }
 
-  // Tick of an element; the present for an element without a time.
+  // The tick of an element; the present for an element without a time.
   std::uint64_t tick_of(const Element& element) const noexcept {
     return counts_rows(p_) || !is_finite(element.time) ? clock : tick(p_, element.time);
   }
@@ -172,14 +172,14 @@ class Filters : public Counters<State> {
     timers.state().last_end = std::max(timers.state().last_end, clock + ticks);
   }
 
-  // Makes copies of this filter fill all free filters, or the newest if there is none.
+  // Prepares copies of this filter to share a stream: they fill all free filters, or the newest.
   void share() const noexcept {
     if (p_.integer(kGrow) == none || sharing != 0) return;
     sharing = 1 + std::min(open, most() - 1);
     open = most();
   }
 
-  // Do all timers stand still?
+  // True if no timer runs.
   bool is_idle() const noexcept {
     for (std::uint64_t i = 0; i < open; ++i)
       if (filter(i).state().non_zero != 0) return false;
@@ -194,7 +194,7 @@ class Filters : public Counters<State> {
 
   std::uint64_t most() const noexcept { return p_.integer(kFilters); }
 
-  // Could these bytes be the state of a slice?
+  // True if these bytes can be the state of a slice.
   bool check(std::uint64_t body_bytes) const noexcept {
     if (open > most() || oldest >= most() || clock > kLastTick || rows > kMaxRows) return false;
     if (counts_rows(p_) ? clock != rows / p_.integer(kTickLength) : rows != 0) return false;
@@ -240,7 +240,7 @@ class Filters : public Counters<State> {
     std::memset(static_cast<void*>(&state), 0, state.non_zero > 0 ? bytes_ : sizeof state);
   }
 
-  // Opens another filter if the newest has reached its limit and memory holds one more.
+  // Opens another filter if the newest has reached its limit and memory has room for one more.
   void make_room() const noexcept {
     if (open == 0) open = 1;
     if (p_.integer(kGrow) == none || open == most()) return;
@@ -251,7 +251,7 @@ class Filters : public Counters<State> {
       open += state.keys >= limit;
       return;
     }
-    // Ended timers may still be counted: sweep them all, but at most once per tick.
+    // The limit may count ended timers: sweep them all, but at most once for each tick.
     if (state.non_zero >= limit && state.all_swept != clock) {
       timers.sweep(timers.size(), 0);
       state.all_swept = clock;

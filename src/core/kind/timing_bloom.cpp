@@ -1,28 +1,28 @@
-// Bloom filters over sliding windows (Koloniari et al. 2011 §4): every cell is a timer, set to
-// w by a key that is new and counting down to 0 once per tick. A key is a repeat if all K timers
-// run: if it was accepted within the last w ticks. Repeats set nothing (first-test-then-set).
+// Bloom filters over sliding windows (Koloniari et al. 2011 §4). Every cell is a timer: a new key
+// sets it to w, and it counts down by one in each tick. A key is a repeat if all its K timers run,
+// that is, if it was accepted within the last w ticks. Repeats set nothing.
 //
-// A window is a time, or a number of accepted rows; each slice counts its own share: with
-// one slice, a window of rows is exact, with several, it is so on average. While more timers run
-// than the window's rows can have set (after ALTER of memory), repeats count as rows, too: a filter
-// that takes nearly everything for a repeat would not recover by what it accepts. A timer takes
-// w = ceil((window - 1) / tick) + 1 ticks: no repeat within the window is missed, and none later
-// than one tick after it is found.
+// A window is a time, or a number of accepted rows. Each slice counts its own rows: with one slice
+// a window of rows is exact, with several it is exact on average. After ALTER of memory, more
+// timers may run than the window's rows can have set. Until then repeats count as rows, too: else a
+// filter that takes nearly all keys for repeats would accept too few rows to recover. A timer takes
+// w = ceil((window - 1) / tick) + 1 ticks: every repeat within the window is found, and none later
+// than one tick after it.
 //
-// Time is what elements say; a slice's clock is the latest of it. An element that is late by d
-// ticks sets its timers to max(what they are, w - d), nothing if d >= w. Infinite times mean the
+// Elements tell the time; a slice's clock is the latest of them. An element that is d ticks late
+// sets its timers to max(present value, w - d), or sets nothing if d >= w. Infinite times mean the
 // present.
 //
-// Counting down. A running timer holds the tick at which it ends, modulo the number C of codes that
-// are not 0. With C = w, all timers would have to be swept at each tick for those that end. There
-// are s = C - w codes to spare, so that a timer that has ended is known as such for s ticks: each
-// tick sweeps 1/s of the filter. ceil(log2(w + 1)) bits a timer are enough for s > 0 mostly; one
-// bit more is taken where s would be under w/4.
+// Counting down. A running timer holds the tick at which it ends, modulo the number C of codes
+// other than 0. With C = w, every tick would have to sweep all timers. Instead s = C - w codes are
+// spare: an ended timer is known as such for s ticks, and each tick sweeps 1/s of the filter.
+// ceil(log2(w + 1)) bits for a timer mostly leave s > 0; where s would be under w/4, a timer takes
+// one more bit.
 //
 // Growth (§5). With `grow`, a slice is cut into filters of equal size. When the newest exceeds its
-// limit of running timers (density) or accepted keys (cardinality), another one is opened: keys are
-// looked for in all and remembered in the newest. The oldest is discarded when all its timers have
-// ended.
+// limit of running timers (density) or accepted keys (cardinality), another one opens. Lookups
+// search all filters, new keys go into the newest, and the oldest is discarded when all its timers
+// have ended.
 #include <algorithm>
 #include <boost/math/special_functions/beta.hpp>
 #include <cmath>
@@ -54,7 +54,7 @@ void count_row(const Parameters& p, Slice slice) noexcept {
   all.advance(all.rows / p.integer(kTickLength));
 }
 
-// Do more timers run than the rows of a window can have set, those included that wait to be swept?
+// True if more timers run or wait to be swept than the rows of a window can have set.
 template <typename Byte>
 bool is_crowded(const Parameters& p, const Filters<SliceState, Byte>& all) noexcept {
   const double codes = std::ldexp(1, static_cast<int>(p.integer(kTimerBits))),
@@ -66,7 +66,7 @@ bool is_crowded(const Parameters& p, const Filters<SliceState, Byte>& all) noexc
   return load > 1.02 * -m * std::expm1(-real_k(p) * rows / m) + real_k(p);
 }
 
-// A new event may be late: max(what the timers are, min(w, w - (t_i - t_u))).
+// A new event may be late: its timers become max(present value, min(w, w - (t_i - t_u))).
 void insert_unconditionally(const Parameters& p, Slice slice, const Element& element) noexcept {
   const auto all = filters(p, slice);
   std::uint64_t then = all.tick_of(element);
@@ -90,7 +90,7 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return false;
 }
 
-// A key without a time had the clock's, which is not known any more: rather accept a repeat.
+// The clock that stood in for a missing time is not known any more: better accept a repeat.
 bool expired(const Parameters& p, const Element& added, const Element& present,
              std::uint64_t since) noexcept {
   if (counts_rows(p)) return since >= p.integer(kWindow);
@@ -106,7 +106,7 @@ std::int64_t clock(const Parameters& p, ConstSlice slice) noexcept {
 
 void share(const Parameters& p, Slice slice) noexcept { filters(p, slice).share(); }
 
-// Filters that were filled one after the other would have to take turns, unless one takes all.
+// Filters that were filled in turn cannot be merged, unless one filter holds the keys of both.
 bool fits(const Parameters& p, ConstSlice into, ConstSlice from) noexcept {
   if (p.integer(kGrow) == none) return true;
   const auto target = filters(p, into), source = filters(p, from);
@@ -119,13 +119,13 @@ bool fits(const Parameters& p, ConstSlice into, ConstSlice from) noexcept {
   return target.open == 1 && source.open == 1 && load <= p.integer(kLimit);
 }
 
-// The two as if their rows had come by turns, each evenly spread over all: of either the last are
-// kept, as many as its share of the rows.
+// Merges two streams as if their rows had come by turns, each spread evenly over the whole: of
+// either stream, its share of the window's last rows is kept.
 struct Turns {
   std::uint64_t rows;   // of both
   std::uint64_t ticks;  // of a window
 
-  // The ticks until a timer ends that had `left` left among `own` rows; 0: it has ended.
+  // The ticks until a timer ends that had `left` among `own` rows; 0: it has ended.
   std::uint64_t left_of(std::uint64_t left, std::uint64_t own) const noexcept {
     const unsigned __int128 age = ticks - left + 1;
     const unsigned __int128 then = own > 0 ? (age * rows + own - 1) / own - 1 : ticks;
@@ -139,7 +139,7 @@ std::uint64_t running_ticks(const Timers<Byte>& timers, std::uint64_t i) noexcep
   return code != 0 ? static_cast<std::uint64_t>(std::max<std::int64_t>(timers.left(code), 0)) : 0;
 }
 
-// All timers are set anew, for another present.
+// The merged filter has another present, so all timers are set anew.
 void merge_rows(const Parameters& p, const Filters<SliceState, unsigned char>& target,
                 const Filters<const SliceState, const unsigned char>& source) noexcept {
   const std::uint64_t rows = std::min(target.rows + source.rows, kMaxRows),
@@ -167,7 +167,7 @@ void merge_rows(const Parameters& p, const Filters<SliceState, unsigned char>& t
   target.clock = now;
 }
 
-// A timer takes the later end.
+// Each timer takes the later end.
 void merge_times(const Parameters& p, const Filters<SliceState, unsigned char>& target,
                  const Filters<const SliceState, const unsigned char>& source) noexcept {
   target.advance(source.clock);
@@ -196,7 +196,7 @@ bool is_same(ConstSlice a, ConstSlice b) noexcept {
          std::memcmp(a.body(), b.body(), a.bytes) == 0;
 }
 
-// Filters are merged by age, the newest with the newest.
+// Merges filters by age, the newest with the newest.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const auto target = filters(p, into);
   const auto source = filters(p, from);
@@ -222,7 +222,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   return filters(p, slice).check(slice.bytes);
 }
 
-// The share of timers that run, of up to 16384 that are looked at.
+// The share of timers that run, from a sample of up to 16384.
 template <typename Byte>
 double running(const Timers<Byte>& timers) noexcept {
   constexpr std::uint64_t kMaxLooks = 16384;
@@ -234,7 +234,7 @@ double running(const Timers<Byte>& timers) noexcept {
   return static_cast<double>(count) / static_cast<double>(looks);
 }
 
-// As of the latest element. How many keys were ever seen is not known.
+// As of the latest element. There is no count of all distinct keys ever seen.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const auto all = filters(p, slice);
   double fill = 0, none_has = 1;
@@ -246,7 +246,7 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   return {fill, 1 - none_has, std::numeric_limits<double>::quiet_NaN()};
 }
 
-// With timers that have ended and are not swept yet.
+// Includes timers that have ended and are not swept yet.
 std::uint64_t load(const Parameters& p, ConstSlice slice) noexcept {
   const auto all = filters(p, slice);
   std::uint64_t sum = 0;
@@ -254,7 +254,7 @@ std::uint64_t load(const Parameters& p, ConstSlice slice) noexcept {
   return sum;
 }
 
-// With `grow`, at most what it is if all run in one filter.
+// With `grow`, the rate is highest if all these timers are in one filter.
 double rate_at(const Parameters& p, double load) noexcept {
   return std::pow(std::min(load / real_m(p), 1.0), real_k(p));
 }
@@ -263,7 +263,7 @@ double rate_at(const Parameters& p, double load) noexcept {
 
 std::uint64_t places(const Parameters& p) noexcept { return p.integer(kCells); }
 
-// The newest filters, as many as there can be.
+// Converts the newest filters, as many as fit.
 void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
             std::uint64_t layer) noexcept {
   const auto target = filters(p, into);
@@ -287,7 +287,7 @@ void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice i
   }
 }
 
-// Layers of one slice are of one time; those of several slices, as other filters.
+// Layers of one slice have one time, and add up; those of several slices merge like filters.
 void merge_layer(const Parameters& p, Slice into, ConstSlice from) noexcept {
   if (!counts_rows(p)) return merge(p, into, from);
   const auto target = filters(p, into);
@@ -297,7 +297,7 @@ void merge_layer(const Parameters& p, Slice into, ConstSlice from) noexcept {
   merge_times(p, target, source);
 }
 
-// A filter is as full as its timers say.
+// Estimates a filter's keys from its timers.
 void note_keys(const Parameters& p, Slice slice, double) noexcept {
   const auto all = filters(p, slice);
   for (std::uint64_t i = 0; i < all.open; ++i) {
@@ -312,8 +312,8 @@ double keys_of_timers(const Parameters& p, std::uint64_t count) noexcept {
   return -real_m(p) / real_k(p) * std::log1p(-static_cast<double>(count) / real_m(p));
 }
 
-// How many keys a window can still bring into a slice: all but those that are there. Where another
-// size has copied keys, timers tell of too many.
+// The number of keys that a window can still bring into a slice. Where a resize has copied keys,
+// timers count too many, hence the other limit.
 double keys_to_come(const Parameters& p, ConstSlice slice) noexcept {
   const auto all = filters(p, slice);
   const slicing_model::Shape shape = shape_of(p);
@@ -324,8 +324,8 @@ double keys_to_come(const Parameters& p, ConstSlice slice) noexcept {
   return std::max(0.0, live_keys(p) * shape.k1 / shape.slices - there);
 }
 
-// Until the window has passed; then it is what the parameters promise. With `grow`, what is still
-// to come fills the newest filter up to its limit, then others.
+// Holds until the window has passed; then the parameters' promise holds. With `grow`, keys still to
+// come fill the newest filter up to its limit, then others.
 double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
   if (fpr_bound(p) >= 1) return 0;
   const auto all = filters(p, slice);
@@ -345,8 +345,8 @@ double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
   return std::pow(1 - none_has, probes(p));
 }
 
-// On a stream of distinct keys. With a window of time, none is missed before its end; with one of
-// rows, those that have left the window of their slice are. Equal timers miss some of the others.
+// For a stream of distinct keys. A window of time misses no key before its end; a window of rows
+// misses keys that have left the window of their slice. Equal timers miss some others.
 double fnr_at(const Parameters& p, double gap) noexcept {
   const double since = std::max(0.0, gap - 1);
   const double window = static_cast<double>((p.integer(kWindow) + p.slices - 1) / p.slices);
@@ -362,10 +362,10 @@ double fnr_at(const Parameters& p, double gap) noexcept {
                                  static_cast<unsigned>(p.integer(kEqual)), overwritten);
 }
 
-// Repeats that all come after a gap. A repeat does not prolong its key's window, so the J-th after
-// an accepted row is the next that is accepted, J gaps being the first beyond the window; and the
-// window is the shorter in rows of the stream, the more are accepted: all, when the stream begins.
-// That it begins with many new keys is otherwise neglected: it is long beside the window.
+// For repeats that all come after one gap. A repeat does not prolong its key's window, so after an
+// accepted row the J-th repeat is accepted next, if J gaps exceed the window. The more rows are
+// accepted, the fewer rows of the stream make a window. At the beginning all rows are new and
+// accepted; the model neglects that, because a stream is long beside the window.
 struct AtGap {
   double missed;  // share of the repeats
   double window;  // in rows of the stream
@@ -387,8 +387,8 @@ AtGap at_gap(const Stream& stream, double window) noexcept {
   return {missed, rows};
 }
 
-// A new key that is mistaken for a repeat sets no timers. It is found out when the first of the K
-// that run for others has ended, if it comes again then: the probability of that.
+// A new key mistaken for a repeat sets no timers. If it comes again after the first of its K
+// timers, which run for others, has ended, it is found to be new: the probability of that.
 double found_out(const Stream& stream, double window, double k) noexcept {
   if (window >= stream.rows()) return 0;
   const double gaps = window / stream.gap(), stride = std::max(1.0, gaps / 256);
@@ -401,8 +401,8 @@ double found_out(const Stream& stream, double window, double k) noexcept {
   return sum;
 }
 
-// Of plain windows of rows. Those of a slice hold so many keys, depending on when in a tick they
-// begin: accepted ones, and those that are mistaken for them.
+// For plain windows of rows. The number of keys in a slice depends on the phase of the tick; it
+// includes keys that are mistaken for accepted ones.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   constexpr int kPhases = 16;
   constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();

@@ -88,8 +88,8 @@ slicing_model::Shape shape_of(const Parameters& p) noexcept {
                                  static_cast<double>(p.integer(kCells)));
 }
 
-// They stay for up to w ticks, and spread over slices unevenly (three standard deviations are
-// allowed for). A window of rows holds accepted ones, which stand for more keys once K is known.
+// Keys stay for up to w ticks, and spread unevenly over slices (with three standard deviations to
+// spare). A window of rows holds accepted rows, which stand for more keys once K is known.
 double live_keys(const Parameters& p) noexcept {
   const double ticks = static_cast<double>(p.integer(kTicks)),
                tick = static_cast<double>(p.integer(kTickLength)),
@@ -109,13 +109,14 @@ double live_keys(const Parameters& p) noexcept {
 
 namespace {
 
-// A slice of keys with several probes does not know which of them are new: it counts all.
+// Where keys have several probes, a slice cannot tell which are new, and counts all.
 double cardinality_limit(const Parameters& p, double one) noexcept {
   if (shape_of(p).k1 <= 1) return timing_model::cardinality_limit(one, real_k(p), real_m(p));
   return -real_m(p) / real_k(p) * std::log1p(-std::pow(one, 1 / real_k(p)));
 }
 
-// What keys of several probes can do: a slice counts its own rows, and knows its own timers.
+// Refuses options that keys with several probes cannot have: each slice counts only its own rows,
+// and knows only its own timers.
 bool check_probes(const Definition& definition, Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
   if (p.slicing == Slicing::horizontal && p.k1 == 0) return true;
@@ -154,7 +155,7 @@ const OptionSpec kOptions[kOptionCount] = {
      .type = OptionType::choice,
      .low = 1,
      .high = 2,
-     .choices = kGrows},  // none: not in use
+     .choices = kGrows},  // none: `grow` was not given
     {.word = kSize,
      .name = "size",
      .type = OptionType::integer,
@@ -171,14 +172,14 @@ double keys_of_one(const Parameters& p) noexcept {
   return shape_of(p).k1 > 1 ? limit : timing_model::keys_for(k, limit, m);
 }
 
-// Equal timers only lower it.
+// Equal timers can only lower this bound.
 double fpr_bound(const Parameters& p) noexcept {
   const double live = live_keys(p);
   if (!(live < 1e18)) return 1;
   const slicing_model::Shape shape = shape_of(p);
   if (p.integer(kGrow) == none) return slicing_model::group_rate(shape, live);
-  // Full filters, the newest, and the oldest, which some keys have left. The last key before the
-  // limit can set K timers more.
+  // Counts full filters, the newest, and the oldest, which some keys have left. The last key before
+  // the limit can set K more timers.
   const double limit = static_cast<double>(p.integer(kLimit)), k = real_k(p), m = real_m(p),
                keys = keys_of_one(p);
   const double filled = std::ceil(keys_of_fullest(live * shape.k1, shape.slices) / keys) + 1;

@@ -1,4 +1,4 @@
-// Shared by the files of kind timer: its parameters, and what follows from them.
+// For the files of kind timer: the parameters, and what is derived from them.
 #pragma once
 
 #include <algorithm>
@@ -32,18 +32,18 @@ constexpr unsigned kMaxHashes = 32;
 
 inline bool counts_rows(const Parameters& p) noexcept { return p.integer(kWindow + 1) != 0; }
 
-// Timers of a key in a slice: all k, or fewer if it lies in several probes.
+// The timers of a key in a slice: all k, or fewer if it lies in several slices.
 inline unsigned own_k(const Parameters& p) noexcept {
   return static_cast<unsigned>(bits_per_probe(p, p.integer(kK)));
 }
 
-// State of a filter in a slice, in front of its timers.
+// The state of a filter in a slice, in front of its timers.
 struct FilterState {
   std::uint64_t keys;       // keys added
   std::uint64_t non_zero;   // timers that run or have not been swept yet
   std::uint64_t last_end;   // tick at which the last timer ends
   std::uint64_t swept;      // next timer to sweep
-  std::uint64_t all_swept;  // tick at which all were last swept at once
+  std::uint64_t all_swept;  // tick at which all timers were last swept at once
 };
 static_assert(sizeof(FilterState) == 40);
 
@@ -66,9 +66,9 @@ constexpr unsigned kOptionCount = 8;
 extern const OptionSpec kOptions[kOptionCount];
 bool derive(Definition& definition, Problem& problem) noexcept;
 slicing_model::Shape shape_of(const Parameters& p) noexcept;
-// How many keys are live at most in the slices that a key can be in; infinity: unknown.
+// The greatest number of live keys in the slices that a key can be in; infinity: unknown.
 double live_keys(const Parameters& p) noexcept;
-// With `grow`: how many keys a filter takes before the next one is opened.
+// With `grow`: the number of keys that a filter takes before the next one opens.
 double keys_of_one(const Parameters& p) noexcept;
 double fpr_bound(const Parameters& p) noexcept;
 
