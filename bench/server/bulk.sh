@@ -19,6 +19,8 @@ bulk_titles() {
 	title bulk unique "UNIQUE, ON CONFLICT DO NOTHING"
 	title bulk exists "PL/pgSQL trigger, EXISTS"
 	title bulk hash "hash index, ON CONFLICT DO NOTHING"
+	title bulk staging "staging table, DISTINCT ON, anti-join, one load"
+	title bulk staging_loads "the same, 100 loads, index on the target"
 	title bulk noop "INSERT, all rows, PL/pgSQL no-op trigger"
 	title bulk copy "COPY, all rows"
 	title bulk copy_off "COPY, discard trigger switched off"
@@ -107,6 +109,7 @@ bulk_prepare() { # way
 	*trigger_unlogged) filter_sql seen "$MEMORY" "persistence 'unlogged'" && discard_sql arrivals seen ;;
 	unique) say "CREATE UNIQUE INDEX ON arrivals (key);" ;;
 	hash) say "ALTER TABLE arrivals ADD EXCLUDE USING hash (key WITH =);" ;;
+	staging_loads) say "CREATE INDEX ON arrivals (key);" ;;
 	exists) exists_sql ;;
 	*noop) noop_sql ;;
 	into_filter) say "TRUNCATE big;" ;;
@@ -138,6 +141,24 @@ exists_sql() {
 	say "CREATE TRIGGER check_exists BEFORE INSERT ON arrivals FOR EACH ROW EXECUTE FUNCTION check_exists();"
 }
 
+staging_sql() { # source [condition]
+	say "CREATE TEMPORARY TABLE staging AS SELECT * FROM $1 ${2:-};"
+	say "INSERT INTO arrivals SELECT DISTINCT ON (key) * FROM staging AS s"
+	say "  WHERE NOT EXISTS (SELECT FROM arrivals AS a WHERE a.key = s.key) ORDER BY key;"
+	say "DROP TABLE staging;"
+}
+
+# Each load takes the next hundredth of the pages, and leaves what a daily job would: statistics of the target.
+staging_loads_sql() {
+	local load
+	say "SELECT relpages / 100 + 1 AS pages FROM pg_class WHERE oid = 'source'::regclass \\gset"
+	for ((load = 0; load < 100; load++)); do
+		say "SELECT format('(%s,0)', $load * :pages) AS low, format('(%s,0)', ($load + 1) * :pages) AS high \\gset"
+		staging_sql source "WHERE ctid >= :'low' AND ctid < :'high'"
+		[ $((load % 10)) -ne 0 ] || say "ANALYZE arrivals;"
+	done
+}
+
 bulk_statement() { # way
 	local prefix='' distinct=distinct_rows keys=key
 	case $1 in
@@ -152,6 +173,8 @@ bulk_statement() { # way
 	copy_new*) say "COPY arrivals FROM '$WORK/tmp/distinct.copy';" ;;
 	copy*) say "COPY arrivals FROM '$WORK/tmp/source.copy';" ;;
 	values*) say "\\i $WORK/tmp/lists.sql" ;;
+	staging) staging_sql source ;;
+	staging_loads) staging_loads_sql ;;
 	into_filter) say "INSERT INTO big SELECT key FROM source;" ;;
 	into_dynamic) say "INSERT INTO dynamic SELECT key FROM source;" ;;
 	*) say "INSERT INTO arrivals SELECT * FROM ${prefix}source;" ;;
@@ -159,7 +182,7 @@ bulk_statement() { # way
 }
 
 bulk_way() { # way
-	if [[ $1 == values* ]]; then
+	if [[ $1 == values* || $1 == staging* ]]; then
 		timed_all "bulk_prepare $1" "say '\timing on'" "bulk_statement $1"
 	else
 		timed "bulk_prepare $1" "say '\timing on'" "bulk_statement $1"
@@ -175,7 +198,7 @@ bulk_rounds() { # rows
 	ways=(scan plain all seen seen_single trigger trigger_single unique copy copy_trigger copy_single copy_new copy_new_trigger
 		into_filter into_dynamic)
 	[ "$rows" -gt "$MOST_ROWS" ] || ways+=(seen_alone seen_unlogged trigger_unlogged noop copy_off copy_noop)
-	[ "$rows" -gt "$PEER_ROWS" ] || ways+=(exists hash)
+	[ "$rows" -gt "$PEER_ROWS" ] || ways+=(exists hash staging staging_loads)
 	[ "$rows" -gt "$LIST_ROWS" ] || ways+=(values values_trigger values_single {text,three}_{scan,plain,seen,trigger})
 	[ "$rows" -le "$MOST_ROWS" ] || rounds=2
 	for ((round = 1; round <= rounds; round++)); do
