@@ -18,7 +18,7 @@ source "$ROOT/test/demo/server.sh"
 ROWS=100000
 OPTIONS="kind 'clq', fpr '0.01', memory '16MB'"
 SINGLES=2000 # transactions of one row: they take more
-CASES=(scan plain all trigger_off seen seen_alone seen_rows seen_text seen_columns trigger trigger_rows copy copy_trigger
+CASES=(scan plain all trigger_off seen seen_alone seen_rows seen_text seen_columns trigger trigger_two trigger_rows copy copy_trigger
 	copy_rows copy_new copy_new_trigger lists lists_trigger into distinct small_plain small_trigger single_plain single_unlogged single_logged)
 
 # Of a profile: all instructions, and those of streamfilter's object. A name stands behind its number where that comes
@@ -71,6 +71,7 @@ title() { # case
 	seen_text) say "INSERT WHERE NOT seen, key of text" ;;
 	seen_columns) say "INSERT WHERE NOT seen, key of bigint, text" ;;
 	trigger) say "INSERT, trigger streamfilter_discard" ;;
+	trigger_two) say "the same, clq with two lines" ;;
 	copy) say "COPY, all rows" ;;
 	copy_trigger) say "COPY, trigger streamfilter_discard" ;;
 	copy_new) say "COPY, distinct rows only" ;;
@@ -110,6 +111,9 @@ create_tables() {
 		CREATE FOREIGN TABLE seen_unlogged (key bigint) SERVER streamfilter OPTIONS ($OPTIONS, persistence 'unlogged');
 		CREATE TRIGGER discard BEFORE INSERT ON discarding_unlogged FOR EACH ROW
 		  EXECUTE FUNCTION streamfilter_discard('seen_unlogged');
+		CREATE TABLE discarding_two (LIKE source);
+		CREATE FOREIGN TABLE seen_two (key bigint) SERVER streamfilter OPTIONS ($OPTIONS, lines '2');
+		CREATE TRIGGER discard BEFORE INSERT ON discarding_two FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_two');
 		VACUUM (FREEZE, ANALYZE);
 		COPY source TO '$WORK/tmp/source.copy';
 		COPY distinct_rows TO '$WORK/tmp/distinct.copy';
@@ -126,6 +130,7 @@ statements() { # case: one a line; the first ones fetch what the last one needs,
 	case $1 in
 	seen_text) say "SELECT count(*), streamfilter_test('seen_text', '') FROM named" ;;
 	seen_columns) say "SELECT count(*), streamfilter_test('seen_columns', 0::bigint, '') FROM named" ;;
+	trigger_two) say "SELECT streamfilter_test('seen_two', 0::bigint)" ;;
 	single_unlogged) say "SELECT streamfilter_test('seen_unlogged', 0::bigint)" ;;
 	esac
 	case $1 in
@@ -140,6 +145,7 @@ statements() { # case: one a line; the first ones fetch what the last one needs,
 		;;
 	seen*) say "INSERT INTO arrivals SELECT * FROM source WHERE NOT streamfilter_seen('seen', key)" ;;
 	trigger_off) say "SET streamfilter.enabled = off" ;;&
+	trigger_two) say "INSERT INTO discarding_two SELECT * FROM source" ;;
 	trigger*) say "INSERT INTO discarding SELECT * FROM source" ;;
 	copy) say "COPY arrivals FROM '$WORK/tmp/source.copy'" ;;
 	copy_new) say "COPY arrivals FROM '$WORK/tmp/distinct.copy'" ;;
@@ -172,8 +178,8 @@ small() { # table: as many rows as the source has
 }
 
 clean() { # every case finds the same
-	printf '%s\n' "TRUNCATE arrivals, arrivals_named, discarding, discarding_unlogged" \
-		"TRUNCATE seen, seen_text, seen_columns, seen_unlogged" "VACUUM FULL _streamfilter.streamfilter_log" "CHECKPOINT" |
+	printf '%s\n' "TRUNCATE arrivals, arrivals_named, discarding, discarding_unlogged, discarding_two" \
+		"TRUNCATE seen, seen_text, seen_columns, seen_unlogged, seen_two" "VACUUM FULL _streamfilter.streamfilter_log" "CHECKPOINT" |
 		alone >/dev/null
 }
 

@@ -16,6 +16,8 @@ bulk_titles() {
 	title bulk trigger "INSERT, trigger streamfilter_discard"
 	title bulk trigger_single "trigger streamfilter_discard, batch_insert off"
 	title bulk trigger_unlogged "trigger streamfilter_discard, filter unlogged"
+	title bulk seen_two "WHERE NOT streamfilter_seen, clq with two lines"
+	title bulk trigger_two "trigger streamfilter_discard, clq with two lines"
 	title bulk unique "UNIQUE, ON CONFLICT DO NOTHING"
 	title bulk exists "PL/pgSQL trigger, EXISTS"
 	title bulk hash "hash index, ON CONFLICT DO NOTHING"
@@ -105,6 +107,8 @@ bulk_prepare() { # way
 	text_trigger | three_trigger) discard_sql arrivals seen ;;
 	seen | seen_single | seen_alone) filter_sql seen "$MEMORY" ;;
 	seen_unlogged) filter_sql seen "$MEMORY" "persistence 'unlogged'" ;;
+	seen_two) filter_sql seen "$MEMORY" "lines '2'" ;;
+	trigger_two) filter_sql seen "$MEMORY" "lines '2'" && discard_sql arrivals seen ;;
 	*trigger | *trigger_single | copy_off | copy_single | values_single) filter_sql seen "$MEMORY" && discard_sql arrivals seen ;;
 	*trigger_unlogged) filter_sql seen "$MEMORY" "persistence 'unlogged'" && discard_sql arrivals seen ;;
 	unique) say "CREATE UNIQUE INDEX ON arrivals (key);" ;;
@@ -195,7 +199,7 @@ bulk_way() { # way
 
 bulk_rounds() { # rows
 	local rows=$1 rounds=$ROUNDS round way ways
-	ways=(scan plain all seen seen_single trigger trigger_single unique copy copy_trigger copy_single copy_new copy_new_trigger
+	ways=(scan plain all seen seen_two seen_single trigger trigger_two trigger_single unique copy copy_trigger copy_single copy_new copy_new_trigger
 		into_filter into_dynamic)
 	[ "$rows" -gt "$MOST_ROWS" ] || ways+=(seen_alone seen_unlogged trigger_unlogged noop copy_off copy_noop)
 	[ "$rows" -gt "$PEER_ROWS" ] || ways+=(exists hash staging staging_loads)
@@ -228,6 +232,8 @@ bulk_goals() { # rows
 		bulk_goal "$(key_title $key), trigger: x (scan + INSERT of the distinct rows)" "${key}_trigger" \
 			"${key}_scan+${key}_plain" most 1.1 "$n"
 	done
+	bulk_goal "two lines, WHERE NOT streamfilter_seen: x one line" seen_two seen most 1.05 "$n"
+	bulk_goal "two lines, trigger: x one line" trigger_two trigger most 1.05 "$n"
 	goal 5.1 "both without batches: x (scan + INSERT of the distinct rows) $at" \
 		"$(per_round ratio bulk "$n" seen_alone $base)" most 1.6 x
 	goal 5.2 "trigger, batch_insert off: x (scan + INSERT of the distinct rows) $at" \
