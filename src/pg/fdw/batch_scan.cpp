@@ -215,12 +215,17 @@ pg_noinline void read_more_rows(BatchScanState* state) {
     bytes += size_of(state->slots[state->rows++]);
 }
 
+Outcome of_repeats(const BatchScanState* state) {
+  return state->mode == FilterMode::enforce ? Outcome::discarded : Outcome::would_discard;
+}
+
 void judge_batch(BatchScanState* state) {
   FilterHandle* filter = state->call.keys.filter;
   if (filter->version != state->version || filter->mode != state->mode) return;
   check_mode(filter, InvalidOid);
   note_asked(filter);
-  test_and_insert_keys(filter, state->elements, state->has_key, state->rows, state->seen);
+  test_and_insert_keys(filter, state->elements, state->has_key, state->rows, of_repeats(state),
+                       state->seen);
   state->judged = true;
 }
 
@@ -261,15 +266,13 @@ bool is_repeat(const BatchScanState* state, int i) {
   check_mode(filter, InvalidOid);
   if (unlikely(state->mode == FilterMode::off)) return false;
   note_asked(filter);
-  return state->has_key[i] && test_and_insert_fetched_key(filter, state->elements[i]);
+  return state->has_key[i] &&
+         test_and_insert_fetched_key(filter, state->elements[i], of_repeats(state));
 }
 
 bool passes(const BatchScanState* state, int i) {
   const bool seen = state->judged ? state->seen[i] : is_repeat(state, i);
-  if (likely(state->mode == FilterMode::enforce)) return !seen;
-  if (state->mode == FilterMode::shadow && state->has_key[i])
-    count_outcome(state->call.keys.filter, seen, Outcome::would_discard);
-  return true;
+  return !seen || state->mode != FilterMode::enforce;
 }
 
 TupleTableSlot* next_row(ScanState* scan) {

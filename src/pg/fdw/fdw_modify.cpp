@@ -250,7 +250,7 @@ TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, Tuple
   MemoryContextReset(state->row_memory);
   for (int i = 0; i < *count; ++i)
     if (has_key[i]) bound_time(filter, &elements[i]);
-  test_and_insert_keys(filter, elements, has_key, *count, seen);
+  test_and_insert_keys(filter, elements, has_key, *count, Outcome::discarded, seen);
   int kept = 0;
   for (int i = 0; i < *count; ++i)
     if (!seen[i]) state->kept[kept++] = slots[i];

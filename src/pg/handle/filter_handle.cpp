@@ -108,8 +108,7 @@ void add_counters(FilterHandle* filter) {
     const RowCounts& counts = filter->uncounted.rows;
     add_losses(filter->slot,
                {counts[RowCount::accepted], filter->uncounted.spared,
-                static_cast<int64>(counts[RowCount::discarded] - filter->uncounted.marked),
-                has_truncated(filter)});
+                counts[RowCount::discarded] - filter->uncounted.marked, has_truncated(filter)});
     filter->slot->stats.counts.add(filter->uncounted.rows);
   }
   filter->uncounted.rows = {};
@@ -421,22 +420,6 @@ bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool*
 void count_tested(FilterHandle* filter) {
   note_dirty(filter);
   if (++filter->uncounted.rows[RowCount::tested] >= kFlushEvery) add_counters(filter);
-}
-
-// The repeat was just counted as discarded, possibly in the slot's counter already. The sum is
-// right all the same.
-void count_outcome(FilterHandle* filter, bool repeat, Outcome outcome) {
-  note_dirty(filter);
-  if (!repeat) {
-    ++filter->uncounted.spared;
-    return;
-  }
-  if (outcome != Outcome::marked) --filter->uncounted.rows[RowCount::discarded];
-  switch (outcome) {
-    case Outcome::marked: ++filter->uncounted.marked; break;
-    case Outcome::diverted: ++filter->uncounted.rows[RowCount::diverted]; break;
-    case Outcome::would_discard: ++filter->uncounted.rows[RowCount::would_discard]; break;
-  }
 }
 
 void count_ahead(FilterHandle* filter) {

@@ -15,13 +15,16 @@ namespace streamfilter::pg {
 
 struct FilterHandle;
 
+// What becomes of a row whose key is a repeat.
+enum class Outcome : uint8 { discarded, marked, diverted, would_discard };
+
 // What becomes of keys, by where the state of a filter is. Each needs use_filter first; the places
 // that may be called from outside this room are in filter_keys.hpp, with what they raise.
 struct KeyOperations {
   bool (*test_and_insert)(FilterHandle* filter, const Element& element);
   // Counts the answers.
   void (*test_and_insert_all)(FilterHandle* filter, const Element* elements, const bool* has_key,
-                              int count, bool* seen);
+                              int count, Outcome of_repeats, bool* seen);
   bool (*test)(FilterHandle* filter, const Element& element);
 };
 
@@ -202,17 +205,17 @@ inline bool hands_rows_up(const FilterHandle* filter) {
 
 // Count a look-up, and its answer if the key was to be inserted.
 void count_tested(FilterHandle* filter);
-inline void count_answer(FilterHandle* filter, bool seen) {
-  ++filter->uncounted.rows[seen ? RowCount::discarded : RowCount::accepted];
+constexpr RowCount kCountOf[] = {RowCount::discarded, RowCount::discarded, RowCount::diverted,
+                                 RowCount::would_discard};
+inline void count_answer(FilterHandle* filter, bool seen, Outcome of_repeats) {
+  HandleCounts& counts = filter->uncounted;
+  ++counts.rows[seen ? kCountOf[static_cast<int>(of_repeats)] : RowCount::accepted];
+  counts.marked += seen && of_repeats == Outcome::marked;
+  counts.spared += !seen && of_repeats != Outcome::discarded;
   count_tested(filter);
 }
 // Counts an event whose time is too far ahead.
 void count_ahead(FilterHandle* filter);
-
-// Outcome of repeats that are not discarded.
-enum class Outcome : uint8 { marked, diverted, would_discard };
-// Call it after judging a row that is not discarded, and so not lost.
-void count_outcome(FilterHandle* filter, bool repeat, Outcome outcome);
 
 // Raises 0A000 if the state is on another server; `what` names the operation.
 void require_local(const FilterHandle* filter, const char* what);

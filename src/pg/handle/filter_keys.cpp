@@ -9,9 +9,10 @@ namespace streamfilter::pg {
 
 namespace {
 
-void count_answers(FilterHandle* filter, const bool* has_key, int count, const bool* seen) {
+void count_answers(FilterHandle* filter, const bool* has_key, int count, Outcome of_repeats,
+                   const bool* seen) {
   for (int i = 0; i < count; ++i)
-    if (has_key[i]) count_answer(filter, seen[i]);
+    if (has_key[i]) count_answer(filter, seen[i], of_repeats);
 }
 
 // ---- on other servers --------------------------------------------------------------------------
@@ -24,7 +25,8 @@ bool test_and_insert_on_servers(FilterHandle* filter, const Element& element) {
 
 // Those that have a key, without gaps.
 void test_and_insert_all_on_servers(FilterHandle* filter, const Element* elements,
-                                    const bool* has_key, int count, bool* seen) {
+                                    const bool* has_key, int count, Outcome of_repeats,
+                                    bool* seen) {
   auto* keys = static_cast<Element*>(palloc(sizeof(Element) * static_cast<Size>(Max(count, 1))));
   int asked = 0;
   for (int i = 0; i < count; ++i)
@@ -32,7 +34,7 @@ void test_and_insert_all_on_servers(FilterHandle* filter, const Element* element
   if (asked > 0) test_and_insert_remote_keys(filter->remote, keys, asked, seen);
   pfree(keys);
   for (int i = count - 1; i >= 0; --i) seen[i] = has_key[i] && seen[--asked];
-  count_answers(filter, has_key, count, seen);
+  count_answers(filter, has_key, count, of_repeats, seen);
 }
 
 bool test_on_servers(FilterHandle* filter, const Element& element) {
@@ -53,22 +55,22 @@ constexpr int kFetchedAtOnce = 16;
 
 // While some are judged, the memory of the next ones is on its way.
 void test_and_insert_in_order(FilterHandle* filter, const Element* elements, const bool* has_key,
-                              int count, bool* seen) {
+                              int count, Outcome of_repeats, bool* seen) {
   for (int i = 0; i < count; ++i) {
     if (i % kFetchedAtOnce == 0)
       prefetch_keys(filter, elements + i, has_key + i, Min(kFetchedAtOnce, count - i));
-    seen[i] = has_key[i] && test_and_insert_fetched_key(filter, elements[i]);
+    seen[i] = has_key[i] && test_and_insert_fetched_key(filter, elements[i], of_repeats);
   }
 }
 
 void test_and_insert_all_in_tree(FilterHandle* filter, const Element* elements, const bool* has_key,
-                                 int count, bool* seen) {
+                                 int count, Outcome of_repeats, bool* seen) {
   if (filter->remote != nullptr)
-    return test_and_insert_all_on_servers(filter, elements, has_key, count, seen);
+    return test_and_insert_all_on_servers(filter, elements, has_key, count, of_repeats, seen);
   if (!has_remote_root(filter))
-    return test_and_insert_in_order(filter, elements, has_key, count, seen);
+    return test_and_insert_in_order(filter, elements, has_key, count, of_repeats, seen);
   test_and_insert_keys_in_tree(filter, elements, has_key, count, seen);
-  count_answers(filter, has_key, count, seen);
+  count_answers(filter, has_key, count, of_repeats, seen);
 }
 
 bool test_here(FilterHandle* filter, const Element& element) {
@@ -102,20 +104,20 @@ void prefetch_keys(const FilterHandle* filter, const Element* elements, const bo
   filter->node->prefetch_all(filter, elements, has_key, count);
 }
 
-bool test_and_insert_key(FilterHandle* filter, const Element& element) {
+bool test_and_insert_key(FilterHandle* filter, const Element& element, Outcome of_repeats) {
   filter->node->prefetch(filter, element);
-  return test_and_insert_fetched_key(filter, element);
+  return test_and_insert_fetched_key(filter, element, of_repeats);
 }
 
-bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element) {
+bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element, Outcome of_repeats) {
   const bool seen = filter->keys->test_and_insert(filter, element);
-  count_answer(filter, seen);
+  count_answer(filter, seen, of_repeats);
   return seen;
 }
 
 void test_and_insert_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
-                          int count, bool* seen) {
-  filter->keys->test_and_insert_all(filter, elements, has_key, count, seen);
+                          int count, Outcome of_repeats, bool* seen) {
+  filter->keys->test_and_insert_all(filter, elements, has_key, count, of_repeats, seen);
 }
 
 void remember_key(FilterHandle* filter, const Element& element) {

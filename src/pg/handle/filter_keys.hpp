@@ -13,16 +13,18 @@ namespace streamfilter::pg {
 void prefetch_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
                    int count);
 
-// Was the key seen? Inserts it at commit.
-bool test_and_insert_key(FilterHandle* filter, const Element& element);
+// Was the key seen? Inserts it at commit, and counts the answer.
+bool test_and_insert_key(FilterHandle* filter, const Element& element,
+                         Outcome of_repeats = Outcome::discarded);
 // The same after prefetch_keys.
-bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element);
+bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element,
+                                 Outcome of_repeats = Outcome::discarded);
 
 // The same for a batch of keys, in their order, for callers who have nothing to do between two of
 // them: no use_filter is needed in between. Their memory is fetched ahead; where the state is on
 // other servers, it is one message for all. Those without has_key are left out: seen[i] is false.
 void test_and_insert_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
-                          int count, bool* seen);
+                          int count, Outcome of_repeats, bool* seen);
 
 // Is that a message to other servers, so that more keys at once are better?
 bool asks_servers(FilterHandle* filter);

@@ -20,6 +20,7 @@ constexpr int kLookahead = 32;  // keys prefetched ahead
 
 struct KeyBatch {
   FilterHandle* filter;
+  Outcome of_repeats;
   TransactionChanges* changes;  // nullptr: none yet
   uint64 applied;               // the slot's count before the filter was read
   int count;
@@ -161,14 +162,14 @@ void answer_all(KeyBatch& batch) {
       },
       [&](int i) {
         *batch.seen[i] = answer(batch, i);
-        count_answer(batch.filter, *batch.seen[i]);
+        count_answer(batch.filter, *batch.seen[i], batch.of_repeats);
       });
 }
 
 void answer_one_by_one(const KeyBatch& batch) {
   for (int i = 0; i < batch.count; ++i) {
     *batch.seen[i] = test_and_insert_local_key(batch.filter, *batch.elements[i]);
-    count_answer(batch.filter, *batch.seen[i]);
+    count_answer(batch.filter, *batch.seen[i], batch.of_repeats);
   }
 }
 
@@ -190,9 +191,10 @@ void judge(KeyBatch& batch) {
 }  // namespace
 
 void test_and_insert_local_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
-                                int count, bool* seen) {
+                                int count, Outcome of_repeats, bool* seen) {
   KeyBatch batch;
   batch.filter = filter;
+  batch.of_repeats = of_repeats;
   for (int i = 0; i < count;) {
     for (batch.count = 0; i < count && batch.count < kTogether; ++i) {
       seen[i] = false;

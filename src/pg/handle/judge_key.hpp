@@ -22,7 +22,7 @@ bool test_and_insert_local_key(FilterHandle* filter, const Element& element);
 // The same for many keys, in order; counts the answers. Elements without has_key get seen[i] =
 // false. Prefetches.
 void test_and_insert_local_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
-                                int count, bool* seen);
+                                int count, Outcome of_repeats, bool* seen);
 
 // Takes the key as new, whatever the filter says; false if another transaction is adding it and
 // option conflict favors that one. Raises what test_and_insert_local_key does.

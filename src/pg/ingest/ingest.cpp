@@ -166,12 +166,14 @@ void read_key_again(Ingest* ingest, int i) {
   give_back_slot(table, row);
 }
 
-// End of the run of rows, from `first` on, that one filter judges.
+// End of the run of rows, from `first` on, that one filter judges with one outcome.
 int end_of_run(const Ingest* ingest, int first) {
   const FilterHandle* filter = ingest->tables[first]->judge.keys.filter;
+  const Outcome outcome = of_repeats(&ingest->tables[first]->judge);
   int end = first + 1;
   while (end < ingest->rows && is_judged(ingest->tables[end]) &&
-         ingest->tables[end]->judge.keys.filter == filter)
+         ingest->tables[end]->judge.keys.filter == filter &&
+         of_repeats(&ingest->tables[end]->judge) == outcome)
     ++end;
   return end;
 }
@@ -192,10 +194,10 @@ void judge_run(Ingest* ingest, int first, int end) {
     if (i == first || ingest->tables[i] != ingest->tables[i - 1])
       check_judged_once(&ingest->tables[i]->judge);
   waiting_key = nullptr;
+  const Outcome outcome = of_repeats(&ingest->tables[first]->judge);
   test_and_insert_keys(ingest->tables[first]->judge.keys.filter, ingest->elements + first,
-                       ingest->has_key + first, end - first, ingest->repeats + first);
-  for (int i = first; i < end; ++i)
-    count(&ingest->tables[i]->judge, ingest->has_key[i], ingest->repeats[i]);
+                       ingest->has_key + first, end - first, outcome, ingest->repeats + first);
+  for (int i = first; i < end; ++i) count(&ingest->tables[i]->judge, ingest->repeats[i], outcome);
   if (unlikely(clock != nullptr)) stop_clocks(ingest, first, end);
 }
 

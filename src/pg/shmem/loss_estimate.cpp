@@ -108,7 +108,7 @@ double losses_of(FilterSlot* slot, const RowsToAdd& rows) {
   if (!(odds >= 0)) return 0;
   const double fpr = rows.met_empty ? 0 : odds / (1 + odds);
   const auto accepted = static_cast<double>(rows.accepted - rows.spared);
-  const double all = accepted + static_cast<double>(Max(rows.discarded, 0));
+  const double all = accepted + static_cast<double>(rows.discarded);
   if (pg_atomic_read_u64(&slot->loss.weight) == 0) note_share(&slot->loss, 1, share_counted(slot));
   note_share(&slot->loss, all * (1 - fpr), accepted);
   return fpr <= kToldByAccepted ? accepted * fpr / (1 - fpr)
@@ -143,7 +143,7 @@ void note_false_rate(FilterSlot* slot) {
 }
 
 void add_losses(FilterSlot* slot, const RowsToAdd& rows) {
-  if (rows.accepted == 0 && rows.discarded <= 0) return;
+  if (rows.accepted == 0 && rows.discarded == 0) return;
   add_misses(slot, rows);
   if (const double lost = losses_of(slot, rows); lost > 0)
     pg_atomic_fetch_add_u64(slot->stats.counts[RowCount::lost], std::llround(lost * kUnit));

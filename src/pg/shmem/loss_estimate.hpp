@@ -34,9 +34,9 @@ void note_false_rate(FilterSlot* slot);
 // Judged rows that are not yet in the slot's counters.
 struct RowsToAdd {
   uint64 accepted;
-  uint64 spared;    // of these, rows judged where no repeat is discarded
-  int64 discarded;  // minus rows that were counted as discarded before, and were not
-  bool met_empty;   // the transaction found the filter empty
+  uint64 spared;  // of these, rows judged where no repeat is discarded
+  uint64 discarded;
+  bool met_empty;  // the transaction found the filter empty
 };
 
 // Cannot raise.

@@ -29,10 +29,10 @@ SF_FUNCTION(streamfilter_seen) {
   Element element;
   if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
   bound_time(filter, &element);
-  const bool seen = test_and_insert_key(filter, element);
-  if (likely(mode == FilterMode::enforce)) PG_RETURN_BOOL(seen);
-  count_outcome(filter, seen, Outcome::would_discard);
-  PG_RETURN_BOOL(false);
+  const bool enforced = mode == FilterMode::enforce;
+  const bool seen =
+      test_and_insert_key(filter, element, enforced ? Outcome::discarded : Outcome::would_discard);
+  PG_RETURN_BOOL(seen && enforced);
 }
 
 // streamfilter_test(filter regclass, VARIADIC key "any") → boolean: was the key seen before?

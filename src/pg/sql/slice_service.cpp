@@ -139,7 +139,7 @@ SF_FUNCTION(streamfilter_hashes_claim) {
   return answer(fcinfo, Use::insert, "streamfilter_hashes_claim",
                 [](FilterHandle* filter, const Element& element) {
                   const PartialReservation found = reserve_partial_key(filter, element);
-                  count_answer(filter, found != PartialReservation::unset);
+                  count_answer(filter, found != PartialReservation::unset, Outcome::discarded);
                   return found == PartialReservation::taken ? kTaken
                                                             : say(found == PartialReservation::set);
                 });
@@ -151,7 +151,7 @@ SF_FUNCTION(streamfilter_hashes_put) {
   return answer(fcinfo, Use::insert, "streamfilter_hashes_put",
                 [](FilterHandle* filter, const Element& element) {
                   const bool was_set = insert_partial_key(filter, element);
-                  count_answer(filter, was_set);
+                  count_answer(filter, was_set, Outcome::discarded);
                   return say(was_set);
                 });
 }

@@ -113,7 +113,7 @@ void remember_rows(KeyCall* call, TupleDesc source) {
     if (has_key[i]) bound_time(filter, &elements[i]);
   }
   filter->never_waits = true;  // the rows come from a table, without locks
-  test_and_insert_keys(filter, elements, has_key, count, seen);
+  test_and_insert_keys(filter, elements, has_key, count, Outcome::discarded, seen);
 }
 
 // Makes scans start at the table's first row, not where another scan is.

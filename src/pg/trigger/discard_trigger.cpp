@@ -88,14 +88,14 @@ void check_arrival(Arrival arrival, const TriggerData* call, TriggerKind kind) {
   raise_unclear(call, arrival);
 }
 
-// Judges the row's key and remembers it; `seen` is the answer. Uses per-row memory. False: the row
-// has no key.
-bool judge(const RowJudge* judge, TupleTableSlot* row, bool* repeat) {
+// Is the row a repeat? Remembers its key. Uses per-row memory.
+bool judge(const RowJudge* judge, TupleTableSlot* row) {
+  const Outcome outcome = of_repeats(judge);
   Element element;
-  *repeat = false;
-  if (!make_element(judge, row, &element)) return false;
-  *repeat = test_and_insert_key(judge->keys.filter, element);
-  return true;
+  const bool repeat = make_element(judge, row, &element) &&
+                      test_and_insert_key(judge->keys.filter, element, outcome);
+  count(judge, repeat, outcome);
+  return repeat;
 }
 
 // Remembers the key of an existing row without judging it.
@@ -124,9 +124,7 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   if (unlikely(arrival == Arrival::unless_conflict))
     check_conflicts(of_table, state->source.target);
   check_judged_once(of_table);
-  bool repeat;
-  const bool has_key = judge(of_table, call->tg_trigslot, &repeat);
-  count(of_table, has_key, repeat);
+  const bool repeat = judge(of_table, call->tg_trigslot);
   const bool passes = !repeat || kind == TriggerKind::mark || mode == FilterMode::shadow;
   const bool skipped = passes && is_skipped(of_table, call->tg_trigslot);
   if (unlikely(mode == FilterMode::shadow)) return skipped ? nullptr : call->tg_trigtuple;

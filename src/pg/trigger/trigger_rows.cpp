@@ -221,23 +221,12 @@ HeapTuple set_mark(const RowJudge* judge, TupleTableSlot* row, HeapTuple tuple, 
                                    &null);
 }
 
-void count(const RowJudge* judge, bool has_key, bool repeat) {
+void count(const RowJudge* judge, bool repeat, Outcome of_repeats) {
+  constexpr TriggerCount kCounts[] = {TriggerCount::discarded, TriggerCount::discarded,
+                                      TriggerCount::diverted, TriggerCount::would_discard};
   TriggerCounts& counts = *counts_to_add_to(judge->tally);
-  const bool shadow = judge->keys.filter->mode == FilterMode::shadow;
   ++counts[TriggerCount::rows];
-  if (likely(judge->kind == TriggerKind::discard && !shadow)) {
-    counts[TriggerCount::discarded] += repeat;
-    return;
-  }
-  const bool diverts = judge->kind == TriggerKind::divert;
-  counts[shadow    ? TriggerCount::would_discard
-         : diverts ? TriggerCount::diverted
-                   : TriggerCount::discarded] += repeat;
-  if (!has_key) return;
-  count_outcome(judge->keys.filter, repeat,
-                shadow    ? Outcome::would_discard
-                : diverts ? Outcome::diverted
-                          : Outcome::marked);
+  counts[kCounts[static_cast<int>(of_repeats)]] += repeat;
 }
 
 }  // namespace streamfilter::pg

@@ -80,8 +80,15 @@ inline bool make_element(const RowJudge* judge, TupleTableSlot* row, Element* el
   return true;
 }
 
-// Counts a judged row that has a key, by its outcome.
-void count(const RowJudge* judge, bool has_key, bool repeat);
+// What becomes of its repeats; not for mode off.
+inline Outcome of_repeats(const RowJudge* judge) {
+  if (unlikely(judge->keys.filter->mode == FilterMode::shadow)) return Outcome::would_discard;
+  if (likely(judge->kind == TriggerKind::discard)) return Outcome::discarded;
+  return judge->kind == TriggerKind::divert ? Outcome::diverted : Outcome::marked;
+}
+
+// Counts a judged row for the trigger; the filter has counted its key.
+void count(const RowJudge* judge, bool repeat, Outcome of_repeats);
 
 // Is the passing row to be skipped because a unique index has its key? Counts it then.
 bool skip_conflicting(const RowJudge* judge, TupleTableSlot* row);
