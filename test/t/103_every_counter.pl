@@ -126,12 +126,18 @@ set_all();
 
 # --- A crash --------------------------------------------------------------------------------------------------------------
 
-$node->stop('immediate');
-$node->start;
-is(counts('unlogged'), $zeros, 'a crash: an unlogged filter begins anew, with its counters');
-is(counts('elsewhere'), $zeros, '... and what is counted of one elsewhere');
-query("SELECT streamfilter_test('$_', 1)") for @filters;
-is(query(q{SELECT stats_reset >= pg_postmaster_start_time() FROM streamfilter_stats WHERE filter = 'unlogged'::regclass}), 't', '... which says so');
+query("SELECT streamfilter_save('logged')");
+query('INSERT INTO logged VALUES (7)');
+for my $crash ('a crash', 'another one, after a save')
+{
+	$node->stop('immediate');
+	$node->start;
+	is(counts($_), $zeros, "$crash: counters of $_ begin anew") for @filters;
+	is(query("SELECT streamfilter_test('logged', 7)"), 't', '... not so its keys');
+	query("SELECT streamfilter_test('$_', 1)") for @filters;
+	is(query(q{SELECT count(*) FROM streamfilter_stats WHERE stats_reset >= pg_postmaster_start_time()}), 3, '... and stats_reset says when');
+	query("SELECT streamfilter_save('logged')");
+}
 
 # --- Reset ------------------------------------------------------------------------------------------------------------------
 
@@ -145,6 +151,44 @@ is(counts($_), $zeros, "reset together: $_") for @filters;
 is(query("SELECT count(*) FROM streamfilter_stats WHERE stats_reset > '$before'"), 3, '... and stats_reset says when');
 $node->restart;
 is(counts($_), $zeros, "a restart after that: $_") for @filters;
+
+# --- Of triggers and slices: counted, shown, a metric; reset, and begun anew by every start -----------------------------------
+
+query(q{CREATE FOREIGN TABLE shadow (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', mode 'shadow');
+	CREATE FOREIGN TABLE lost (id int) SERVER there OPTIONS (kind 'bloom', memory '64kB', lost_slice 'duplicate');
+	CREATE TABLE repeats (id int); CREATE TABLE discards (id int); CREATE TABLE diverts (id int); CREATE TABLE passes (id int);
+	CREATE TRIGGER zz BEFORE INSERT ON discards FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('logged', 'id');
+	CREATE TRIGGER zz BEFORE INSERT ON diverts FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('logged', 'repeats', 'id');
+	CREATE TRIGGER zz BEFORE INSERT ON passes FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('shadow', 'id')});
+
+sub use_all
+{
+	query("INSERT INTO $_ VALUES (1), (1), (2)") for qw(discards diverts passes elsewhere lost);
+	query("ALTER SERVER there OPTIONS (SET port '1')");
+	query('INSERT INTO lost VALUES (3)');
+	query("ALTER SERVER there OPTIONS (SET port '$port')");
+}
+
+sub sums
+{
+	my ($view) = @_;
+	return query("SELECT c.name, (SELECT sum((to_jsonb(v) ->> c.name)::bigint) FROM streamfilter_${view}s v) FROM streamfilter_counters() c
+		WHERE c.counts_of = '$view' ORDER BY 1");
+}
+
+for my $view (qw(trigger slice))
+{
+	use_all();
+	unlike(sums($view), qr/\|0?$/m, "all counters of ${view}s count");
+	is(query("SELECT c.name, sum(m.value) FROM streamfilter_counters() c LEFT JOIN streamfilter_metrics m ON c.metric = m.name
+		WHERE c.counts_of = '$view' GROUP BY 1 ORDER BY 1"), sums($view), '... and are metrics');
+	query('SELECT streamfilter_stats_reset()');
+	unlike(sums($view), qr/\|[1-9]/, '... all are reset');
+	use_all();
+	$node->restart;
+	unlike(sums($view), qr/\|[1-9]/, '... all begin anew by a restart');
+}
+query('DROP TABLE repeats, discards, diverts, passes; DROP FOREIGN TABLE shadow, lost');
 
 # --- Dropped, created again, rolled back ----------------------------------------------------------------------------------------
 

@@ -88,7 +88,7 @@ void check_time(FilterHandle* filter, Element* element) {
     filter->latest_time = PG_INT64_MAX;
   if (element->time <= filter->latest_time) return;
   element->time = PG_INT64_MAX;
-  count_ahead(filter);
+  count(filter, RowCount::ahead);
   warn(filter);
 }
 

@@ -422,8 +422,8 @@ void count_tested(FilterHandle* filter) {
   if (++filter->uncounted.rows[RowCount::tested] >= kFlushEvery) add_counters(filter);
 }
 
-void count_ahead(FilterHandle* filter) {
-  ++filter->uncounted.rows[RowCount::ahead];
+void count(FilterHandle* filter, RowCount what) {
+  ++filter->uncounted.rows[what];
   note_dirty(filter);
 }
 
@@ -440,13 +440,6 @@ void count_found(FilterHandle* filter, unsigned position) {
   ++filter->uncounted.found_at[position];
   filter->uncounted.found_positions |= UINT64CONST(1) << position;
 }
-
-void count_access(FilterHandle* filter) {
-  note_dirty(filter);
-  ++filter->uncounted.rows[RowCount::accesses];
-}
-
-void count_hit(FilterHandle* filter) { ++filter->uncounted.rows[RowCount::hits]; }
 
 void flush_counters() {
   flush_trigger_counts();

@@ -214,16 +214,12 @@ inline void count_answer(FilterHandle* filter, bool seen, Outcome of_repeats) {
   counts.spared += !seen && of_repeats != Outcome::discarded;
   count_tested(filter);
 }
-// Counts an event whose time is too far ahead.
-void count_ahead(FilterHandle* filter);
+void count(FilterHandle* filter, RowCount what);
 
 // Raises 0A000 if the state is on another server; `what` names the operation.
 void require_local(const FilterHandle* filter, const char* what);
 // Counts where the filter found a key that is tested and inserted.
 void count_found(FilterHandle* filter, unsigned position);
-// Counts that a search in a tree has reached this node, or found a repeat here.
-void count_access(FilterHandle* filter);
-void count_hit(FilterHandle* filter);
 
 // Adds this backend's counts to shared memory. Cannot raise.
 void flush_counters();

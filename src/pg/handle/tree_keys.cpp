@@ -82,8 +82,8 @@ class Access {
            root->node->keys.test(root, element_);
   }
 
-  void accessed(Node node) const { count_access(node); }
-  void hit(Node node) const { count_hit(node); }
+  void accessed(Node node) const { count(node, RowCount::accesses); }
+  void hit(Node node) const { count(node, RowCount::hits); }
 
  private:
   static uint64 applied(Node root) { return pg_atomic_read_u64(&root->slot->applied); }

@@ -38,6 +38,29 @@ void put_table(ReturnSetInfo* set, const char* counts_of, const char* prefix,
   }
 }
 
+RowCounts counts_of(const FilterHandle* filter) {
+  return is_remote(filter->relation) ? read_filter_work(filter->relid).counts
+                                     : counts_to_show(filter->relation);
+}
+
+// Counts what is missing.
+void add_up_to(FilterHandle* filter, const ArrayType* wanted) {
+  if (ArrayGetNItems(ARR_NDIM(wanted), ARR_DIMS(wanted)) != RowCounts::kCount)
+    elog(ERROR, "%d counters are wanted", RowCounts::kCount);
+  use_filter(filter, Use::test_granted);
+  const RowCounts before = counts_of(filter);
+  const auto* values = reinterpret_cast<const uint64*>(ARR_DATA_PTR(wanted));
+  HandleCounts& uncounted = filter->uncounted;
+  for (int i = 0; i < RowCounts::kCount; ++i)
+    uncounted.rows.values[i] = values[i] - before.values[i];
+  // As in mode shadow: no row is lost.
+  uncounted.spared = uncounted.rows[RowCount::accepted];
+  uncounted.marked = uncounted.rows[RowCount::discarded];
+  --uncounted.rows[RowCount::tested];
+  count(filter, RowCount::tested);
+  flush_counters();
+}
+
 }  // namespace
 }  // namespace streamfilter::pg
 
@@ -54,25 +77,14 @@ SF_FUNCTION(streamfilter_counters) {
 }
 
 // Declared by test/t/103_every_counter.pl: sets the counters of a filter to an array, unless NULL,
-// and returns them in the order of streamfilter_counters().
+// on the way that counts of a session take, and returns them in the order of
+// streamfilter_counters().
 SF_FUNCTION(streamfilter_set_counters) {
   if (!superuser() || PG_ARGISNULL(0)) elog(ERROR, "streamfilter_set_counters is for tests");
   FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   use_filter(filter, Use::define);
-  const bool is_elsewhere = is_remote(filter->relation);
-  RowCounts counts =
-      is_elsewhere ? read_filter_work(filter->relid).counts : counts_to_show(filter->relation);
-  if (!PG_ARGISNULL(1)) {
-    const ArrayType* array = PG_GETARG_ARRAYTYPE_P(1);
-    const int given = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-    memcpy(counts.values, ARR_DATA_PTR(array), sizeof(int64) * Min(given, RowCounts::kCount));
-    if (is_elsewhere) {
-      put_filter_work(MyDatabaseId, filter->relid, {counts, GetCurrentTimestamp()});
-    } else {
-      use_filter(filter, Use::test_granted);
-      filter->slot->stats.counts.set(counts);
-    }
-  }
+  if (!PG_ARGISNULL(1)) add_up_to(filter, PG_GETARG_ARRAYTYPE_P(1));
+  const RowCounts counts = counts_of(filter);
   Datum values[RowCounts::kCount];
   for (int i = 0; i < RowCounts::kCount; ++i)
     values[i] = Int64GetDatum(static_cast<int64>(counts.values[i]));
