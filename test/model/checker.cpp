@@ -90,8 +90,9 @@ void Checker::set_up() {
     if (kFilters[static_cast<size_t>(filter)].deletes) try_pairs(filter);
 }
 
-// No two keys look alike, and all find room at once: each pair is apart in some bit of its numbers,
-// and of those with the bit set none may be known when the others are, and the other way round.
+// No two keys may look alike, and all must fit at once. Any two keys differ in some bit of their
+// numbers: for each bit, the keys with it are inserted and the others must be unknown, then the
+// other way round.
 void Checker::try_pairs(int filter) {
   const std::string name = name_of(filter);
   const int keys = kFilters[static_cast<size_t>(filter)].keys;
@@ -128,7 +129,7 @@ void Checker::poll_sessions() {
   }
 }
 
-// All transactions end, no new one begins; prepared ones stay.
+// Lets all transactions end and none begin; prepared ones stay.
 void Checker::drain() {
   faults_.pass_all();
   shared_.drains = true;
@@ -136,7 +137,7 @@ void Checker::drain() {
   while (!model_.has_difference() && std::any_of(workers_.begin(), workers_.end(), works))
     poll_sessions();
   shared_.drains = false;
-  // Sessions may have been sent away by a crash that was ordered.
+  // A planned crash may have disconnected sessions.
   const auto is_lost = [](const Worker& worker) { return !worker.is_connected(); };
   for (int i = 0;
        i < 500 && !awaits_.empty() && std::any_of(workers_.begin(), workers_.end(), is_lost); ++i) {
@@ -210,7 +211,7 @@ void Checker::check_filters(Connection& connection, bool on_standby, const char*
   };
   for (int filter = 0; filter < filter_count(); ++filter) {
     const FilterSpec& spec = kFilters[static_cast<size_t>(filter)];
-    if (on_standby && !spec.logged) continue;  // its table cannot be read there
+    if (on_standby && !spec.logged) continue;  // a standby cannot read the unlogged table
     std::map<int, int> rows;
     for (const auto& row :
          ask_there("SELECT key, count(*) FROM " + both_tables(filter) + " r GROUP BY key"))
@@ -224,9 +225,9 @@ void Checker::check_filters(Connection& connection, bool on_standby, const char*
   }
 }
 
-// Whatever the order was in which sessions have added and removed keys of the filter without
-// tables: if nothing has been asked since the last check, it knows what it knew then; on a standby,
-// too.
+// Sessions add and remove keys of the filter without tables in any order, so the model cannot tell
+// its keys. But without a request since the last check the filter must know the same keys, on a
+// standby as well.
 void Checker::check_blind(Connection& connection, const char* when) {
   std::set<std::string> known;
   for (const auto& row :
@@ -256,7 +257,7 @@ void Checker::check_standby() {
   ++shared_.counts["checks of a standby"];
 }
 
-// fpr_now is at most fpr_bound, and that at most fpr where one was asked for, or overfull is true.
+// fpr_now must not exceed fpr_bound, nor fpr_bound a given fpr, unless overfull is true.
 void Checker::check_rates(const char* when) {
   const std::string off = value(
       "SELECT string_agg(filter || ': ' || fpr_now || ', ' || fpr_bound, '; ') FROM "
@@ -297,14 +298,14 @@ void Checker::wait_until_lost() {
     model_.differ("a session outlives the server");
 }
 
-// Everybody has lost the server.
+// Every session has lost the server.
 void Checker::recover(const char* when, bool crashed) {
   monitor_.close();
   awaits_.clear();
   wait_until_lost();
   if (!server_->is_running()) server_->start();
   connect();
-  // A crash forgets transactions that wrote nothing; their numbers are given to others.
+  // A crash forgets transactions that wrote nothing; others get their numbers.
   unheard_of_ = std::stoull(value("SELECT pg_snapshot_xmax(pg_current_snapshot())"));
   resolve_unknown();
   unheard_of_ = UINT64_MAX;
@@ -319,7 +320,7 @@ void Checker::crash_whole() {
   recover("after kill -9 of the server", true);
 }
 
-// What was known when nothing ran is known afterwards.
+// Keys known while nothing ran must be known afterwards.
 void Checker::crash_at_rest() {
   ++shared_.counts["kills of the server at rest"];
   drain();
@@ -339,14 +340,14 @@ void Checker::crash_one() {
   kill(victims[static_cast<size_t>(random_.below(static_cast<int>(victims.size())))], SIGKILL);
 }
 
-// The first session to reach the point; perhaps none does.
+// The first session to reach the point crashes; perhaps none does.
 void Checker::kill_at_point() {
   awaits_ = "kills at a fault point";
   shared_.note(-1, "kill at " + faults_.arm_kill());
 }
 
-// The server sends all sessions away when a process of it was killed. That takes a moment, or does
-// not come: the process had ended, or nobody has got to the point.
+// The server disconnects all sessions when one of its processes was killed. That can take a moment,
+// or not happen: the process had ended, or no session has reached the point.
 void Checker::notice_crash() {
   Reply nothing;
   if (!monitor_.is_open() || !monitor_.receive(nothing)) return;
@@ -358,7 +359,7 @@ void Checker::notice_crash() {
   recover("after kill -9 of a process", true);
 }
 
-// Rows of unlogged tables survive a clean restart, prepared keys of unlogged filters do not.
+// Rows of unlogged tables survive a clean restart; prepared keys of unlogged filters do not.
 void Checker::finish_unlogged_prepared() {
   drain();
   resolve_unknown();
@@ -383,8 +384,8 @@ void Checker::begin_standby() {
   standby_.begin(*server_, options_.bindir, options_.directory + "/s" + number, 5431 + servers_);
 }
 
-// The primary dies, or is stopped, while sessions work; those of whose commit they were told are on
-// the standby.
+// The primary dies or is stopped while sessions work. Every commit that a session was told of must
+// be on the standby.
 void Checker::promote() {
   ++shared_.counts["promotions"];
   if (random_.chance(0.7))
@@ -419,7 +420,7 @@ void Checker::event() {
     restart("fast");
 }
 
-// For the proof that differences are found: what the model knows nothing of.
+// Plants a defect that the model does not know of, to prove that differences are found.
 void Checker::plant_defect() {
   if (options_.defect == "disabled") shared_.defect_at = 2000;
   if (options_.defect == "savepoint") model_.ignores_rollback_to = true;
@@ -448,7 +449,7 @@ void Checker::report(bool final) {
   fflush(stdout);
 }
 
-// What leads there: the trace of the difference's key is what one reads first.
+// Prints the trace of the key first: it tells most about a difference.
 void Checker::explain() {
   const std::string file = options_.directory + "/trace";
   std::ofstream out(file);
@@ -459,7 +460,7 @@ void Checker::explain() {
   printf("model: run again with seed %lu\n", options_.seed);
 }
 
-// Internal errors, crashes that nobody ordered, damage.
+// Looks for internal errors, unplanned crashes and damage.
 void Checker::check_log() {
   const auto has = [](const std::string& line, const char* text) {
     return line.find(text) != std::string::npos;

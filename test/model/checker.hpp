@@ -1,4 +1,4 @@
-// The whole: a server, sessions, what happens to them, and what is checked.
+// The whole run: a server, sessions, events that hit them, and the checks.
 #pragma once
 
 #include <list>
@@ -67,14 +67,14 @@ class Checker {
   std::unique_ptr<Server> server_;
   Standby standby_;
   Faults faults_;
-  int servers_ = 1;  // made
+  int servers_ = 1;  // number of servers made so far
   Connection monitor_;
   std::list<Worker> workers_;
   Clock::time_point started_;
-  std::string awaits_;                // a crash that was ordered, by its name in the counts
+  std::string awaits_;                // the planned crash, by its name in the counts
   std::set<std::string> blind_;       // what the filter without tables knew at the last check
-  uint64_t blind_at_ = UINT64_MAX;    // requests until then
-  uint64_t unheard_of_ = UINT64_MAX;  // no transaction id from there on was given before the crash
+  uint64_t blind_at_ = UINT64_MAX;    // requests when it was checked
+  uint64_t unheard_of_ = UINT64_MAX;  // the first transaction id not given out before the crash
   uint64_t next_event_ = 0, next_check_ = 0;
   double next_report_ = 0;
 };

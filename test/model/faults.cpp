@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* kPoints[] = {"pre_commit", "committed", "applied", "resolve",
                                    "load",       "restore",   "save"};
-// An error there is one for the session.
+// An error at these points only fails the statement of the session.
 constexpr const char* kMayFail[] = {"pre_commit", "load", "restore", "save"};
 
 }  // namespace

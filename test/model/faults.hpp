@@ -1,5 +1,5 @@
 // The points at which sessions can be stopped or killed, in a library built with FAULTS=1
-// (src/pg/server/fault_points.hpp); without them it does nothing.
+// (src/pg/server/fault_points.hpp). With another library nothing happens.
 #pragma once
 
 #include <chrono>
@@ -16,13 +16,13 @@ class Faults {
  public:
   explicit Faults(uint64_t seed) : random_(seed, 2) {}
 
-  // A new server, or one that was restarted. Empty: the library has no points.
+  // Connects to a new or restarted server. Empty: its library has no such points.
   void connect(const std::string& conninfo);
   bool are_there() const { return connection_.is_open(); }
 
-  // Stops a session somewhere now and then, and lets it go a few milliseconds later.
+  // Now and then stops a session somewhere, and lets it go a few milliseconds later.
   void play(std::map<std::string, uint64_t>& counts);
-  // The next session that gets to some point is killed by it.
+  // Kills the next session that reaches some point.
   std::string arm_kill();
   void pass_all();
 
@@ -31,9 +31,9 @@ class Faults {
 
   using Clock = std::chrono::steady_clock;
   Random random_;
-  Connection connection_;  // of its own: a session that calls the functions passes everywhere
+  Connection connection_;  // of its own: sessions that call the functions pass all points
   std::string stopped_;
-  std::set<std::string> armed_;  // where not everybody passes
+  std::set<std::string> armed_;  // points where not all sessions pass
   Clock::time_point next_ = Clock::now();
 };
 

@@ -1,6 +1,5 @@
-// The filters under test. Each has two tables: t_NAME, whose trigger discards, and p_NAME, which
-// statements with streamfilter_seen() and INSERT INTO the filter fill. Their rows together are what
-// the filter guards.
+// The filters under test. Each guards the rows of two tables: a trigger discards repeats in t_NAME,
+// while statements with streamfilter_seen() and INSERT INTO the filter fill p_NAME.
 #pragma once
 
 #include <string>
@@ -15,11 +14,11 @@ struct FilterSpec {
   const char* options;
   Conflict conflict;
   bool logged;
-  bool deletes;  // the kind forgets single keys
-  bool follows;  // triggers with streamfilter_forget() on both tables: nothing else forgets
+  bool deletes;  // the kind can forget single keys
+  bool follows;  // only triggers with streamfilter_forget() on both tables forget keys
   int keys;      // 0 to keys - 1 are tried
 
-  // Else it starts empty, and has its keys again in the former size only.
+  // False: in another size it starts empty, and knows its keys again in the former size only.
   bool is_kept_in_other_sizes() const {
     return std::string(options).find("'sqf'") == std::string::npos;
   }
@@ -31,8 +30,8 @@ struct FilterSpec {
   }
 };
 
-// So much memory that no answer is wrong: README.md says how likely one is, and checker.cpp tries
-// all pairs of keys.
+// Memory is large enough for no answer to be wrong: README.md says how likely an error is, and
+// checker.cpp tries all pairs of keys.
 inline const std::vector<FilterSpec> kFilters = {
     {"bloom", "kind 'bloom', memory '2MB', k '10', persistence 'logged'", Conflict::wait, true,
      false, false, 8192},

@@ -11,7 +11,7 @@ Model::Model() {
 // ---- what is possible
 // ----------------------------------------------------------------------------
 
-// Own changes come first, for the transaction itself.
+// For the transaction itself, its own changes come first.
 const Model::Change* Model::own(const Key& key, const TransactionPointer& transaction) const {
   for (auto change = key.changes.rbegin(); change != key.changes.rend(); ++change)
     if (change->transaction == transaction) return &*change;
@@ -38,7 +38,7 @@ bool Model::removal_possible(const Key& key, Time since) const {
          });
 }
 
-// Who has certainly added the key and not ended.
+// A transaction that has certainly added the key and has not ended.
 const Transaction* Model::holder(const Key& key, const TransactionPointer& but) const {
   for (const Change& change : key.changes) {
     const Transaction* other = change.transaction.get();
@@ -48,7 +48,7 @@ const Transaction* Model::holder(const Key& key, const TransactionPointer& but) 
   return nullptr;
 }
 
-// What has committed may stand behind what has not.
+// Committed changes can be behind undecided ones.
 int Model::committed_rows(const Key& key) {
   int rows = key.rows;
   for (const Change& change : key.changes)
@@ -68,7 +68,7 @@ void Model::refresh(Key& key) {
   key.possible = possible;
 }
 
-// Takes out what is decided.
+// Removes changes that are decided.
 void Model::settle(Key& key) {
   const auto ended = [](const Change& change) {
     return change.transaction->outcome == Outcome::committed ||
@@ -150,7 +150,7 @@ void Model::claim_one(const TransactionPointer& transaction, int filter, int num
   if (was_new) add(transaction, filter, number);
 }
 
-// Of an automatic transaction, others may have seen and deleted the row before its answer was read.
+// Other transactions may have seen and deleted the row of an automatic one before it was answered.
 void Model::add(const TransactionPointer& transaction, int filter, int number) {
   if (victims_.erase({filter, number, transaction->number}) > 0) return;
   Key& key = key_of(filter, number);
@@ -183,7 +183,7 @@ void Model::drop_change(Key& key, const TransactionPointer& transaction) {
   if (last == key.changes.rend()) return;
   if (last->adds) key.addition_ended = now_;
   key.changes.erase(std::next(last).base());
-  settle(key);  // it may have stood before one that is decided
+  settle(key);  // the change may have been in front of a decided one
 }
 
 void Model::roll_back_to(const TransactionPointer& transaction, size_t position) {

@@ -1,12 +1,11 @@
-// What the tables and filters must be: an exact model of rows and keys, kept from what sessions
-// send and are told.
+// The content that tables and filters must have: an exact model of rows and keys, made from the
+// requests of sessions and the answers to them.
 //
-// Sessions work at once, so at a given moment several states of a key may be right: while a commit
-// is on its way, the one before and the one after it. The model knows for every key since when
-// which states are possible; an answer is a difference if none of those possible between its
-// request and its arrival explains it. Where one transaction must come after another it is exact: a
-// key's changes are kept in the order in which locks admit them, and the outcome of a transaction
-// decides whether they count.
+// Sessions work at the same time, so several states of a key can be right at a given moment: during
+// a commit, the state before it and the one after it. For every key, the model knows since when
+// each state is possible. An answer is a difference if no state explains it that was possible
+// between request and answer. Where locks order transactions, the model is exact: it keeps a key's
+// changes in that order, and the outcome of a transaction decides whether they count.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +19,21 @@
 
 namespace checker {
 
-using Time = uint64_t;  // counts what is sent and received
+using Time = uint64_t;  // counts requests and answers
 
 enum class Outcome { open, ending, prepared, committed, aborted };
 
 struct Transaction {
   uint64_t number;  // column tx of the rows it inserts
-  bool automatic;   // it ends with its only statement: its rows may be seen before its answer
+  bool automatic;   // a single statement: others may see its rows before it is answered
   Outcome outcome = Outcome::open;
-  bool exposed =
-      false;  // it may end by itself at any moment: a statement runs, or its session was signalled
-  std::string xid;  // empty: none yet
+  bool exposed = false;  // it can end at any moment: a statement runs, or its session was signalled
+  std::string xid;       // empty: none yet
   struct Touched {
     int filter, key;
   };
-  std::vector<Touched> touched;   // in order; its length is the position of a savepoint
-  std::vector<Touched> attempts;  // of an automatic one: keys whose answer is awaited
+  std::vector<Touched> touched;   // in order; a savepoint is a position in it
+  std::vector<Touched> attempts;  // of an automatic transaction: keys still to be answered
 };
 using TransactionPointer = std::shared_ptr<Transaction>;
 
@@ -43,44 +41,42 @@ class Model {
  public:
   Model();
 
-  // ---- what a transaction does, when its answer is there. `sent`: when the request was ----
+  // ---- actions of a transaction, once answered; `sent`: the time of the request ----
 
-  // At the request of an automatic one: its keys may be there from now on.
+  // At the request of an automatic transaction: its keys can be known from now on.
   void attempt(const TransactionPointer& transaction, int filter, const std::set<int>& keys);
-  // Around each statement that may add keys: sent; its answer has come; its answer has been taken
-  // in.
+  // Around each statement that may add keys: it was sent; its answer has come; the model has the
+  // answer.
   void claim_begins(int filter, const std::set<int>& keys);
   void claim_answered(int filter, const std::set<int>& keys);
   void claim_ended(int filter, const std::set<int>& keys);
-  // `inserted` are those of `keys` that were new. Not `lasting`: a block that is left may have
-  // undone it since.
+  // `inserted`: those of `keys` that were new. Not `lasting`: a block may have been undone since.
   void claimed(const TransactionPointer& transaction, int filter, const std::set<int>& keys,
                const std::vector<int>& inserted, Time sent, bool lasting = true);
-  // Rows of the transactions `victim` were deleted, and the key was.
+  // Deletes the key, and the rows that the transaction `victim` inserted.
   void removed(const TransactionPointer& transaction, int filter, int key, uint64_t victim);
   void truncated(const TransactionPointer& transaction, int filter);
   void roll_back_to(const TransactionPointer& transaction, size_t position);
 
-  // Its end has been requested: from now on it may have happened.
+  // The end was requested: from now on it may have happened.
   void ending(const TransactionPointer& transaction);
   void prepared(const TransactionPointer& transaction);
   void ended(const TransactionPointer& transaction, bool committed);
 
-  // ---- what is seen; `transaction` may be null ----
+  // ---- observations; `transaction` may be null ----
 
   void tested(const TransactionPointer& transaction, int filter, int key, bool known, Time sent);
-  // In one statement of READ COMMITTED: how many rows of the key are visible, and is the key known?
+  // In one statement of READ COMMITTED: the number of visible rows of the key, and if it is known.
   void looked(const TransactionPointer& transaction, int filter, int key, int rows, bool known,
               Time sent);
-  // While nothing runs: all rows of a filter's tables, and all keys it knows.
+  // While nothing runs: all rows of a filter's tables, and all keys that the filter knows.
   void check_all(int filter, const std::map<int, int>& rows, const std::set<int>& known,
                  const char* when);
 
-  // The server has crashed: unlogged tables and filters are empty. No transaction runs, some may be
-  // prepared.
+  // After a crash unlogged tables and filters are empty. No transaction runs, some may be prepared.
   void forget_unlogged();
 
-  // What rows of transaction `number` have others deleted since?
+  // Rows of transaction `number` that other transactions have deleted since.
   std::set<int> deleted_rows_of(int filter, uint64_t number) const;
 
   Time now() const { return now_; }
@@ -89,21 +85,21 @@ class Model {
   const std::string& difference() const { return difference_; }
   void differ(const std::string& what);
 
-  // For the proof that differences are found: what savepoints undo stays in the model.
+  // A planted defect: the model keeps changes that ROLLBACK TO undoes.
   bool ignores_rollback_to = false;
 
  private:
   struct Change {
     TransactionPointer transaction;
     bool adds;
-    uint64_t victim;  // of a removal: whose row
+    uint64_t victim;  // of a removal: the transaction whose row it was
   };
   struct Key {
     int rows = 0;
     uint8_t possible = kAbsent;
     int attempts = 0;
-    int claims = 0;                 // statements that may be about to add it
-    Time was_possible[2] = {0, 0};  // until when the state was, where it is not now
+    int claims = 0;                 // statements that may be adding the key
+    Time was_possible[2] = {0, 0};  // the last time a state was possible that is not now
     Time removal_ended = 0;
     Time addition_ended = 0;
     std::vector<Change> changes;
@@ -128,8 +124,8 @@ class Model {
   std::string describe(int filter, int key);
 
   std::vector<std::vector<Key>> keys_;
-  // (filter, key, transaction): rows of automatic transactions that were deleted before their
-  // answer came.
+  // (filter, key, transaction): rows of automatic transactions that were deleted before these were
+  // answered.
   struct Victim {
     int filter, key;
     uint64_t number;

@@ -6,7 +6,7 @@
 namespace checker {
 namespace {
 
-// Half of them near a place that moves slowly, so that sessions meet.
+// Half of the keys are near a place that moves slowly, so that sessions meet.
 int draw_key(Random& random, const FilterSpec& filter, uint64_t progress) {
   if (random.chance(0.5)) return random.below(filter.keys);
   const uint64_t place = progress / 40 + static_cast<uint64_t>(random.below(24));
@@ -19,7 +19,7 @@ std::vector<int> draw_keys(Random& random, const FilterSpec& filter, uint64_t pr
   return keys;
 }
 
-// More keys than have room among those in flight.
+// More keys than the table of keys in flight has room for.
 std::vector<int> draw_bulk(Random& random, const FilterSpec& filter) {
   const int first = random.below(filter.keys), count = random.between(200, 1500);
   std::vector<int> keys;
@@ -27,7 +27,7 @@ std::vector<int> draw_bulk(Random& random, const FilterSpec& filter) {
   return keys;
 }
 
-// By a trigger more often than otherwise.
+// Uses a trigger more often than other ways.
 Action draw_way(Random& random) {
   constexpr Action kWays[] = {Action::insert, Action::insert, Action::seen,
                               Action::claim,  Action::copy,   Action::block};
@@ -95,7 +95,8 @@ struct Drawer {
     if (random.chance(0.01)) put(Action::violate);
   }
 
-  // To another definition and back, variants 0 to 2; what is removed in between must stay removed.
+  // ALTERs the filter to another definition and back, variants 0 to 2. Keys removed in between must
+  // stay removed.
   void change(int filter) {
     const int variant = random.below(3);
     put(Action::change, filter, variant);
@@ -105,7 +106,7 @@ struct Drawer {
     put(Action::change, filter, 3);
   }
 
-  // One that is prepared keeps the filter locked, and so every check waiting.
+  // Not for a transaction to be prepared: it would lock the filter, and so delay every check.
   bool locks_a_filter() const {
     return std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
       return step.action == Action::truncate || step.action == Action::change ||

@@ -1,5 +1,5 @@
-// What a session does next: transactions at random, each drawn as a whole from its own random
-// numbers, so that a seed gives the same programme whatever the sessions are answered.
+// The next steps of a session: transactions at random. Each is drawn as a whole from the session's
+// own random numbers, so that a seed gives the same programme whatever the answers are.
 #pragma once
 
 #include <string>
@@ -22,16 +22,16 @@ enum class Action {
   look,       // rows and streamfilter_test() in one statement
   remove,     // DELETE of rows and keys
   truncate,   // of the tables and the filter
-  blind,      // keys of a filter without tables: added, removed, whatever others do with them
+  blind,      // keys of a filter without tables, added and removed regardless of other sessions
   savepoint,
   roll_back_to,
   release,
   sleep,
   violate,  // a deferred constraint: COMMIT will fail
   alter,    // DDL on the filter, rolled back to a savepoint of its own
-  change,   // DDL that comes to nothing, committed
+  change,   // DDL without effect in the end, committed
   save,     // streamfilter_save(), or streamfilter_merge() of its own value
-  vacuum,   // of any kind, of tables and of the extension's heaps
+  vacuum,   // of any kind: tables and the extension's heaps
   commit,
   rollback,
   prepare,
@@ -49,13 +49,13 @@ struct Step {
 struct Plan {
   std::vector<Step> steps;
   bool strict = false;    // REPEATABLE READ or SERIALIZABLE
-  bool recovers = false;  // goes back to a savepoint after an error, where there is one
-  int disturb_after = 0;  // microseconds after one of its requests; 0: not
+  bool recovers = false;  // after an error, returns to a savepoint, if there is one
+  int disturb_after = 0;  // microseconds after one of its requests; 0: never
   int disturb_step = 0;
   int disturb_signal = 0;  // cancel or terminate
 };
 
-// `progress` moves the keys that many want at once.
+// `progress` moves the range of keys that many sessions want at once.
 Plan draw_plan(Random& random, uint64_t progress);
 
 }  // namespace checker

@@ -8,7 +8,7 @@ namespace checker {
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
-  // One of several streams that have nothing to do with each other.
+  // One of several streams that do not depend on each other.
   Random(uint64_t seed, uint64_t stream, uint64_t number = 0)
       : state_(Random(seed ^ Random(stream ^ Random(number).next()).next()).next()) {}
 

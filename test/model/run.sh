@@ -18,8 +18,8 @@ config=${PG_CONFIG:-pg_config}
 # The caller's connection settings must not lead to another server.
 for name in "${!PG@}"; do [ "$name" = PG_CONFIG ] || unset "$name"; done
 
-[ -n "${CHECKER:-}" ] || make -s -C "$root" PG_CONFIG="$config" build/model/checker # else it is of today
-work=$(mktemp -d /tmp/sf.XXXXXX) # short: it holds sockets
+[ -n "${CHECKER:-}" ] || make -s -C "$root" PG_CONFIG="$config" build/model/checker # an old one may be out of date
+work=$(mktemp -d /tmp/sf.XXXXXX) # short: the path of a socket is limited
 cp "$root/build/model/checker" "$work"
 
 as_server=()

@@ -1,4 +1,4 @@
-// What the sessions need in the database, and how the servers are set.
+// The objects that sessions need in the database, and the settings of the servers.
 #pragma once
 
 namespace checker {
@@ -25,8 +25,8 @@ lc_messages = 'C'
 jit = off
 )";
 
-// Events of model_block, in order: n5 key 5 was new, r5 it was not, i the inner block (with the
-// last key) is undone, e it was undone by an error of the server, o the outer one is.
+// Events of model_block, in order: n5: key 5 was new; r5: it was a repeat; i: the inner block, with
+// the last key, is undone; e: an error of the server undid it; o: the outer block is undone.
 inline constexpr const char* kFunctions = R"(
 CREATE EXTENSION streamfilter;
 CREATE TABLE deferred (x int UNIQUE DEFERRABLE INITIALLY DEFERRED);

@@ -41,7 +41,7 @@ std::vector<pid_t> children_of(pid_t parent) {
 
 }  // namespace
 
-// Also true of a process that is there only to be waited for.
+// Also true of a process that has ended but was not waited for.
 bool is_gone(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string text;
@@ -92,7 +92,7 @@ pid_t Server::begin_copy_of(const Server& primary) {
 void Server::start() {
   postmaster_ = fork();
   if (postmaster_ == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGQUIT);  // it does not outlive us
+    prctl(PR_SET_PDEATHSIG, SIGQUIT);  // it ends with us
     const int log = open(log_file().c_str(), O_WRONLY | O_APPEND | O_CREAT, 0600);
     dup2(log, 1);
     dup2(log, 2);
@@ -120,7 +120,7 @@ void Server::stop(const char* mode) {
 }
 
 void Server::kill_all() {
-  // The postmaster stands still first, so that it starts nothing while its processes are listed.
+  // Stops the postmaster first, so that it starts no process while they are listed.
   kill(postmaster_, SIGSTOP);
   const std::vector<pid_t> children = children_of(postmaster_);
   kill(postmaster_, SIGKILL);

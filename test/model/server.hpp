@@ -1,4 +1,4 @@
-// A server of our own in a temporary directory: started, killed, followed by a standby.
+// A server of our own in a temporary directory. It can be killed, and a standby can follow it.
 #pragma once
 
 #include <sys/types.h>
@@ -14,14 +14,14 @@ class Server {
   ~Server();
 
   void init(const std::string& settings);
-  // Begins a base backup that follows `primary`; returns the process that makes it.
+  // Begins a base backup for a standby of `primary`; returns the process that makes it.
   pid_t begin_copy_of(const Server& primary);
   void start();
   void stop(const char* mode);  // fast, immediate
   // SIGKILL for the postmaster and each of its processes.
   void kill_all();
   void promote();
-  std::vector<pid_t> processes() const;  // but the postmaster
+  std::vector<pid_t> processes() const;  // without the postmaster
   bool is_running() const { return postmaster_ > 0; }
   std::string conninfo() const;
   std::string log_file() const { return directory_ + ".log"; }
@@ -36,7 +36,7 @@ class Server {
   pid_t postmaster_ = 0;
 };
 
-// Also true of a process that is there only to be waited for.
+// Also true of a process that has ended but was not waited for.
 bool is_gone(pid_t process);
 
 }  // namespace checker

@@ -58,7 +58,7 @@ void Connection::collect(PGresult* result) {
 }
 
 bool Connection::receive(Reply& reply) {
-  // What came before the end of the connection is read also if it has ended.
+  // Reads what arrived before the connection ended, too.
   if (!reply_.lost) PQconsumeInput(connection_);
   if (!busy_) {
     reply = {};

@@ -1,4 +1,4 @@
-// A connection that is asked and answers in its own time.
+// A connection that sends a request without waiting for the answer.
 #pragma once
 
 #include <libpq-fe.h>
@@ -13,7 +13,7 @@ struct Reply {
   std::vector<std::vector<std::string>> rows;  // of all statements of the request
   std::string tag;                             // of the last one
   std::string state, error;                    // empty: it succeeded
-  bool lost = false;                           // there is no connection any more
+  bool lost = false;                           // the connection is gone
 };
 
 class Connection {
@@ -34,9 +34,9 @@ class Connection {
 
   // `data` is what COPY FROM STDIN reads.
   void send(const std::string& statements, const std::string& data = "");
-  // True once all of the answer is in `reply`, or the connection is lost.
+  // True once the whole answer is in `reply`, or the connection is lost.
   bool receive(Reply& reply);
-  // Asks and waits.
+  // Sends a request and waits for the answer.
   Reply ask(const std::string& statements);
 
   std::function<void(const std::string&)> on_notice;

@@ -1,5 +1,4 @@
-// A standby beside the primary: copied, followed, waited for, and promoted when the primary has
-// died.
+// A standby beside the primary: created, followed, and promoted after the primary has died.
 #pragma once
 
 #include <memory>
@@ -14,19 +13,19 @@ class Standby {
  public:
   enum class Phase { none, copying, following, synchronous };
 
-  // From `primary`, while it works.
+  // Copies `primary` while it works.
   void begin(const Server& primary, std::string bindir, std::string directory, int port);
-  // Goes on to the next phase if it is time.
+  // Begins the next phase when it is due.
   void step(Connection& monitor, uint64_t transactions);
   Phase phase() const { return phase_; }
   Server& server() { return *server_; }
-  // Waits until all is replayed that the primary has; false: it does not come.
+  // Waits until the standby has replayed all WAL of the primary; false: it does not.
   bool catch_up(Connection& monitor);
-  // The standby becomes a server like any other.
+  // Promotes the standby, which then is a server like any other.
   std::unique_ptr<Server> take();
-  // The primary no longer waits for it.
+  // The primary no longer waits for the standby.
   void discard(const Server* primary);
-  // Synchronous for so long that all acknowledged commits have arrived.
+  // Synchronous for long enough: every acknowledged commit has arrived.
   bool is_ready(uint64_t transactions) const {
     return phase_ == Phase::synchronous && transactions >= synchronous_at_ + 1000;
   }

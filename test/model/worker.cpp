@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kTraceLines = 400'000;
 
-// What may go wrong where sessions meet, are cancelled and terminated.
+// The errors that are expected when sessions meet, are cancelled or terminated.
 bool is_expected(const std::string& state, Action action) {
   for (const char* usual : {"55P03", "57014", "40P01", "40001", "57P01", "57P02", "57P03", "08006",
                             "08003", "25P02", "55006"})
@@ -72,8 +72,8 @@ TransactionPointer Worker::new_transaction(bool automatic) {
 // ---- requests
 // ------------------------------------------------------------------------------------
 
-// While a TRUNCATE is under way no single statement begins on the filter, and the other way round:
-// which of two such ended first could not be told.
+// While a TRUNCATE runs, no automatic statement begins on the filter, and vice versa: the model
+// could not tell which of the two ended first.
 bool Worker::may_send() {
   const size_t filter = static_cast<size_t>(step().filter);
   const bool automatic =
@@ -91,7 +91,7 @@ void Worker::advance() {
     return;
   }
   if (repair_ == Repair::rollback) {
-    // The same in a failed transaction.
+    // The same step when the transaction has failed.
     send(number_ % 2 == 0 && connection_.in_failed_transaction() ? "COMMIT" : "ROLLBACK");
     return;
   }
@@ -109,7 +109,7 @@ void Worker::advance() {
   const std::string text = statement();
   if (text.empty()) {
     if (next_ < plan_.steps.size()) ++next_;
-    if (!begin_.empty()) advance();  // it goes with what follows
+    if (!begin_.empty()) advance();  // BEGIN is sent with the next statement
     return;
   }
   const std::string data = step().action == Action::copy && phase_ == 0 ? [this] {
@@ -129,7 +129,7 @@ void Worker::advance() {
     disturb_at_ = Clock::now() + std::chrono::microseconds(plan_.disturb_after);
 }
 
-// Of a transaction that cannot go on while all are to end.
+// Ends a transaction that cannot go on while the run drains.
 void Worker::give_up() {
   if (transaction_ && begin_.empty()) {
     repair_ = Repair::rollback;
@@ -142,7 +142,7 @@ void Worker::give_up() {
 
 void Worker::send(const std::string& statements, const std::string& data) {
   model_.tick();
-  // The later requests of a step belong to its first.
+  // Later requests of a step count as part of its first.
   if (phase_ == 0) sent_ = model_.now();
   sent_at_ = Clock::now();
   request_ = statements;
@@ -160,7 +160,7 @@ void Worker::begin_automatic() {
   counted_automatic_ = true;
 }
 
-// The defect that --defect=disabled plants: one statement passes its filter by.
+// The defect that --defect=disabled plants: one statement bypasses its filter.
 std::string Worker::disable_once() {
   if (transaction_->number < shared_.defect_at) return "";
   shared_.defect_at = UINT64_MAX;
@@ -265,13 +265,13 @@ std::string Worker::statement() {
       return "SAVEPOINT a; " + variants[step.variant] + "; ROLLBACK TO a; RELEASE a";
     }
     case Action::save: {
-      // A filter that forgets no single key gains and loses nothing by its own value.
+      // A filter whose kind forgets no single key does not change by merging its own value.
       const bool merges = step.variant == 0 && !filter.deletes;
       return merges
                  ? "SELECT streamfilter_merge('" + name + "', streamfilter_value('" + name + "'))"
                  : "SELECT streamfilter_save('" + name + "')";
     }
-    case Action::change: {  // to what it was
+    case Action::change: {  // to the present definition
       const std::string alter = "ALTER FOREIGN TABLE " + name + " OPTIONS (SET ";
       if (step.variant == 0) {
         const bool logged = filter.logged;
@@ -379,7 +379,7 @@ void Worker::abandon_plan() {
   phase_ = 0;
 }
 
-// The session's transaction has ended.
+// The transaction of the session has ended.
 void Worker::end(bool committed) {
   if (transaction_) {
     model_.ended(transaction_, committed);
@@ -403,8 +403,8 @@ void Worker::claimed(const Reply& reply) {
   model_.claimed(transaction_, step().filter, keys_, inserted, sent_);
 }
 
-// Events of model_block, in order: n5 key 5 was new, r5 it was not, i the inner block (with the
-// last key) is undone, o the outer one with all that came before, e an error was caught.
+// Events of model_block, in order: n5: key 5 was new; r5: it was a repeat; i: the inner block, with
+// the last key, is undone; o: the outer block with all before it; e: an error was caught.
 void Worker::replay_blocks(const Reply& reply) {
   const std::string& events = reply.rows.at(0).at(0);
   transaction_->xid = reply.rows[0][1];
@@ -442,7 +442,7 @@ void Worker::on_notice(const std::string& text) {
   ++shared_.transactions;
 }
 
-// Cancelled or lost, a procedure may have committed a key that it has not told.
+// A procedure that was cancelled or lost may have committed a key without saying so.
 void Worker::finish_procedure(const Reply& reply) {
   for (size_t i = told_; i < inner_.size(); ++i) {
     const bool unsure = i == told_ && (reply.lost || reply.state == "57014");
@@ -487,7 +487,7 @@ void Worker::handle(const Reply& reply) {
         model_.tested(transaction_, step().filter, std::stoi(row[0]), row[1] == "t", sent_);
       break;
     case Action::look: {
-      if (plan_.strict) break;  // it looks at an old snapshot
+      if (plan_.strict) break;  // it reads an old snapshot
       std::map<int, std::pair<int, bool>> found;
       for (const auto& row : reply.rows)
         found[std::stoi(row[0])] = {std::stoi(row[1]), row[2] == "t"};
@@ -547,13 +547,13 @@ void Worker::handle(const Reply& reply) {
 
 void Worker::handle_failure(const Reply& reply) {
   const Action action = next_ < plan_.steps.size() ? step().action : Action::commit;
-  if (finishing_ && reply.state == "57014") {  // it may have ended before that came
+  if (finishing_ && reply.state == "57014") {  // it may have ended before the cancel arrived
     shared_.unknown.push_back(
         {Unknown::Kind::finish, std::exchange(finishing_, nullptr), finish_commits_});
     next_step();
     return;
   }
-  if (finishing_) {  // it is still there
+  if (finishing_) {  // still prepared
     model_.prepared(finishing_);
     finishing_->exposed = false;
     shared_.prepared.push_back(std::exchange(finishing_, nullptr));
@@ -567,7 +567,7 @@ void Worker::handle_failure(const Reply& reply) {
     return;
   }
   if (!connection_.in_failed_transaction() &&
-      !connection_.in_transaction()) {  // it has ended by that
+      !connection_.in_transaction()) {  // the cancel ended it
     end(false);
     abandon_plan();
     return;
@@ -584,7 +584,7 @@ void Worker::lose() {
   const pid_t backend = process();
   connection_.close();
   begin_.clear();
-  // Until it is gone its transaction is there for others.
+  // Until the session is gone, its transaction counts for others.
   for (int i = 0; i < 50'000 && !is_gone(backend); ++i) {
     if (i % 100 == 99) shared_.let_go();
     usleep(200);

@@ -1,5 +1,4 @@
-// One of the sessions: carries out the transactions drawn for it, and tells the model what it was
-// told.
+// A session: runs the transactions drawn for it, and tells the model the answers.
 #pragma once
 
 #include <chrono>
@@ -17,7 +16,7 @@ namespace checker {
 
 using Clock = std::chrono::steady_clock;
 
-// A transaction whose session was lost between the request of its end and the answer.
+// A transaction whose session was lost after it had sent the end and before it had the answer.
 struct Unknown {
   enum class Kind { commit, automatic, prepare, finish } kind;
   TransactionPointer transaction;
@@ -25,20 +24,20 @@ struct Unknown {
   int filter = 0;       // of automatic
 };
 
-// What the sessions have in common.
+// Shared by all sessions.
 struct Shared {
   Model model;
   uint64_t seed = 0;
   std::string conninfo;
   std::vector<TransactionPointer> prepared;
   std::vector<Unknown> unknown;
-  uint64_t transactions = 0;               // ended
-  std::map<std::string, uint64_t> counts;  // of what has happened, by name
+  uint64_t transactions = 0;               // number of transactions that have ended
+  std::map<std::string, uint64_t> counts;  // how often each event has happened, by name
   uint64_t requests = 0;
-  uint64_t numbers = 0;                    // of transactions
-  std::vector<int> automatic, truncating;  // for each filter: transactions of that sort now
-  uint64_t defect_at = UINT64_MAX;         // from this transaction on, one goes past its filter
-  std::deque<std::string> trace;           // the last of what was sent and received
+  uint64_t numbers = 0;                    // the last transaction number given
+  std::vector<int> automatic, truncating;  // for each filter: how many such transactions run now
+  uint64_t defect_at = UINT64_MAX;         // the transaction with which one bypasses its filter
+  std::deque<std::string> trace;           // the latest requests and answers
   bool calm = false;                       // no session is signalled
   bool drains = false;                     // no new transaction begins
   std::function<void()> let_go;            // releases sessions at a fault point
@@ -60,12 +59,12 @@ class Worker {
   const std::string& request() const { return request_; }
 
   bool connect();
-  // Sends the next request, if there is one that may be sent now.
+  // Sends the next request, if one may be sent now.
   void advance();
-  // Takes what has arrived.
+  // Reads what has arrived.
   void receive();
   void disturb_if_due();
-  // The server is gone, and with it the session.
+  // The server is gone, and the session with it.
   void lose();
 
  private:
@@ -94,25 +93,25 @@ class Worker {
   Connection connection_;
   uint64_t plans_ = 0;
   Plan plan_;
-  size_t next_ = 0;  // step
+  size_t next_ = 0;  // index of the step
   int phase_ = 0;    // of a step with several requests
   enum class Repair { none, roll_back_to, rollback } repair_ = Repair::none;
   TransactionPointer transaction_;
   TransactionPointer finishing_;  // a prepared one
   bool finish_commits_ = false;
   std::vector<size_t> savepoints_;
-  std::vector<TransactionPointer> inner_;  // of a procedure, in order; null: told
+  std::vector<TransactionPointer> inner_;  // of a procedure, in order; null: reported
   size_t told_ = 0;
-  std::map<int, uint64_t> deleted_;  // key → transaction of its row
+  std::map<int, uint64_t> deleted_;  // key → the transaction that inserted the deleted row
   std::set<int> keys_;               // of the step
   bool truncates_[16] = {};
   bool counted_automatic_ = false;
-  bool claiming_ = false;  // the model knows of a statement under way
+  bool claiming_ = false;  // the model knows that a statement is adding keys
   Time sent_ = 0;
   Clock::time_point sent_at_;
   std::optional<Clock::time_point> disturb_at_;
   std::string request_;
-  std::string begin_;  // goes with the next statement
+  std::string begin_;  // is sent with the next statement
 };
 
 }  // namespace checker
