@@ -39,7 +39,7 @@ const char* name_of(const Advice& advice) { return find_ops(advice.parameters.ki
 
 struct Case {
   const char *memory, *fpr;
-  double rows, distinct, gap;  // gap 0: none
+  double rows, distinct, gap;  // gap 0: there is none
   Stream stream() const {
     Stream result;
     Problem problem;
@@ -58,7 +58,7 @@ const Case kCases[] = {
     {"100MB", "0.01", 1e9, 1e9 - 1, 1}, {"16kB", "0.01", 1, 1, 0},
 };
 
-// What is advised for them, and how many seconds of CPU that took.
+// The advice for such a stream, and the CPU seconds that it took.
 struct Answer {
   Case asked;
   std::vector<Advice> advice;
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(the_best_comes_first) {
         BOOST_TEST(now >= group);
         if (now > group) last = -1;
         group = now;
-        // Of those that keep fpr here without a promise, false negatives decide.
+        // Of the kinds that keep fpr here without promising it, false negatives decide.
         double measure = a.predicted.fnr;
         if (now == 1) measure = std::max(a.predicted.fpr, std::stod(c.fpr));
         if (std::isnan(measure)) continue;
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(rates_are_rates_and_promises_are_kept) {
       }
 }
 
-// What is printed makes the filter that was predicted.
+// The printed definition makes the filter that was predicted.
 BOOST_AUTO_TEST_CASE(a_prototype_reads_back_to_the_same_filter) {
   for (const Answer& answer : answers())
     for (const Advice& a : answer.advice) {
@@ -138,14 +138,14 @@ BOOST_AUTO_TEST_CASE(every_kind_is_there_once_or_twice) {
   }
 }
 
-// What a person who knows the kinds would say.
+// The choice that somebody who knows the kinds would make.
 BOOST_AUTO_TEST_CASE(advice_is_sensible) {
-  // Few keys, much memory: no errors at all to speak of.
+  // Few keys and much memory: hardly any errors.
   BOOST_TEST(advise_for("1MB", "0.01", Stream::uniform(1e6, 1e5))[0].predicted.fnr == 0);
   // Repeats come soon: the exact buffer.
   BOOST_TEST(name_of(advise_for("1MB", "0.01", Stream::at_gap(1e9, 5e8, 1000))[0]) ==
              std::string("lru"));
-  // More keys than a Bloom filter holds: it is not among those that keep fpr.
+  // More keys than a Bloom filter holds: bloom is not among the kinds that keep fpr.
   for (const Advice& a : advise_for("64kB", "0.01", Stream::uniform(1e7, 1e6)))
     if (a.parameters.kind == Kind::bloom) BOOST_TEST(!a.keeps_fpr);
 }

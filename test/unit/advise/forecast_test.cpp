@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(repeats_are_those_of_a_set) {
   BOOST_TEST(rows.sampled.distinct() == static_cast<double>(seen.size()));
 }
 
-// A quarter of the keys in a quarter of the memory make the errors of all.
+// A quarter of the keys in a quarter of the memory make the same share of errors.
 BOOST_AUTO_TEST_CASE(a_sample_makes_the_errors_of_all) {
   const std::vector<std::uint64_t> all = zipf_hashes(300000);
   std::vector<std::uint64_t> quarter;

@@ -1,4 +1,4 @@
-// What a running filter foretells of less and more memory.
+// Estimates that a running filter makes for less and more memory.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
@@ -23,7 +23,7 @@ Tuning of(const std::vector<double>& hits, std::uint64_t misses) {
   return Tuning({whole.data(), static_cast<unsigned>(whole.size()), misses, 0});
 }
 
-// A million repeats of one lag, in others per bucket: a Poisson number is before them.
+// A million repeats of one lag, given as the mean number of others in the bucket (Poisson).
 std::vector<double> hits_at(double lag) {
   std::vector<double> hits;
   for (unsigned j = 0; j < kPlaces; ++j)

@@ -1,5 +1,5 @@
-// The hash is a part of the stored format: a filter saved on one machine is read on another, so
-// these values must come out of every machine, compiler and build.
+// Hashes are a part of the stored format: a filter saved on one machine is read on another. So
+// every machine, compiler and build must compute these values.
 #include <boost/test/unit_test.hpp>
 #include <vector>
 
@@ -127,8 +127,8 @@ BOOST_AUTO_TEST_CASE(scale_covers_the_whole_range_and_nothing_else) {
   }
 }
 
-// n = 5 * 2^32 + 35, cut into 1000 bins: a position taken modulo 2^32 anywhere would leave most of
-// them empty. Odds of a false alarm: 1e-6 for each i.
+// n = 5 * 2^32 + 35, cut into 1000 bins: if any position were taken modulo 2^32, most bins would be
+// empty. Odds of a false alarm: 1e-6 for each i.
 BOOST_AUTO_TEST_CASE(positions_are_uniform_also_beyond_32_bits) {
   const std::uint64_t n = 5 * (std::uint64_t{1} << 32) + 35;
   for (const unsigned i : {0u, 1u, 7u, 63u}) {
@@ -139,15 +139,15 @@ BOOST_AUTO_TEST_CASE(positions_are_uniform_also_beyond_32_bits) {
   }
 }
 
-// Also hashes that are not hashes at all, 0, 1, 2, …, are spread evenly.
+// Input that is not hashed at all, 0, 1, 2, …, is also spread evenly.
 BOOST_AUTO_TEST_CASE(positions_of_consecutive_hashes_are_uniform) {
   std::vector<std::uint64_t> bins(1000);
   for (std::uint64_t hash = 0; hash < scaled(1000000); ++hash) ++bins[position(hash, 2, 1000)];
   BOOST_TEST(is_uniform(bins));
 }
 
-// Two coordinates on a grid of 32 x 32: if they depended on each other, the grid would not be
-// filled evenly. Odds of a false alarm: 1e-6 for each pair.
+// Two coordinates on a grid of 32 x 32: if one depended on the other, some cells would stay empty.
+// Odds of a false alarm: 1e-6 for each pair.
 BOOST_AUTO_TEST_CASE(positions_are_pairwise_independent) {
   for (unsigned i = 0; i < 4; ++i)
     for (unsigned j = i + 1; j < 5; ++j) {

@@ -1,4 +1,4 @@
-// "Perhaps you meant …" is said for a typo, and only for a typo.
+// The hint "Perhaps you meant …" appears for a typo, and only for a typo.
 #include "core/base/nearest_name.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,4 @@
-// Parts of a stream are promised to stay what they are on every machine and in every release.
+// Parts of a stream must be the same on every machine and in every release.
 #include <boost/test/unit_test.hpp>
 
 #include "core/base/partition.hpp"

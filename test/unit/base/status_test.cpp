@@ -1,4 +1,4 @@
-// Messages hold whole characters only, wherever a text from outside is cut.
+// A message that cuts a text from outside cuts it between two characters.
 #include "core/base/status.hpp"
 
 #include <boost/test/unit_test.hpp>

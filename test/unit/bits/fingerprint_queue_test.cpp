@@ -77,12 +77,12 @@ Touched touch(const Shape& shape, unsigned char* line, unsigned start, std::uint
               : touch_line<false, kAlone>(shape, line, start, fingerprint);
 }
 
-// All buckets of a line at once: what happens in one must not be seen in another.
+// Works on all buckets of a line at once, to see that one does not change another.
 void compare(const Shape& shape, bool wide, bool alone, std::mt19937_64& random) {
   Line line{};
   std::vector<std::vector<std::uint64_t>> lists(shape.buckets());
   const std::uint64_t largest = low_bits(shape.bits);
-  // Few different fingerprints, with long runs of ones and zeros among them.
+  // Uses few different fingerprints, among them long runs of ones and of zeros.
   std::vector<std::uint64_t> fingerprints;
   for (unsigned i = 0; i < shape.length + shape.length / 2 + 2; ++i)
     fingerprints.push_back(i == 0   ? largest
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(the_probability_of_falling_out) {
   BOOST_TEST(std::fabs(fnr(.54 * 31 * 1000, 31, 1000) - .001) < .0002);
   BOOST_TEST(fnr(0, 31, 1000) == 0);
   BOOST_TEST(fnr(1e18, 31, 1000) == 1);
-  // Against the sum of Poisson probabilities that it is.
+  // The model equals this sum of Poisson probabilities.
   for (const double mean : {.5, 4., 20.})
     for (const unsigned length : {1u, 5u, 40u}) {
       double below = 0, one = std::exp(-mean);

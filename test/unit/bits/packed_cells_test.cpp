@@ -16,7 +16,7 @@ namespace {
 
 using Widths = boost::mpl::list<CellWidth<1>, CellWidth<2>, CellWidth<3>, CellWidth<4>>;
 
-// The cells, and beside them the same as plain numbers.
+// The cells, and a vector with the same numbers.
 template <unsigned bits>
 class Twin {
  public:
@@ -30,7 +30,7 @@ class Twin {
     plain_[i] = static_cast<int>(value);
   }
 
-  // Takes 1 from a run; did both report as many emptied cells?
+  // Takes 1 from a run. True if both report as many emptied cells.
   bool decrement(std::uint64_t first, std::uint64_t count) {
     std::uint64_t emptied = 0;
     for (std::uint64_t i = first; i < first + count; ++i) {
@@ -50,7 +50,7 @@ class Twin {
 
  private:
   using Cells = PackedCells<bits>;
-  std::vector<unsigned char> body_;  // exactly as large as capacity assumes
+  std::vector<unsigned char> body_;  // exactly as large as capacity requires
   Cells cells_;
   std::vector<int> plain_;
 };
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(capacity_uses_the_bytes, Width, Widths) {
   for (std::uint64_t bytes = 8; bytes <= 512; bytes += 8) {
     const std::uint64_t cells = PackedCells<bits>::capacity(bytes);
     BOOST_TEST(cells * bits <= bytes * 8);
-    // Less than one cell is lost, and one byte more for cells of 3 bits.
+    // Packing wastes less than one cell, and for cells of 3 bits up to one byte more.
     BOOST_TEST((cells + 1) * bits > bytes * 8 - (bits == 3 ? 8 : 0));
   }
 }

@@ -1,4 +1,4 @@
-// The streams of the bench are what they say.
+// The streams of bench have the properties that their comments state.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <list>
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(poisson_and_exponential_streams_have_their_means) {
   BOOST_TEST(std::fabs(static_cast<double>(last) / (n * 1000) - 1) < 5 / std::sqrt(n));
 }
 
-// A crawl has the distinct keys and the misses of buffers that it was given.
+// A crawl has the given distinct keys and misses of buffers.
 BOOST_AUTO_TEST_CASE(a_crawl_has_the_printed_curves) {
   const std::uint64_t rows = 200000;
   bench::Crawl stream({{1, 1}, {1000, 800}, {200000, 60000}},

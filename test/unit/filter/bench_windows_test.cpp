@@ -1,4 +1,4 @@
-// What bench/quality/windows.cpp compares the library's kinds with: filters that age.
+// Filters that age, with which bench/quality/windows.cpp compares the library's kinds.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -22,7 +22,7 @@ double positives(Tested& filter, std::uint64_t count) {
   return found / static_cast<double>(count);
 }
 
-// Are the latest keys known, up to so many back?
+// True if the latest `count` keys are known.
 template <typename Tested>
 bool knows_all(Tested& filter, std::uint64_t next, std::uint64_t window) {
   for (std::uint64_t lag = 1; lag <= window; ++lag)
@@ -49,8 +49,8 @@ BOOST_AUTO_TEST_CASE(they_know_their_windows) {
   constexpr std::uint64_t kCount = 50000;
   AgePartitioned partitioned(kBits, 8, 8);
   positives(partitioned, kCount);
-  // l generations of ln 2 / k keys for each bit of a slice. A key that was taken for seen is not
-  // added again.
+  // l generations of ln 2 / k keys for each bit of a slice. A key that looks seen is not added
+  // again.
   const auto window = static_cast<std::uint64_t>(8 * std::log(2) * (kBits / 16.) / 8);
   double missed = 0;
   for (std::uint64_t lag = 1; lag <= window; ++lag)
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(they_know_their_windows) {
   TimestampedCuckoo cuckoo(kBits, 12, 4);
   positives(cuckoo, kCount);
   const double slots = std::floor(kBits / 16. / 4) * 4;
-  // Of 15 stamps the oldest has left but in its last moment.
+  // Of 15 stamps, the oldest is gone except in its last moment.
   BOOST_TEST(knows_all(cuckoo, 2 * kCount, static_cast<std::uint64_t>(.95 * slots / 15) * 14));
   BOOST_TEST(!knows_all(cuckoo, 2 * kCount, static_cast<std::uint64_t>(.95 * slots)));
 

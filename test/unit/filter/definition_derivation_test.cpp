@@ -1,5 +1,5 @@
-// What is made of a definition: parameters derived from memory, keys and fpr keep the promise that
-// the user was given, explicit ones are taken as they are.
+// Parameters derived from memory, keys and fpr keep the promise made to the user; explicit ones are
+// taken as given.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -18,7 +18,7 @@ double bound_of(const Parameters& parameters) {
   return find_ops(parameters.kind)->fpr_bound(parameters);
 }
 
-// But for rounding: where Eq. 17 is whole, Eq. 8 gives fpr itself.
+// Up to rounding: where Eq. 17 is whole, Eq. 8 gives fpr itself.
 bool keeps(const Parameters& parameters, double fpr) {
   return bound_of(parameters) <= fpr * (1 + 1e-9);
 }
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(bloom_takes_the_memory_that_its_keys_need) {
     }
 }
 
-// Kinds with a promise up to `keys` take what it needs, whatever else is given, and not much more.
+// A kind with a promise up to `keys` takes the memory it needs for that, and not much more.
 BOOST_AUTO_TEST_CASE(keys_follow_memory_where_a_kind_must_know_them) {
   for (const std::string text :
        {"bloom(memory=64kB", "bloom(memory=1MB, fpr=0.001", "bloom(memory=1MB, layout=blocked",
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(keys_follow_memory_where_a_kind_must_know_them) {
     BOOST_TEST_CONTEXT(text << ": " << text_of(p)) {
       BOOST_TEST(p.keys > 0u);
       BOOST_TEST(ops.fpr_bound(p) <= fpr);
-      // It is what the same number of keys, given, would make; and one percent more is too much.
+      // The same number of keys, given as an option, would make it; one percent more is too much.
       Parameters given{};
       Problem problem;
       const std::string before = text.back() == '(' ? text : text + ", ";
@@ -120,8 +120,8 @@ BOOST_AUTO_TEST_CASE(memory_that_follows_from_nothing_is_the_default) {
     BOOST_TEST(parameters_of(text).memory == 1u << 20, text);
 }
 
-// The hint of a refused Bloom filter can be believed: so much is enough, and 2 % less is not. (64
-// bytes are the step of memory, so small filters have a little more.)
+// A refused Bloom filter's hint is right: the memory it names is enough, and 2 % less is not.
+// (Memory has steps of 64 bytes, so small filters have a little more.)
 BOOST_AUTO_TEST_CASE(the_memory_in_the_hint_suffices_and_no_less_does) {
   for (const char* keys : {"12345", "30000", "54000", "100000", "1e6", "123456789"})
     for (const char* fpr : {"0.2", "0.01", "0.001", "1e-7"})
@@ -158,15 +158,15 @@ BOOST_AUTO_TEST_CASE(the_rate_that_would_be_reached_is_told) {
 }
 
 BOOST_AUTO_TEST_CASE(explicit_parameters_override) {
-  // The settings of Deng, Rafiei 2006, with P rounded down, are refused to nobody (there, Eq. 8
-  // gives 11.1 %) …
+  // The settings of Deng, Rafiei 2006, with P rounded down, are never refused (Eq. 8 gives 11.1 %
+  // there) …
   const Parameters paper = parameters_of("sbf(memory=64kB, fpr=0.1, max=1, k=2, p=4)");
   BOOST_TEST(option_value(paper, "p") == 4u);
   BOOST_TEST(bound_of(paper) == 0.1111, boost::test_tools::tolerance(1e-3));
-  // … and a Bloom filter may be overfilled by someone who insists on k.
+  // … and an explicit k may overfill a Bloom filter.
   const Parameters full = parameters_of("bloom(memory=1kB, keys=1000000, fpr=0.01, k=3)");
   BOOST_TEST(bound_of(full) > 0.99);
-  // Without keys it promises nothing.
+  // Without keys the filter promises nothing.
   BOOST_TEST(bound_of(parameters_of("bloom(memory=1kB, k=3)")) == 1);
 }
 
@@ -241,14 +241,14 @@ BOOST_AUTO_TEST_CASE(auto_lays_a_bloom_filter_out_in_lines_beyond_the_cache) {
   BOOST_TEST((layout("auto(memory=1MB, keys=10000)") == Layout::scattered));
   BOOST_TEST((layout("auto(memory=64MB, keys=1e7)") == Layout::blocked));
   BOOST_TEST((layout("auto(memory=64MB, keys=1e7, layout=scattered)") == Layout::scattered));
-  // Scattered bits keep 1 % for so many keys, those in lines do not.
+  // Scattered bits keep 1 % for that many keys, blocked ones do not.
   BOOST_TEST((layout("auto(memory=64MB, keys=5.55e7)") == Layout::scattered));
   BOOST_TEST((parameters_of("auto(memory=64MB, keys=5.55e7)").kind == Kind::bloom));
-  // A key of clq lies in one line anyway.
+  // A key of clq lies in one line in any case.
   BOOST_TEST((parameters_of("auto(memory=64kB, layout=blocked)").kind == Kind::clq));
 }
 
-// Enough memory, and no more, for the window that is promised; what is given stays.
+// Takes enough memory for the promised window, and no more; given options stay.
 BOOST_AUTO_TEST_CASE(clq_takes_the_memory_that_its_keys_need) {
   for (const char* rest : {"", ", fpr=0.1", ", fpr=0.0001", ", bits=16", ", bits=16, bucket=32"})
     for (const char* keys : {"100", "10000", "1e6", "1e9"}) {
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(clq_takes_the_memory_that_its_keys_need) {
   BOOST_TEST(parameters_of("clq(memory=64kB, keys=1e6)").memory == 65536u);
 }
 
-// More keys than it can remember: shorter buckets hold more of them.
+// With more keys than memory can hold, shorter buckets hold more of them.
 BOOST_AUTO_TEST_CASE(clq_in_too_little_memory_holds_the_most_keys) {
   const Stream stream = Stream::uniform(200000, 100000);
   const auto fnr = [&](const char* text) {

@@ -1,4 +1,4 @@
-// What a wrong definition gets: one message that names the cause, often with a hint.
+// Each wrong definition gives one message that names the cause, often with a hint.
 #include <boost/test/unit_test.hpp>
 #include <ostream>
 #include <string>
@@ -22,7 +22,7 @@ struct Case {
   const char* text;
   Error error;
   const char* message;
-  const char* hint;  // or a part of it; nullptr: whatever
+  const char* hint;  // or a part of it; nullptr: not checked
 };
 
 void check_cases(std::initializer_list<Case> cases) {
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(too_little_memory) {
        "kind sbf would have to decrement more cells than it has",
        "Use more memory, fewer slices or a larger fpr."},
   });
-  // The least that the hint names is enough.
+  // The memory that the hint names is enough.
   parameters_of("sbf(memory=640)");
   parameters_of("sbf(memory=1792, slices=10)");
 }
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(a_syntax_error_says_what_was_expected_where) {
   BOOST_TEST(std::string(problem.detail) == "Expected \"=\" at \"64kB)\".");
 }
 
-// A host that sets options one by one meets the same errors as a text.
+// Options set one by one give the same errors as options in a text.
 BOOST_AUTO_TEST_CASE(options_can_be_set_one_by_one) {
   Definition definition;
   Problem problem;

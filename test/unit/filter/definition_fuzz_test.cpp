@@ -1,6 +1,6 @@
-// Damaged texts: reading one never crashes and never reads past its end. It fails with a message,
-// or gives a definition that can be completed, or completing fails with a message; and what was
-// completed round-trips.
+// Damaged texts never crash the reader, and it never reads past their end. A text gives a message
+// or a definition; completing that gives a message or parameters, which print and read back the
+// same.
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <memory>
@@ -79,7 +79,7 @@ bool explained(const Problem& problem) {
 
 }  // namespace
 
-// But for the kind alone, which is a definition without options.
+// Except for the kind alone, which is a definition without options.
 bool is_kind_alone(std::string text) {
   std::erase(text, ' ');
   return text == "sbf" || text == "bloom" || text == "auto";
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(mutated_definitions_are_refused_or_round_trip) {
       ++complete_ones;
     }
   }
-  // The mutations must try both ways.
+  // The mutations must lead to both results.
   BOOST_TEST(complete_ones > refused / 50);
   BOOST_TEST(refused > complete_ones / 50);
 }

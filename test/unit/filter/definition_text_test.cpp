@@ -71,7 +71,7 @@ void check_given(const std::string& text) {
   BOOST_TEST(same(parsed.parameters, again.parameters), text);
 }
 
-// Everything that must hold for a definition, if it can be completed at all.
+// Checks all that must hold for a definition that can be completed.
 bool holds_for(const std::string& text) {
   Parameters parameters{}, again{};
   Problem problem;

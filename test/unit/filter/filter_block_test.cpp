@@ -1,4 +1,4 @@
-// A filter as one block of bytes: what it says of itself as a whole.
+// A filter as one block of bytes, and the numbers that it reports of itself.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(the_layout_of_the_format_is_fixed) {
   BOOST_TEST(offsetof(Parameters, word) == 48u);
 }
 
-// Checksums of filters of a fixed stream: the bytes are the same on every machine and build.
+// Checksums of filters over a fixed stream: every machine and build must make the same bytes.
 BOOST_AUTO_TEST_CASE(the_bytes_of_a_filter_are_the_same_everywhere) {
   struct Golden {
     const char* text;
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(the_checksum_covers_every_byte_but_the_host_s) {
   const std::uint64_t before = checksum(filter.header());
   const std::size_t memory = offsetof(Header, parameters) + offsetof(Parameters, memory);
   for (std::size_t at = 0; at < filter.bytes().size(); ++at) {
-    if (at >= memory && at < memory + 8) continue;  // says how many bytes to read
+    if (at >= memory && at < memory + 8) continue;  // they hold the number of bytes to read
     filter.bytes()[at] ^= 1;
     if (at < sizeof(Header::host))
       BOOST_TEST(checksum(filter.header()) == before);
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(totals_are_sums_over_the_slices) {
   }
 }
 
-// A key touches its own slice and no other: that is why each can have its own lock.
+// A key touches its own slice only, which is why each slice can have its own lock.
 BOOST_AUTO_TEST_CASE(a_key_touches_one_slice_only) {
   Filter filter("sbf(memory=8kB, slices=5, max=3)");
   for (std::uint64_t number = 0; number < 500; ++number) {
@@ -162,9 +162,9 @@ BOOST_AUTO_TEST_CASE(windows_grow_with_memory_and_not_with_slices) {
 
 BOOST_AUTO_TEST_CASE(some_windows_are_endless_or_empty) {
   BOOST_TEST(std::isinf(window_keys(parameters_of("bloom(k=3)"), 0.01)));
-  // Half of the cells are decremented at each element: the next key may be missed.
+  // Every element decrements half of the cells: the next key may be missed.
   BOOST_TEST(window_keys(parameters_of("sbf(memory=640, p=256, k=1)"), 0.01) == 0);
-  // Nobody can be certain.
+  // No filter can be certain.
   BOOST_TEST(window_keys(parameters_of("sbf(memory=1MB, max=7)"), 0) < 1000);
   BOOST_TEST(std::isinf(window_keys(parameters_of("sbf(memory=1MB)"), 1)));
 }

@@ -1,5 +1,5 @@
-// check() is the one door for bytes from outside: whatever it lets in is a filter that can be used
-// without harm, and every filter made here passes.
+// check() guards against bytes from outside: every filter that it accepts can be used without harm,
+// and it accepts every filter made here.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
@@ -48,7 +48,7 @@ Error error_of(const std::vector<unsigned char>& bytes) {
   return problem.error;
 }
 
-// Uses a filter in every way there is. Only a sanitizer or a crash can object.
+// Calls every function on a filter. Only a sanitizer or a crash can object.
 void use(Filter& filter) {
   for (std::uint64_t number = 0; number < 50; ++number) {
     filter.insert(key(number));
@@ -124,10 +124,10 @@ BOOST_AUTO_TEST_CASE(a_newer_format_is_told_apart_from_damage) {
   BOOST_TEST((error_of(filter.bytes()) == Error::corrupt));
 }
 
-// A changed header is refused, unless it is the header of another filter with the same cells: a
-// different seed, other wishes (keys, fpr, gap, nulls), or other numbers that the cells do not show
-// (k, p; max, if that is not less than any cell; how so many slices are diced). Code that stores or
-// sends a filter adds checksum(), which tells these, too.
+// Refuses a changed header, unless it is the header of another filter with the same cells: another
+// seed, other wishes (keys, fpr, gap, nulls), or numbers that cells do not depend on (k, p; max, if
+// no cell exceeds it; how slices are diced). Code that stores or sends a filter adds checksum(),
+// which covers these as well.
 BOOST_AUTO_TEST_CASE(every_flipped_bit_of_a_header_is_refused_or_makes_another_valid_filter) {
   for (const char* text : kDefinitions) {
     const Filter original = filled(text);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(every_flipped_bit_of_a_header_is_refused_or_makes_another_v
               p->word[ops_of(original.header()).options[i].word] = 0;
       }
       BOOST_TEST(std::memcmp(&a, &b, sizeof a) == 0, text << ", bit " << bit);
-      // It is a filter like any other: it says what it is, and that can be read.
+      // It is a filter like any other, and its description can be read.
       Parameters again;
       Problem problem;
       const std::string printed = text_of(damaged.parameters());
@@ -161,11 +161,11 @@ BOOST_AUTO_TEST_CASE(every_flipped_bit_of_a_header_is_refused_or_makes_another_v
       BOOST_TEST(std::memcmp(&again, &damaged.parameters(), sizeof again) == 0, printed);
       use(damaged);
     }
-    BOOST_TEST(accepted >= 64u, text);  // any seed is as good as any other
+    BOOST_TEST(accepted >= 64u, text);  // every seed is a possible one
   }
 }
 
-// Whole bytes, all 255 other values, for the parts of the header that are never free.
+// Tries all 255 other values of each byte in the parts of the header that are never free.
 BOOST_AUTO_TEST_CASE(every_changed_byte_outside_the_free_numbers_is_refused) {
   const Filter original = filled("bloom(memory=1kB, k=3)");
   const auto offset = [&](const void* field) {
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_no_definition_allows_are_refused) {
   for (const double fpr : {-0.5, -0.0, 1.0, 7.0, std::numeric_limits<double>::infinity(),
                            std::numeric_limits<double>::quiet_NaN()})
     BOOST_TEST(refused(sbf, [=](Parameters& p) { p.fpr = fpr; }), fpr);
-  BOOST_TEST(refused(sbf, [](Parameters& p) {  // consistent, but more than can be asked for
+  BOOST_TEST(refused(sbf, [](Parameters& p) {  // consistent, but larger than options allow
     Definition definition = definition_of(p);
     definition.parameters.memory = std::uint64_t{1} << 47;
     Problem problem;
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(cells_above_max_are_refused) {
     }
 }
 
-// What belongs to no cell and no slice is zero, so that equal filters have equal bytes.
+// Bytes outside cells and slices are zero, so that equal filters have equal bytes.
 BOOST_AUTO_TEST_CASE(bytes_in_no_use_are_zero) {
   Filter padded = filled("sbf(memory=2003, slices=2)");
   const std::size_t end = sizeof(Header) + 2 * padded.parameters().slice_bytes;
@@ -304,8 +304,8 @@ BOOST_AUTO_TEST_CASE(bytes_in_no_use_are_zero) {
   BOOST_TEST(narrow.is_valid());
 }
 
-// Whatever check() accepts is usable, and stays a filter. Mostly small damage, as it would be made
-// by hand: random bytes, extreme numbers, exchanged words.
+// Whatever check() accepts is usable, and stays valid. The damage is mostly small: random bytes,
+// extreme numbers, exchanged words.
 BOOST_AUTO_TEST_CASE(damaged_filters_are_refused_or_harmless) {
   std::mt19937_64 random(1);
   const std::uint64_t extremes[] = {0,
@@ -330,7 +330,7 @@ BOOST_AUTO_TEST_CASE(damaged_filters_are_refused_or_harmless) {
     const std::size_t reach = random() % 3 != 0 ? 160 : bytes.size();  // mostly the header in use
     for (std::uint64_t n = random() % 4 + 1; n > 0; --n) {
       const std::size_t at = random() % (reach / 8) * 8;
-      if (at == 0 && random() % 8 != 0) continue;  // without the magic number nothing is tried
+      if (at == 0 && random() % 8 != 0) continue;  // check() refuses other magic numbers at once
       switch (random() % 4) {
         case 0: bytes[at + random() % 8] = static_cast<unsigned char>(random()); break;
         case 1: bytes[at + random() % 8] ^= static_cast<unsigned char>(1 << random() % 8); break;

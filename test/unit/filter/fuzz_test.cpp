@@ -1,5 +1,5 @@
-// What fuzzing starts from, and what it has found so far, on every fuzz target. In one file, for
-// these targets are programs of their own elsewhere.
+// Runs every fuzz target on the seeds of fuzzing and on the inputs that have failed so far. All in
+// one file, because elsewhere each target is a program of its own.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_SUITE(fuzz_test)
 namespace {
 
 void run(fuzz::Target target, const std::string& bytes) {
-  // In memory of exactly its size, so that a sanitizer sees any access beyond it.
+  // Copies input to memory of exactly its size, so that a sanitizer sees any access beyond it.
   const std::vector<std::uint8_t> exact(bytes.begin(), bytes.end());
   target(exact.data(), exact.size());
 }

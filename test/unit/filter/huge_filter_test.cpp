@@ -1,6 +1,6 @@
 // More than 2^32 cells in one slice: positions, starts of decrements and counts need 64 bits. The
-// pages of an anonymous mapping are zero, which is what an empty slice is, and cost nothing until
-// they are written to; so this takes some hundred MB at most.
+// memory is an anonymous mapping: its pages are zero like an empty slice, and take no memory until
+// they are written to, so this needs some hundred MB at most.
 #include <sys/mman.h>
 
 #include <boost/test/unit_test.hpp>
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_stable_bloom_filter_of_five_thousand_million_cells_is_alg
   const Slice slice = slice_at(mapping.header(), 0);
   for (const std::uint64_t cell : ones)
     BOOST_TEST_REQUIRE((slice.body()[cell / 8] >> cell % 8 & 1) == 1);
-  // The stream must have tried what it is for.
+  // The stream must have reached these cells.
   BOOST_TEST(emptied > 20u);
   BOOST_TEST(high_starts > 20u);
   BOOST_TEST(high_cells > 50u);

@@ -1,5 +1,5 @@
-// What a filter promises holds however it was filled: by one stream, or by several whose filters
-// are merged, in a row or as a tree. A planner that chooses parallel workers changes no promise.
+// A filter keeps its promise whether it saw one stream, or was merged from several filters, one
+// after the other or as a tree. So parallel workers change no promise.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -23,8 +23,8 @@ struct Case {
   std::uint64_t keys;  // distinct ones, all workers together: no more than were promised
 };
 
-// Kinds that keep their rate for ever get far more keys than they can hold; kinds that keep it up
-// to a number of keys get that number.
+// Kinds that keep their rate for ever get far more keys than they can hold; kinds with a limit get
+// that number of keys.
 constexpr Case kCases[] = {
     {"bloom(memory=64kB, keys=40000)", 40000},
     {"bloom(memory=64kB, keys=40000, layout=blocked)", 40000},
@@ -64,7 +64,7 @@ constexpr Case kCases[] = {
     {"capped(memory=64kB, keys=40000)", 40000},
 };
 
-// Most important ones: with them, the kinds that know importance are fullest.
+// All most important: that fills the kinds with importance most.
 Element element(std::uint64_t number) {
   Element result = key(number);
   result.importance = 7;
@@ -77,7 +77,7 @@ Filter serial(const Case& it) {
   return filter;
 }
 
-// What every worker of an aggregate holds in the end.
+// The filter that every worker of an aggregate has in the end.
 std::vector<Filter> workers(const Case& it) {
   std::vector<Filter> filters;
   Filter prototype(it.definition);
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(every_way_of_filling_keeps_the_bound) {
   }
 }
 
-// Kinds without a number of keys: also after more keys, and more merges.
+// Kinds without a number of keys keep it after further keys and merges, too.
 BOOST_AUTO_TEST_CASE(the_bound_holds_when_a_merged_filter_goes_on) {
   for (const Case& it : kCases) {
     if (parameters_of(it.definition).keys > 0) continue;
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(the_bound_holds_when_a_merged_filter_goes_on) {
   }
 }
 
-// Of kinds that forget nothing up to their number of keys, merging forgets nothing either.
+// Kinds that forget nothing up to their number of keys forget nothing in a merge.
 BOOST_AUTO_TEST_CASE(kinds_without_false_negatives_stay_so) {
   for (const Case& it : kCases) {
     const Parameters p = parameters_of(it.definition);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(kinds_without_false_negatives_stay_so) {
   }
 }
 
-// When both are full, as much is forgotten of one as of the other.
+// If both are full, merging forgets as much of one as of the other.
 BOOST_AUTO_TEST_CASE(neither_side_is_preferred) {
   for (const Case& it : kCases) {
     Filter a(it.definition), b(it.definition);
@@ -183,13 +183,13 @@ BOOST_AUTO_TEST_CASE(neither_side_is_preferred) {
     BOOST_TEST_REQUIRE(known[0] > 0);
     BOOST_TEST_MESSAGE("kept of either side: " << it.definition << ": " << kept[0] / known[0]
                                                << ", " << kept[1] / known[1]);
-    // Keys of one row or line are kept or lost together: fewer independent ones than keys.
+    // Keys of one row or line stay or go together, so fewer keys are independent.
     BOOST_TEST(same_rate(kept[0] / 8, known[0] / 8, kept[1] / 8, known[1] / 8),
                it.definition << ": " << kept[0] / known[0] << ", " << kept[1] / known[1]);
   }
 }
 
-// Filters that grow one after the other leave no room for each other: the union says so.
+// Filters grown in turn leave no room for each other: `fits` says so.
 BOOST_AUTO_TEST_CASE(growing_filters_that_were_not_made_to_be_merged_refuse) {
   for (const char* text : {"bloom(memory=64kB, keys=10000, grow=density)",
                            "bloom(memory=64kB, keys=10000, grow=cardinality)",

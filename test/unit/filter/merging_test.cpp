@@ -1,5 +1,5 @@
-// Merging: whatever either filter remembers, the merged one remembers, unless both together
-// remember more than the kind allows (merged_bound_test.cpp).
+// A merged filter remembers the keys of both filters, unless these are more than the kind allows
+// (merged_bound_test.cpp).
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>
@@ -144,8 +144,8 @@ BOOST_AUTO_TEST_CASE(merged_stable_bloom_filters_hold_the_larger_cells) {
   }
 }
 
-// The estimate of distinct keys survives merging: what both have seen is counted once. Cells that
-// coincide by chance move it by one or two per cent here.
+// Merging keeps the estimate of distinct keys: a key of both counts once. Cells that coincide by
+// chance move the estimate by one or two per cent here.
 BOOST_AUTO_TEST_CASE(distinct_keys_are_estimated_over_both) {
   for (const char* text : {"sbf(memory=256kB, fpr=0.001)", "sbf(memory=256kB, fpr=0.001, max=7)",
                            "bloom(memory=256kB, k=5)"}) {
@@ -162,8 +162,8 @@ BOOST_AUTO_TEST_CASE(distinct_keys_are_estimated_over_both) {
   }
 }
 
-// Filters of one seed that forget at random do not forget the same: else they would look alike.
-// Measured: 0.3 % at most; 17 % where all drew the same random numbers.
+// Filters of one seed must not forget the same keys, or they would look alike. Measured: 0.3 % at
+// most; 17 % if all drew the same random numbers.
 BOOST_AUTO_TEST_CASE(filters_that_have_forgotten_are_counted_as_different) {
   for (const char* text :
        {"sbf(memory=16kB)", "sbf(memory=16kB, max=3)", "sbf(memory=16kB, layout=blocked, slices=3)",

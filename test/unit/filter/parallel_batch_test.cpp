@@ -1,6 +1,5 @@
-// Batches: whatever the number of workers and the order in which elements reach them, the answers
-// and the final bytes are those of one worker who takes the elements in the order of their
-// positions.
+// Batches give the answers and final bytes of one worker that takes all elements in the order of
+// their positions, whatever the number of workers and the order of arrival.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <memory>
@@ -52,7 +51,7 @@ std::vector<bool> one_by_one(Filter& filter, const std::vector<Arrival>& arrival
   return seen;
 }
 
-// In blocks, each handed over in an order of its own.
+// Sends blocks, each in an order of its own.
 std::vector<bool> in_blocks(Filter& filter, std::vector<Arrival> arrivals, std::size_t block,
                             unsigned workers) {
   std::mt19937_64 random(workers);

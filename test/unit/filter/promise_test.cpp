@@ -1,5 +1,5 @@
-// Options that contradict each other are told from those that go together, and what the hint names
-// does fit.
+// Options that contradict each other are refused, others are not, and the options that the hint
+// names do work.
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <string>
@@ -44,7 +44,7 @@ struct Request {
     return result + ")";
   }
 
-  // With one option as the hint wants it.
+  // Changes one option as the hint says.
   Request with(const Given& fitting) const {
     Request changed = *this;
     std::erase_if(changed.options,
@@ -125,13 +125,13 @@ BOOST_AUTO_TEST_CASE(fpr_beside_options_that_cannot_keep_it) {
     }
 }
 
-// Another version may have taken it: a dump restores, and gives the same parameters back.
+// Another version may have accepted it: a dump restores with the same parameters.
 BOOST_AUTO_TEST_CASE(what_is_restored_is_not_judged) {
   for (const Request& request : kContradictions) BOOST_TEST_CONTEXT(request.text()) {
       const Parameters parameters = read_as(request.text(), Reading::restored);
       BOOST_TEST(!keeps_promise(parameters));
       Problem problem;
-      // k = 2 is also what bsbf derives.
+      // bsbf would derive k = 2, too.
       BOOST_TEST((check_promise(parameters, problem) || parameters.kind == Kind::bsbf));
       std::vector<unsigned char> block(parameters.memory);
       Header header;
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(gap_beside_another_max) {
   BOOST_TEST(is_accepted(text_of(parameters_of("sbf(memory=64kB, gap=10000)")), problem));
 }
 
-// Nothing derived would do: refused, but taken from a dump or from a text with a version.
+// No derived parameters would do: refused, except in a dump or a text with a version.
 BOOST_AUTO_TEST_CASE(promises_that_nothing_derived_keeps) {
   for (const char* text :
        {"bloom(memory=1kB, keys=1000000)", "bloom(memory=16kB, keys=100000, layout=blocked)",
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(promises_that_nothing_derived_keeps) {
     }
 }
 
-// Memory and keys may be anything: a kind that forgets keeps the rate in place of bloom.
+// Any memory and keys will do: a kind that forgets keeps the rate, where bloom cannot.
 BOOST_AUTO_TEST_CASE(automatic_kinds_keep_their_promise_whoever_reads) {
   for (const char* memory : {"1kB", "16kB", "64kB", "1MB", "8MB"})
     for (const char* keys : {"", ", keys=100", ", keys=5000", ", keys=50000", ", keys=5000000"})
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(automatic_kinds_keep_their_promise_whoever_reads) {
     BOOST_TEST(!is_accepted("auto(memory=1kB, window='1000000 rows')", problem, reading));
 }
 
-// What other numbers of options, or none, promise is no contradiction.
+// Without a promise there is no contradiction.
 BOOST_AUTO_TEST_CASE(what_goes_together) {
   Problem problem;
   for (const char* text :
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(what_goes_together) {
     BOOST_TEST(is_accepted(text, problem), text << ": " << problem.message);
 }
 
-// Every definition that is derived reads back as it is printed.
+// Every derived definition reads back as it is printed.
 BOOST_AUTO_TEST_CASE(what_is_derived_does_not_contradict_itself) {
   unsigned count;
   const FilterOps* const* all = all_ops(count);

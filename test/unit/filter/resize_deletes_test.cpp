@@ -1,5 +1,4 @@
-// Keys that are removed from a filter in another size stay removed whatever sizes it comes to have
-// later, and few others go with them.
+// Keys removed after a resize stay removed in all later sizes, and few other keys go with them.
 #include <boost/test/unit_test.hpp>
 #include <set>
 #include <string>
@@ -39,7 +38,8 @@ void insert(Filter& filter, std::uint64_t first, std::uint64_t count) {
   for (std::uint64_t i = first; i < first + count; ++i) filter.insert(timed(i));
 }
 
-// As ALTER does it: a state that cannot be taken over gives way to an empty filter. False: it did.
+// Resizes as ALTER does: a state that cannot be converted gives way to an empty filter. False: it
+// did.
 bool resize(Filter& filter, const std::string& text) {
   Definition definition;
   std::size_t used = 0;
@@ -73,7 +73,7 @@ std::uint64_t known(const Filter& filter, const std::set<std::uint64_t>& keys) {
   return sum;
 }
 
-// Every `step`-th of the keys up to `end` that are not removed yet.
+// Every `step`-th key up to `end` that is still there.
 void erase_some(Filter& filter, std::uint64_t end, std::uint64_t step,
                 std::set<std::uint64_t>& removed) {
   for (std::uint64_t i = 0; i < end; ++i)
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(few_others_go_with_what_is_removed) {
     Filter filter(with_memory(definition, path[0]));
     for (const char* memory : path) {
       BOOST_TEST(resize(filter, with_memory(definition, memory)));
-      insert(filter, 0, kKeys);  // full, also of keys without copies
+      insert(filter, 0, kKeys);  // full, including keys without copies
     }
     std::set<std::uint64_t> before;
     for (std::uint64_t i = kRemoved; i < kKeys; ++i)

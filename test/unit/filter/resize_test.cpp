@@ -1,4 +1,4 @@
-// A filter in another size knows what it knew, keeps its promise, and goes on as one of that size.
+// A resized filter knows the same keys, keeps its promise, and then works like one of that size.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -18,10 +18,10 @@ constexpr std::uint64_t kProbes = 40000;
 
 struct Case {
   std::string definition;  // without memory
-  std::uint64_t keys;      // that it gets, in 128 kB
+  std::uint64_t keys;      // inserted into 128 kB
 };
 
-// Kinds that forget get more than they can hold.
+// Kinds that forget get more keys than they can hold.
 const Case kForgetting[] = {
     {"sbf", 200000},
     {"sbf(max=3)", 200000},
@@ -53,7 +53,7 @@ const Case kFaithful[] = {
     {"bloom(k=5, grow=density, limit=20000, slices=4)", 60000},
     {"bloom(k=4, slices=\"2,2\", slicing=diced, dice=hv)", 40000},
 };
-// With so many keys in a window.
+// With that many keys in a window.
 const Case kTimers[] = {
     {"timer(window=\"4000 rows\")", 4000},
     {"timer(window=\"4000 rows\", slices=1)", 4000},
@@ -121,7 +121,7 @@ std::uint64_t lost(const Filter& before, const Filter& after, std::uint64_t keys
 const char* const kMultiples[] = {"128kB", "256kB", "512kB"};
 const char* const kSizes[] = {"256kB", "512kB", "200kB", "333kB", "100kB", "64kB", "40kB"};
 
-// Of kinds that miss nothing: calls visit(case, before, after) for every size.
+// For kinds that miss nothing: calls visit(case, before, after) for every size.
 template <std::size_t kCases, typename Visit>
 void for_each_size(const Case (&cases)[kCases], Visit visit) {
   for (const Case& it : cases) {
@@ -152,8 +152,8 @@ BOOST_AUTO_TEST_CASE(all_that_was_found_is_found_in_a_multiple_of_the_memory) {
   }
 }
 
-// In between, two places come into one, and what is too much is forgotten: first of all what is
-// old, where the kind knows that.
+// In smaller sizes places are joined and some keys must be forgotten: oldest first, where the kind
+// knows the age.
 BOOST_AUTO_TEST_CASE(a_queue_keeps_the_newest_keys_in_any_size) {
   const Filter before = filled("clq(memory=128kB)", scaled(200000));
   for (const char* memory : {"256kB", "512kB", "200kB", "333kB", "100kB", "64kB", "40kB", "16kB"})
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_queue_keeps_the_newest_keys_in_any_size) {
         memory);
 }
 
-// Against a list of the keys in the order of their last sight.
+// Compares with a list of keys in the order of their last sight.
 BOOST_AUTO_TEST_CASE(a_buffer_keeps_exactly_the_newest_keys_in_any_size) {
   for (const char* memory : {"32kB", "64kB", "128kB", "20kB", "10kB"}) {
     Filter before = filled("lru(memory=32kB, slices=1)", 10000);
@@ -209,8 +209,8 @@ BOOST_AUTO_TEST_CASE(a_buffer_of_hashes_has_no_copies) {
   }
 }
 
-// Against the rows themselves: with one slice a window of rows is exact, so that every key of it is
-// found, and none that has left it by more than a tick, but for false positives.
+// Compares with the rows themselves. With one slice a window of rows is exact: it has every key of
+// the window, and none that left it more than a tick ago, false positives aside.
 BOOST_AUTO_TEST_CASE(a_window_goes_on_where_it_was) {
   for (const Case& it : kTimers) {
     if (it.definition.find("slices=1") == std::string::npos) continue;
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(a_window_says_what_rate_it_has_until_it_has_passed) {
   });
 }
 
-// Rows that it takes for repeats by mistake count, or it would wait for rows that it never accepts.
+// Rows taken for repeats by mistake count as rows, else the window would never move on.
 BOOST_AUTO_TEST_CASE(a_full_window_of_rows_recovers_within_two_windows) {
   for (const char* definition :
        {"timer(window=\"15000 rows\")", "timer(window=\"15000 rows\", slices=1)"}) {
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(fewer_of_larger_filters_are_the_newest) {
   BOOST_TEST(found(fewer, 8000, 1000) > 0.98);
 }
 
-// A whole part of the registers, or of the tokens, is what it would have been.
+// If the new size divides the old one, registers and tokens are as if it had always been that size.
 BOOST_AUTO_TEST_CASE(fewer_registers_are_those_of_a_filter_that_was_made_so) {
   constexpr std::uint64_t kLine = 64;
   const auto in_lines = [](std::uint64_t lines) {
@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(more_registers_know_the_keys_and_count_on) {
 BOOST_AUTO_TEST_CASE(a_bloom_filter_misses_nothing_in_any_size) {
   for_each_size(kFaithful, [](const Case& it, const Filter& before, Filter& after) {
     const Estimate estimate = totals(after.header()).estimate;
-    // In lines that two others have come into, ones are spread less evenly than by keys.
+    // In joined lines ones are spread less evenly than by keys alone.
     BOOST_TEST(found(after, 1u << 30, kProbes) < estimate.fpr * 1.35 + 0.003);
     if (after.parameters().slicing != Slicing::horizontal) return;
     for (std::uint64_t i = 0; i < 1000; ++i) after.insert(timed((1u << 29) + i));
@@ -386,11 +386,11 @@ BOOST_AUTO_TEST_CASE(an_empty_filter_stays_empty) {
 }
 
 BOOST_AUTO_TEST_CASE(a_bloom_filter_says_what_it_comes_to) {
-  // As many keys as were promised, then twice the memory for twice the keys.
+  // First the promised keys, then twice the memory for twice the keys.
   const Filter before = filled("bloom(memory=64kB, keys=50000, fpr=0.01)", 50000);
   Filter after = resized(before, "bloom(memory=128kB, keys=100000, fpr=0.01)");
   const double expected = fpr_to_come(after.header());
-  BOOST_TEST(expected > 0.01);  // more than was promised, and it says so
+  BOOST_TEST(expected > 0.01);  // more than promised, and the filter reports it
   for (std::uint64_t i = 50000; i < 100000; ++i) after.insert(timed(i));
   BOOST_TEST(found(after, 1u << 30, kProbes) < expected * 1.1);
   BOOST_TEST(found(after, 1u << 30, kProbes) > expected * 0.75);
@@ -400,8 +400,8 @@ BOOST_AUTO_TEST_CASE(a_bloom_filter_says_what_it_comes_to) {
              0.01);
 }
 
-// Kinds that promise up to so many keys: there and back, the promise holds or it is told that it
-// does not, and by how much.
+// Kinds with a promise up to `keys`: resized and back, they keep it, or report that they do not and
+// by how much.
 BOOST_AUTO_TEST_CASE(another_size_keeps_the_rate_or_says_what_it_comes_to) {
   struct Path {
     const char* definition;
@@ -446,10 +446,10 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_says_why) {
         "bloom(memory=128kB, k=4, slices=2, slicing=vertical)"})
     BOOST_TEST(!resized_parameters(bloom.parameters(), definition_for(other), &result, problem),
                other);
-  // Fewer bits of a key are among those that it has.
+  // A smaller k uses the first of a key's bits.
   BOOST_TEST(resized_parameters(bloom.parameters(), definition_for("bloom(memory=128kB, k=3)"),
                                 &result, problem));
-  // Where more bits would be derived, it stays with those that it has.
+  // Where a larger k would be derived, the old one stays.
   const Filter few("bloom(memory=64kB, keys=100000, fpr=0.2)");
   const std::uint64_t k = option_value(few.parameters(), "k");
   BOOST_TEST(resized_parameters(few.parameters(),

@@ -1,5 +1,5 @@
-// Kinds × paths of sizes: at each step fpr_now ≤ fpr_bound ≤ fpr, or the filter is overfull, by
-// measurement; and a size after which the promise breaks was told of.
+// Kinds × sequences of sizes: at each step, by measurement, fpr_now ≤ fpr_bound ≤ fpr, or the
+// filter reports overfull; and a size that breaks the promise was announced.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -18,11 +18,11 @@ BOOST_AUTO_TEST_SUITE(size_paths, *boost::unit_test::label("long"))
 namespace {
 
 constexpr std::uint64_t kProbes = 10000;
-constexpr unsigned kSteps = 3;  // in which the promised keys come
+constexpr unsigned kSteps = 3;  // the promised keys come in so many steps
 
 struct Case {
   std::string definition;  // without memory
-  std::uint64_t keys;      // promised; of kinds that keep their rate for ever: many
+  std::uint64_t keys;      // promised; for kinds that keep their rate for ever: many
 };
 
 const Case kCases[] = {
@@ -85,14 +85,14 @@ void insert(Filter& filter, std::uint64_t first, std::uint64_t end) {
   for (std::uint64_t i = first; i < end; ++i) filter.insert(timed(i));
 }
 
-// Of keys that never came.
+// Measured with keys that never came.
 double found(const Filter& filter) {
   std::uint64_t sum = 0;
   for (std::uint64_t i = 0; i < kProbes; ++i) sum += filter.test(timed((1u << 30) + i));
   return static_cast<double>(sum);
 }
 
-// False: its state cannot be taken over, and a filter would begin empty, with a WARNING.
+// False: the state cannot be converted, so that a filter would begin empty, with a WARNING.
 bool resize(Filter& filter, const std::string& text) {
   Parameters parameters{};
   Problem problem;
@@ -108,10 +108,10 @@ bool resize(Filter& filter, const std::string& text) {
   return true;
 }
 
-// Estimates and the uneven spread of keys over slices.
+// Allows for estimates and for the uneven spread of keys over slices.
 double allowed(double rate) { return most(kProbes, std::min(1.0, rate * kOverfullRate + 0.0002)); }
 
-// What streamfilter_stats says, and what is so.
+// Compares the figures of streamfilter_stats with the measured ones.
 void check_now(const Filter& filter, double fpr, double told) {
   const OverfullLimit limit = overfull_limit(filter.parameters(), fpr);
   const double measured = found(filter), now = totals(filter.header()).estimate.fpr,
@@ -127,7 +127,7 @@ void check_now(const Filter& filter, double fpr, double told) {
   BOOST_TEST(measured <= allowed(bound), measured / kProbes << " measured, bound " << bound);
 }
 
-// A part of the keys comes before the path, the others after it.
+// Some of the keys come before the path, the others after it.
 void walk(const Case& it, const Path& path, std::uint64_t before) {
   Filter filter(with_memory(it.definition, "64kB"));
   const double fpr = definition_for(it.definition).wanted_fpr();
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(at_each_step_the_rate_is_what_is_said_of_it) {
       }
 }
 
-// Two filters in another size, merged, each with half of the keys.
+// Merges two resized filters, each with half of the keys.
 BOOST_AUTO_TEST_CASE(merged_filters_of_another_size_have_the_rate_that_is_said) {
   for (const Case& it : kCases)
     for (const Path& path : kPaths) {

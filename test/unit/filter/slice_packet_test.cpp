@@ -1,4 +1,4 @@
-// One slice on its way: what was sealed opens, and nothing else does.
+// A slice that is sent elsewhere: a sealed packet opens, nothing else does.
 #include "core/filter/slice_packet.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -36,7 +36,7 @@ Bytes packet_of(Filter& filter, std::uint32_t index) {
   return bytes;
 }
 
-// Puts the head right again after a change behind it.
+// Makes the head match again after a change behind it.
 void seal_again(Bytes& bytes, std::uint32_t index) {
   const auto* header = reinterpret_cast<const Header*>(bytes.data() + sizeof(PacketHead));
   PacketHead head;
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_changed_or_cut_packet_is_refused) {
   for (std::size_t at = 0; at < whole.size(); ++at) {
     Bytes changed = whole;
     changed[at] ^= 0x40;
-    // The word of the host is not looked at, but it is in the checksum.
+    // The host's word is not interpreted, but is part of the checksum.
     BOOST_TEST_REQUIRE(!opens(changed, slice), at);
     BOOST_TEST_REQUIRE(!opens(Bytes(whole.begin(), whole.begin() + static_cast<long>(at)), slice),
                        at);
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(a_sealed_lie_is_refused) {
   other.push_back(0);
   seal_again(other, 1);
   BOOST_TEST(!opens(other, slice));
-  // Bits without a key would make the whole filter look damaged later.
+  // Bits that no key has set would make the whole filter look damaged later.
   other = whole;
   auto* header = reinterpret_cast<Header*>(other.data() + sizeof(PacketHead));
   slice_at(header, 0).state->insertions = slice_at(header, 0).state->inserted_new = 0;

@@ -1,4 +1,4 @@
-// Sliced filters: where the bits of a key lie, and how slicings are defined.
+// Sliced filters: the places of a key's bits, and the definitions of slicings.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(places_are_spread_evenly) {
         ++of_slice[probe.slice];
         ++of_hash[position(probe.hash, 0, 64)];
       }
-    // The places of a diced key share their part, so that only one of each is counted there.
+    // All places of a diced key are in one part, so each counts for its part once.
     if (groups_of(p) == 1 || probes(p) == 1) BOOST_TEST(is_uniform(of_slice), slicing);
     BOOST_TEST(is_uniform(of_hash), slicing);
   }
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(no_two_keys_share_the_hash_of_a_place) {
 
 namespace {
 
-// The parameters of so many of its slices, as a server has them.
+// The parameters that a server has for some of the filter's slices.
 Parameters part_of(const Parameters& whole, std::uint32_t slices) {
   Parameters part = whole;
   take_share(part, slices);

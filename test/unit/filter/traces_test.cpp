@@ -22,7 +22,7 @@ struct Checkpoint {
   std::uint64_t rows, distinct;
 };
 
-// The deciles of one trace as truth.csv has them; none: there is no such file or trace.
+// The deciles of one trace in truth.csv; none: there is no such file or trace.
 std::vector<Checkpoint> truth_of(const std::string& name) {
   std::ifstream file(bench::trace_directory() + "/truth.csv");
   std::vector<Checkpoint> deciles;
@@ -90,7 +90,7 @@ void check_trace(const std::string& name) {
 
 }  // namespace
 
-// fpr is kept at every decile of every trace, whatever the memory. Repeats keep the rates that much
+// fpr holds at every decile of every trace and in every memory. Repeats keep measured rates so far
 // below Eq. 8 that no allowance for chance is needed.
 BOOST_AUTO_TEST_CASE(recommendations) { check_trace("scarab_recs.csv.gz"); }
 BOOST_AUTO_TEST_CASE(network_connections) { check_trace("kdd99_conn.csv.gz"); }

@@ -1,5 +1,5 @@
-// Trees of filters: propositions 3 and 4 of Koloniari et al. 2011 event by event, top-down
-// testing without false negatives, and what is counted.
+// Trees of filters: propositions 3 and 4 of Koloniari et al. 2011 event by event, top-down testing
+// without false negatives, and the counters.
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -69,7 +69,7 @@ BOOST_DATA_TEST_CASE(a_tree_decides_event_by_event_as_one_filter, kKinds* data::
     BOOST_TEST_REQUIRE(found == seen);
     positives += seen && !events.is_repeat();
   }
-  BOOST_TEST(positives > scaled(100));  // there was something to disagree about
+  BOOST_TEST(positives > scaled(100));  // enough false positives for a difference to show
   BOOST_TEST(same_bits(tree.filter(0), single));
 }
 
@@ -112,7 +112,7 @@ BOOST_DATA_TEST_CASE(top_down_testing_has_no_false_negatives_and_fewer_false_pos
   }
 }
 
-// Table 1: what is set is accessed once more in a sparse tree.
+// Table 1: a sparse tree makes one more access to set bits.
 BOOST_DATA_TEST_CASE(accesses_and_hits_add_up, kKinds, kind) {
   Tree tree(kBloom, 2, 4, kind);
   Events events(tree.leaves());
@@ -127,8 +127,8 @@ BOOST_DATA_TEST_CASE(accesses_and_hits_add_up, kKinds, kind) {
   BOOST_TEST(tree.accesses(0) == kEvents - tree.hits(1) + set_again);
 }
 
-// A root and two leaves, by what they answer. The root takes every key for a repeat, and the first
-// leaf learns of the key from somebody else while the root is asked.
+// A root and two leaves that give prescribed answers. The root takes every key for a repeat, and
+// the first leaf learns the key from another session while the root is asked.
 struct Raced {
   using Node = unsigned;
 

@@ -1,7 +1,6 @@
-// The biased sampling Bloom filters, element by element: Algorithms 2, 3 and 4 written as plainly
-// as possible (with the two answers the right way round), with the same positions and the same
-// random numbers, must give the same answers, the same bits and the same counts. And the limits of
-// their false-positive rates.
+// The biased sampling Bloom filters, element by element. Plain versions of Algorithms 2, 3 and 4
+// (with the two answers the right way round), with the same positions and random numbers, must give
+// the same answers, bits and counts. Also the limits of their false-positive rates.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <random>
@@ -150,9 +149,9 @@ BOOST_AUTO_TEST_CASE(the_limits_of_x_are_the_corrected_ones) {
              boost::test_tools::tolerance(1e-12));
 }
 
-// A long stream of new keys, after a warm-up: the share of false positives is the limit. It is
-// averaged over a time in which the load is renewed many times; of the load's slow variation, that
-// leaves a deviation of the order of k sqrt(s/n); a tenth of that is allowed for.
+// On a long stream of new keys, after a warm-up, the share of false positives is the limit. Its
+// mean covers many renewals of the load; the load's slow variation leaves a deviation of the order
+// of k sqrt(s/n), and a tenth of that is allowed for.
 BOOST_AUTO_TEST_CASE(endless_streams_of_new_keys_reach_the_limits) {
   for (const char* kind : {"bsbf", "rlbsbf"})
     for (int k = 2; k <= 5; ++k) {
@@ -216,8 +215,8 @@ BOOST_AUTO_TEST_CASE(fpr_without_keys_is_refused_unless_it_is_kept) {
   BOOST_TEST((problem_of("rlbsbf(memory=64kB, fpr=0.56)").error == Error::conflict));
 }
 
-// Up to `keys` distinct keys, also when each comes many times, and as sharp as a bound can be that
-// holds for all three: that of a Bloom filter without resets.
+// Holds up to `keys` distinct keys, also if each comes many times, and is as sharp as a bound for
+// all three kinds can be: that of a Bloom filter without resets.
 BOOST_AUTO_TEST_CASE(fpr_is_kept_up_to_the_given_number_of_keys) {
   for (const std::string kind : kKinds)
     for (const char* options :
@@ -239,7 +238,7 @@ BOOST_AUTO_TEST_CASE(fpr_is_kept_up_to_the_given_number_of_keys) {
       }
 }
 
-// New keys alone, probed at a distance: never worse than the bound, at any stage.
+// New keys alone: the measured rate never exceeds the bound, at any stage.
 BOOST_AUTO_TEST_CASE(false_negatives_stay_below_the_bound) {
   for (const std::string kind : kKinds)
     for (const char* k : {"2", "4"}) {
@@ -281,7 +280,7 @@ BOOST_AUTO_TEST_CASE(merging_remembers_what_either_does) {
     BOOST_TEST(both.insertions == 20000u);
     BOOST_TEST(both.estimate.distinct == 20000, boost::test_tools::tolerance(0.1));
 
-    // With itself: the same bits, and no key counted twice.
+    // Merged with itself: the same bits, and no key counted twice.
     Filter twin(a.parameters());
     BOOST_REQUIRE(merge(twin.header(), a.header(), problem));
     const double once = totals(twin.header()).estimate.distinct;

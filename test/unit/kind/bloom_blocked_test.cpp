@@ -23,11 +23,11 @@ double bits_of(const Parameters& p) {
   return static_cast<double>((p.slice_bytes - sizeof(SliceState)) * 8);
 }
 
-// The rate of a line in which j keys have set k different bits each, without correlation.
+// The rate of a line in which each of j keys has set k different bits at random.
 double rate_of_line(double k, double j) { return std::pow(1 - std::pow(1 - k / 512, j), k); }
 
-// What the chance of how keys fall into lines may add to the rate of one filter, with odds of 1e-6:
-// 4.75 standard deviations of the mean of as many lines.
+// The error that a chance distribution of keys over lines adds to the rate of one filter, with odds
+// of 1e-6: 4.75 standard deviations of the mean over its lines.
 double unlucky_lines(const Parameters& p) {
   const double k = static_cast<double>(option_value(p, "k")), lines = bits_of(p) * p.slices / 512,
                mean = static_cast<double>(p.keys) / lines;
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(nothing_inserted_is_ever_missed) {
   }
 }
 
-// A filter of the least memory, filled with `keys` keys, is asked for others.
+// Takes the least memory, inserts `keys` keys and asks for others.
 BOOST_AUTO_TEST_CASE(fpr_is_kept_up_to_the_given_number_of_keys) {
   struct Case {
     const char* rest;
@@ -122,12 +122,12 @@ BOOST_AUTO_TEST_CASE(fpr_is_kept_up_to_the_given_number_of_keys) {
       BOOST_TEST(bound <= c.fpr);
       BOOST_TEST(positives <= most(n, limit));
       BOOST_TEST(while_filling <= most(static_cast<double>(keys), limit));
-      // What the filter says of itself is such a bound, too.
+      // The filter's own report is such a bound, too.
       BOOST_TEST(positives <= most(n, estimate + unlucky_lines(p)));
     }
 }
 
-// It lies above the rate by what the correlation of bits takes away, for 5 bits a key 1 to 2 %.
+// Correlated bits lower the true rate: for 5 bits a key, by 1 to 2 %.
 BOOST_AUTO_TEST_CASE(the_bound_is_sharp_for_one_slice) {
   Filter filter("bloom(keys=400000, fpr=0.05, slices=1, layout=blocked)");
   const Parameters p = filter.parameters();
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(the_bound_is_sharp_for_one_slice) {
 }
 
 // The exact rate for random sets of k bits: the sum of (-1)^i C(k, i) times the probability that i
-// given bits are unset, which a key of the same line leaves so with C(512-i, k) / C(512, k).
+// given bits are unset. A key in the same line leaves them unset with C(512-i, k) / C(512, k).
 BOOST_AUTO_TEST_CASE(the_model_is_an_upper_bound_of_the_exact_rate_and_close) {
   for (const double bits_per_key : {2.0, 5.0, 8.0, 10.5, 13.0, 16.0}) {
     const double lines = 10000, n = 512 / bits_per_key * lines;
@@ -165,10 +165,10 @@ BOOST_AUTO_TEST_CASE(the_model_knows_its_limits) {
   BOOST_TEST(blocked_bloom_model::rate(4, 0, 10) == 0);
   BOOST_TEST(blocked_bloom_model::rate(4, 1e15, 10) == 1);
   BOOST_TEST(blocked_bloom_model::rate(4, INFINITY, 10) == 1);
-  // One line has all keys.
+  // With one line, all keys are in it.
   BOOST_TEST(blocked_bloom_model::rate(4, 30, 1) == rate_of_line(4, 30),
              boost::test_tools::tolerance(1e-9));
-  // One bit a key is not blocked by anything.
+  // With one bit a key, blocking changes nothing.
   BOOST_TEST(blocked_bloom_model::rate(1, 1e6, 1e4) == -std::expm1(1e6 * std::log1p(-1 / 5.12e6)),
              boost::test_tools::tolerance(1e-9));
   double last = 0;
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(no_other_k_is_better_than_the_derived_one) {
   }
 }
 
-// Lines fill unevenly, which costs memory: the more, the smaller fpr.
+// Lines fill unevenly, which costs memory: more for a smaller fpr.
 BOOST_AUTO_TEST_CASE(the_derived_memory_is_more_than_scattered_and_no_more_than_needed) {
   for (const char* rest :
        {"keys=12345", "keys=1e6, fpr=0.1", "keys=1e6, fpr=0.0001", "keys=1e9", "keys=100, fpr=0.3"})
@@ -253,8 +253,8 @@ BOOST_AUTO_TEST_CASE(a_full_filter_has_no_estimate) {
   BOOST_TEST(filter.is_valid());
 }
 
-// On a stream with repeats nothing is missed, and what scattered bits with the same k do better is
-// what the model says.
+// On a stream with repeats nothing is missed, and scattered bits with the same k do better by as
+// much as the model predicts.
 BOOST_AUTO_TEST_CASE(errors_are_near_scattered_on_flat_streams) {
   const std::uint64_t universe = scaled(500000);
   const std::string rest = "memory=" + std::to_string(universe * 12 / 8) +
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(errors_are_near_scattered_on_flat_streams) {
     positives += seen;
     scattered_positives += scattered_seen;
   }
-  // New keys come while it fills: the mean of the rates on the way.
+  // New keys come while it fills: the mean of the rates until then.
   const auto mean_rate = [&](const Filter& filter) {
     Parameters p = filter.parameters();
     double sum = 0;

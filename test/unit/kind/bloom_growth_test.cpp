@@ -130,10 +130,10 @@ BOOST_AUTO_TEST_CASE(definitions) {
     BOOST_TEST(std::memcmp(&p, &again, sizeof p) == 0, text_of(p));
     BOOST_TEST(Filter(p).is_valid(), text);
   }
-  // Not growing is the same as saying nothing.
+  // grow=none means the same as no option.
   const Parameters p = parameters_of("bloom(k=4, grow=none)"), q = parameters_of("bloom(k=4)");
   BOOST_TEST(std::memcmp(&p, &q, sizeof p) == 0);
-  // Memory and fpr alone say how many keys there is room for.
+  // Memory and fpr alone determine the number of keys.
   const Parameters derived = parameters_of("bloom(grow=density)");
   BOOST_TEST(derived.keys > 0u);
   BOOST_TEST(find_ops(derived.kind)->fpr_bound(derived) <= 0.01);
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(definitions) {
   }
 }
 
-// A limit that no load reaches: the first filter takes all keys, and the bound is its rate.
+// If no load reaches the limit, the first filter takes all keys, and its rate is the bound.
 BOOST_AUTO_TEST_CASE(a_limit_out_of_reach) {
   const Parameters p =
       parameters_of("bloom(memory=640, keys=50, k=6, grow=cardinality, limit=429496729607)");

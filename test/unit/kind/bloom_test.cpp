@@ -1,5 +1,5 @@
-// The Bloom filter: what was inserted is always found, and the rate of false positives at `keys`
-// distinct keys is the one asked for.
+// The Bloom filter finds every key that was inserted, and its false-positive rate at `keys`
+// distinct keys is the given one.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>
@@ -16,9 +16,9 @@ BOOST_AUTO_TEST_SUITE(bloom_filter)
 
 namespace {
 
-// K n balls in m bits: the share of bits that are hit has the standard deviation sqrt(e^-t (1 - (1
-// + t) e^-t) / m), t = K n / m. By this factor a rate may exceed its expectation for that alone,
-// with odds of 1e-6 (4.75 deviations).
+// If K n balls fall into m bits, the share of bits hit has the standard deviation sqrt(e^-t (1 - (1
+// + t) e^-t) / m), t = K n / m. This factor is what that can add to a rate, with odds of 1e-6 (4.75
+// deviations).
 double unlucky_fill(const Parameters& p) {
   const double k = static_cast<double>(option_value(p, "k")),
                m = static_cast<double>((p.slice_bytes - sizeof(SliceState)) * 8 * p.slices),
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(it_is_a_set_of_bits) {
   }
 }
 
-// Also when it holds far more than it was made for.
+// Holds for far more keys than planned.
 BOOST_AUTO_TEST_CASE(nothing_inserted_is_ever_missed) {
   for (const char* text :
        {"bloom(keys=1000)", "bloom(keys=100000, fpr=0.001, slices=16)", "bloom(memory=640, k=2)"}) {
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(nothing_inserted_is_ever_missed) {
   }
 }
 
-// A filter of the least memory, filled with `keys` keys, is asked for a million others.
+// Takes the least memory, inserts `keys` keys and asks for a million others.
 BOOST_AUTO_TEST_CASE(fpr_is_kept_up_to_the_given_number_of_keys) {
   struct Case {
     const char* text;
@@ -101,15 +101,15 @@ BOOST_AUTO_TEST_CASE(fpr_is_kept_up_to_the_given_number_of_keys) {
       const double limit = c.fpr * unlucky_fill(filter.parameters());
       BOOST_TEST(positives <= most(static_cast<double>(others), limit));
       BOOST_TEST(while_filling <= most(static_cast<double>(keys), limit));
-      // What the filter says of itself agrees.
+      // The filter's own report agrees.
       const double estimate = totals(filter.header()).estimate.fpr;
       BOOST_TEST(positives <= most(static_cast<double>(others), estimate));
       BOOST_TEST(positives >= least(static_cast<double>(others), estimate));
     }
 }
 
-// Keys spread over slices unevenly. The derived parameters allow for three standard deviations more
-// than the mean, so that the rate is kept in every slice but one in 700.
+// Keys spread unevenly over slices. Derived parameters allow for three standard deviations above
+// the mean, so that all slices but one in 700 keep the rate.
 BOOST_AUTO_TEST_CASE(fpr_is_kept_in_each_slice) {
   Filter filter("bloom(keys=64000, fpr=0.01, slices=64)");
   for (std::uint64_t number = 0; number < 64000; ++number) filter.insert(key(number));
@@ -120,8 +120,8 @@ BOOST_AUTO_TEST_CASE(fpr_is_kept_in_each_slice) {
   BOOST_TEST(exceeded <= most(64, 1 / 700.));
 }
 
-// With slices the bound has to allow for the fullest; without, it is what is measured. (The spread
-// of the number of ones moves the rate by far less than counting does.)
+// With several slices the bound allows for the fullest; with one, it is the measured rate. (The
+// spread of the number of ones moves the rate by far less than counting does.)
 BOOST_AUTO_TEST_CASE(the_bound_is_sharp_for_one_slice) {
   Filter filter("bloom(keys=200000, fpr=0.05, slices=1)");
   for (std::uint64_t number = 0; number < 200000; ++number) filter.insert(key(number));
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(distinct_keys_are_estimated_from_the_fill) {
     for (const std::uint64_t distinct : {10u, 1000u, 30000u, 100000u}) {
       while (number < distinct) {
         filter.insert(key(number));
-        filter.insert(key(number++ / 2));  // repeats do not count
+        filter.insert(key(number++ / 2));  // a repeat does not count
       }
       const double n = static_cast<double>(distinct),
                    t = static_cast<double>(option_value(p, "k")) * n / m;
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_full_filter_has_no_estimate) {
   BOOST_TEST(filter.is_valid());
 }
 
-// K = ln(2) m/n, whole and the better of two.
+// K = ln(2) m/n, rounded to the better whole number.
 BOOST_AUTO_TEST_CASE(no_other_k_is_better_than_the_derived_one) {
   for (const char* text :
        {"bloom(memory=64kB, keys=100000, fpr=0.5", "bloom(memory=64kB, keys=50000",

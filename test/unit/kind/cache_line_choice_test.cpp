@@ -1,5 +1,5 @@
-// Kind clq with a choice of two lines: its rule against a plain reference, the rates that it
-// promises, and what it refuses.
+// Kind clq with a choice of two lines: its rule against a plain reference, the promised rates, and
+// refused definitions.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -24,7 +24,7 @@ namespace {
 
 const FilterOps& ops() { return *find_ops(Kind::clq); }
 
-// The rule as it is told: lists, with a key in up to two, and how many have entered each.
+// A plain version of the rule: lists, a key in up to two of them, and a count of entries for each.
 class Reference {
  public:
   explicit Reference(const Parameters& p)
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(the_rule_is_followed) {
       BOOST_TEST(filter.is_valid());
       const double used = totals(filter.header()).estimate.fill * static_cast<double>(slots);
       BOOST_TEST(std::fabs(used - static_cast<double>(reference.count())) < 1e-6);
-      BOOST_TEST(reference.spread() < 16);  // else 5 bits would not tell
+      BOOST_TEST(reference.spread() < 16);  // more than 5 bits of entries could not express
       BOOST_TEST(repeats > 2000u);
       BOOST_TEST(erased > 300u);
     }
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(the_rate_of_false_positives) {
 
 namespace {
 
-// The share of keys missed that were seen so many new keys ago; every `stride`th is asked for.
+// The share of missed keys among those seen `others` new keys ago; every `stride`th is tested.
 double share_missed(const char* text, std::uint64_t others, double samples) {
   constexpr std::uint64_t kStride = 400;
   Filter filter(text);
@@ -221,10 +221,10 @@ double share_missed(const char* text, std::uint64_t others, double samples) {
 
 }  // namespace
 
-// What falls together with a new key is missed less by false positives; the table of the model and
-// its normal distribution are within 2 % of the truth.
+// False positives hide some misses: a key that shares bucket and fingerprint with a new one. The
+// model's table and its normal distribution are within 2 % of the truth.
 BOOST_AUTO_TEST_CASE(the_rate_of_false_negatives, *boost::unit_test::label("long")) {
-  if (kSanitized) return;  // shorter streams would say nothing
+  if (kSanitized) return;  // shorter streams would prove nothing
   constexpr double kSamples = 10000;
   for (const char* text : {"clq(memory=640kB, lines=2, bits=16, bucket=31)",
                            "clq(memory=640kB, lines=2, slices=1, bits=20)",
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(the_rate_of_false_negatives, *boost::unit_test::label("long
   }
 }
 
-// At 1 % of both errors, for the same memory: a third more keys than with one line.
+// At 1 % of both errors, the same memory holds a third more keys than with one line.
 BOOST_AUTO_TEST_CASE(the_window_is_a_third_longer) {
   const Parameters one = parameters_of("clq(memory=1MB)"),
                    two = parameters_of("clq(memory=1MB, lines=2)");
@@ -247,8 +247,8 @@ BOOST_AUTO_TEST_CASE(the_window_is_a_third_longer) {
   BOOST_TEST(8 * two.memory < 14.5 * window_keys(two, .01));
 }
 
-// Repeats do not keep lines as even as new keys do, but what is missed stays below what one line
-// with as many bits would miss.
+// Repeats keep lines less even than new keys do, but fewer repeats are missed than with one line of
+// as many bits.
 BOOST_AUTO_TEST_CASE(fewer_repeats_are_missed_at_every_gap) {
   if (kSanitized) return;
   constexpr std::uint64_t kRows = 1000000;
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(merging_with_little_loses_nothing) {
     for (Filter* one : {&same, &empty})
       BOOST_TEST(std::memcmp(one->slice(s).body(), a.slice(s).body(), a.slice(s).bytes) == 0);
   BOOST_TEST(both.is_valid());
-  // A key that both had may be in both of its lines now, but not after it is forgotten.
+  // A key of both filters may be in both of its lines; forgetting removes it from both.
   for (std::uint64_t i = 0; i < 150; ++i) {
     BOOST_TEST(erase(both.header(), key(i)));
     BOOST_TEST(!both.test(key(i)));
@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(merging_with_little_loses_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(doubles_and_stray_bits_are_refused) {
-  Filter filter("clq(memory=640, lines=2, slices=1, bits=20, bucket=20)");  // 107 bits are left
+  Filter filter("clq(memory=640, lines=2, slices=1, bits=20, bucket=20)");  // leaves 107 bits over
   for (std::uint64_t i = 0; i < 30; ++i) filter.insert(key(i));
   BOOST_TEST_REQUIRE(filter.is_valid());
   for (unsigned bit = 400; bit < 512; ++bit) {

@@ -1,4 +1,4 @@
-// Kind clq with an importance: against plain lists, also with a window, and what it gains.
+// Kind clq with an importance: against plain lists, also with a window, and its benefit.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -32,8 +32,8 @@ struct Entry {
   std::int64_t time;
 };
 
-// The rule as it is told. `levels`: 0, the most important, up to `parts`. Ticks are 1 us and begin
-// at time 0; elements come in order.
+// A plain version of the rule. `levels`: 0, the most important, up to `parts`. Ticks are 1 us and
+// begin at time 0; elements come in order.
 class Reference {
  public:
   Reference(const Parameters& p, std::int64_t window)
@@ -141,14 +141,14 @@ BOOST_AUTO_TEST_CASE(what_matters_is_remembered_longer) {
     missed[matters] += !ranked.test(element_of(i - gap, matters));
     missed_plain += !plain.test(element_of(i - gap, 0));
   }
-  // Far beyond what chance makes of equal rates.
+  // Equal rates would not differ so much by chance.
   const double mean = missed_plain / (all[0] + all[1]);
   BOOST_TEST(missed[1] < least(all[1], mean));
   BOOST_TEST(missed[0] > most(all[0], mean));
 }
 
-// The least important among equals: the bound is their rate, equal fingerprints aside. One key in
-// 40 is looked at, so that hardly two of a bucket are.
+// The bound is the rate of the least important key among equals, equal fingerprints aside. One key
+// in 40 is tested, so that hardly two share a bucket.
 BOOST_AUTO_TEST_CASE(the_least_important_are_missed_as_foretold) {
   Filter filter("clq(memory=640kB, slices=1, importance_levels='1')");
   const Parameters& p = filter.parameters();

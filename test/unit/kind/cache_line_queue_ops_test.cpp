@@ -1,5 +1,4 @@
-// Kind clq without wide registers writes the bytes and gives the answers that the kind does with
-// those that this processor has.
+// Kind clq gives the same answers and bytes without wide registers as with those of this processor.
 #include <boost/test/unit_test.hpp>
 #include <random>
 

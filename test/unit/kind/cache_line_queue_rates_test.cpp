@@ -1,4 +1,4 @@
-// Kind clq: the rates of errors that it promises and predicts.
+// Kind clq: its promised and predicted error rates.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <string>
@@ -18,14 +18,14 @@ namespace {
 
 const FilterOps& ops() { return *find_ops(Kind::clq); }
 
-// How many fingerprints a filter can hold.
+// The number of fingerprints that a filter can hold.
 std::uint64_t capacity(const Parameters& p) {
   const std::uint64_t length = option_value(p, "bucket");
   return p.slices * ((p.slice_bytes - sizeof(SliceState)) / 64) *
          (512 / (option_value(p, "bits") * length)) * length;
 }
 
-// Is a count of n trials of this probability within four standard errors and a bit?
+// True if a count of n trials of this probability is within four standard errors and a bit.
 bool fits(double count, double n, double p) {
   return count <= most(n, p, 3e-5) && count >= least(n, p, 3e-5);
 }
@@ -80,8 +80,8 @@ BOOST_AUTO_TEST_CASE(fpr_is_kept_on_any_stream) {
 
 namespace {
 
-// How many of the keys last seen `others` distinct keys ago are still known. Only every `stride`th
-// key is asked for, so that few share a bucket.
+// The number of keys still known of those last seen `others` distinct keys ago. Only every
+// `stride`th key is tested, so that few share a bucket.
 template <typename Feed>
 void compare_misses(const char* text, std::uint64_t others, Feed feed) {
   Filter filter(text);
@@ -103,7 +103,7 @@ void compare_misses(const char* text, std::uint64_t others, Feed feed) {
 
 // The number of distinct other keys decides, whether they come once or several times.
 BOOST_AUTO_TEST_CASE(the_rate_of_false_negatives) {
-  if (kSanitized) return;  // shorter streams would say nothing
+  if (kSanitized) return;  // shorter streams would prove nothing
   const auto once = [](Filter& filter, std::uint64_t i) { filter.insert(key(i)); };
   const auto twice = [](Filter& filter, std::uint64_t i) {
     filter.insert(key(i));
@@ -134,14 +134,14 @@ BOOST_AUTO_TEST_CASE(the_window_is_the_one_predicted) {
 
 namespace {
 
-// How many distinct keys have come since each was last seen: marks at last sights, counted by a
+// The number of distinct keys since each key's last sight: marks at last sights, counted by a
 // Fenwick tree.
 class Distances {
  public:
   explicit Distances(std::size_t rows) : sums_(rows + 1) {}
 
-  // Distinct other keys since the last sight of this one, which is seen now; keys are numbered as
-  // they come. Negative: it is new.
+  // The number of distinct other keys since this key's last sight; it is now seen again. Keys are
+  // numbered in the order they first come. Negative: the key is new.
   double next(std::uint64_t number) {
     ++now_;
     double others = -1;
@@ -173,9 +173,9 @@ class Distances {
 
 }  // namespace
 
-// Endless streams, half of the keys new, the others at exponential gaps. The prediction for every
-// repeat, from the distinct keys since its last sight, sums up to what is missed: less those that
-// an equal fingerprint hides, and those not pushed out because a new key had an equal one.
+// Endless streams, half of the keys new, the others at exponential gaps. Each repeat has a
+// prediction from the distinct keys since its last sight; their sum is the number missed, less
+// those that an equal fingerprint hides or that a new key's equal fingerprint has not pushed out.
 BOOST_AUTO_TEST_CASE(endless_streams) {
   if (kSanitized) return;
   const std::uint64_t mean_gap = 50000, rows = 25 * mean_gap;
@@ -209,8 +209,8 @@ BOOST_AUTO_TEST_CASE(endless_streams) {
   }
 }
 
-// Policy second: keys that come again are not washed out by those that do not. On this stream it
-// misses about a seventh less with three slots (build/bench/insertion); FPR as before.
+// Policy second: keys that never come again do not wash out those that do. On this stream it misses
+// about a seventh less with three slots (build/bench/insertion), with the same FPR.
 BOOST_AUTO_TEST_CASE(entering_behind_the_first_place) {
   const std::uint64_t count = scaled(400000);
   double missed[2] = {}, fresh = 0;
@@ -232,11 +232,11 @@ BOOST_AUTO_TEST_CASE(entering_behind_the_first_place) {
     BOOST_TEST(positives <= most(fresh, ops().fpr_bound(filter.parameters())));
     BOOST_TEST(filter.is_valid());
   }
-  // Far beyond chance: four standard errors of the one are under a hundredth of it.
+  // Chance cannot explain it: four standard errors are under a hundredth of the count.
   if (!kSanitized) BOOST_TEST(missed[1] < 0.93 * missed[0], missed[1] << " " << missed[0]);
 }
 
-// A key that nobody has shown since is lost to as many others as there are slots behind the first.
+// A key that never came again is pushed out by as many others as there are slots behind the first.
 BOOST_AUTO_TEST_CASE(the_bound_of_entering_behind_the_first_place) {
   Filter filter("clq(memory=64kB, slices=1, bits=16, bucket=8, policy=second)");
   const std::uint64_t gap = 15000, count = scaled(400000);
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(the_bound_of_entering_behind_the_first_place) {
   }
   const double bound = ops().fnr_at(filter.parameters(), static_cast<double>(gap));
   BOOST_TEST((bound > .01 && bound < .9), bound);
-  // Neighbours share buckets: their losses are not independent, so ten standard errors.
+  // Neighbours share buckets, so losses are not independent: ten standard errors.
   BOOST_TEST(lost / checked <= bound + 10 * std::sqrt(bound / checked));
   BOOST_TEST(lost / checked >= .5 * bound);
   BOOST_TEST(std::isnan(ops().predict(filter.parameters(), Stream::uniform(2000, 1000)).fnr));

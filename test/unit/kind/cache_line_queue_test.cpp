@@ -22,7 +22,7 @@ namespace {
 
 using List = std::vector<std::uint64_t>;
 
-// The rule as it is told: a list for every bucket, found by the key's hash.
+// A plain version of the rule: a list for every bucket, found by the key's hash.
 class Reference {
  public:
   explicit Reference(const Parameters& p)
@@ -112,7 +112,7 @@ class Exact {
   List list_;
 };
 
-// How many fingerprints a filter can hold.
+// The number of fingerprints that a filter can hold.
 std::uint64_t capacity(const Parameters& p) {
   const std::uint64_t length = option_value(p, "bucket");
   return p.slices * ((p.slice_bytes - sizeof(SliceState)) / 64) *
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(the_rule_is_followed) {
     compare<Reference>(text);
 }
 
-// What does not depend on how a bucket or a fingerprint is found: 8 bits are left over.
+// Independent of how a bucket or a fingerprint is found: 8 bits are left over.
 BOOST_AUTO_TEST_CASE(one_bucket_of_long_fingerprints_is_an_exact_queue) {
   for (const char* text :
        {"clq(memory=640, bits=48, bucket=10)", "clq(memory=640, bits=46, bucket=8)",
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(merging_alternates_front_to_front) {
     for (std::uint64_t number = 0; number < 120; ++number)
       BOOST_TEST(both.test(key(number)) ==
                  (std::find(expected.begin(), expected.end(), number) != expected.end()));
-    // In that order: what is pushed out by new keys comes from the end.
+    // In that order: new keys push out fingerprints from the end.
     for (std::uint64_t i = 0; i < length; ++i) {
       BOOST_TEST(both.test(key(expected[length - 1 - i])));
       both.insert(key(1000 + i));

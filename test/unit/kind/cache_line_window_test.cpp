@@ -37,7 +37,7 @@ struct Entry {
 };
 using List = std::vector<Entry>;
 
-// The rule as it is told: a list with times for every bucket.
+// A plain version of the rule: a list with times for every bucket.
 class Reference {
  public:
   using Bucket = std::pair<std::uint32_t, std::pair<std::uint64_t, std::uint64_t>>;
@@ -115,7 +115,7 @@ class Reference {
     }
   }
 
-  // What a bucket of the filter holds now; the reference knows its ticks.
+  // The present content of a filter's bucket; the reference keeps the ticks.
   List live_list(const Bucket& bucket) const {
     const auto list = lists_.find(bucket);
     return list == lists_.end() ? List() : live_of(list->second, bucket.first);
@@ -187,8 +187,8 @@ std::uint64_t bits_at(const unsigned char* line, unsigned bit, unsigned width) {
   return value;
 }
 
-// The bytes, as they are documented: fingerprints from the first bit on; 4 bits of age for each up
-// to the last 32, which are the tick they refer to.
+// The bytes as documented: fingerprints from the first bit on; 4 bits of age for each up to the
+// last 32 bits, which are the tick that ages refer to.
 void require_bytes(Filter& filter, const Reference& reference) {
   const unsigned bits = reference.bits(), length = static_cast<unsigned>(reference.length()),
                  slots = static_cast<unsigned>(reference.buckets()) * length;
@@ -321,8 +321,8 @@ BOOST_AUTO_TEST_CASE(keys_stay_for_the_window_and_at_most_a_tick_longer) {
   }
 }
 
-// Of late events and of those without a time.
-// A stamp tells 2^32 ticks, a clock that jumps further is not taken for one that stood still.
+// Late events and events without a time. A stamp has 2^32 ticks; a clock that jumps further does
+// not look as if it stood still.
 BOOST_AUTO_TEST_CASE(jumps_beyond_a_stamp) {
   for (const std::int64_t late : {0, 1, 14}) {
     Filter filter("clq(memory=4096, window=15 us, slices=1)");
@@ -397,7 +397,7 @@ BOOST_AUTO_TEST_CASE(merging_takes_the_younger) {
     }
 }
 
-// New keys in every tick of many windows: what is in the line does not matter.
+// New keys in every tick of many windows: the content of the line does not matter.
 BOOST_AUTO_TEST_CASE(the_false_positive_rate_is_kept) {
   for (const char* text :
        {"clq(memory=4kB, window='150 us')", "clq(memory=4kB, fpr=0.1, window='150 us')",
@@ -414,7 +414,7 @@ BOOST_AUTO_TEST_CASE(the_false_positive_rate_is_kept) {
   }
 }
 
-// What has left the window is not counted, though nothing was swept.
+// Keys that have left the window do not count, though nothing was swept.
 BOOST_AUTO_TEST_CASE(the_fill_is_that_of_the_window) {
   Filter filter("clq(memory=64kB, slices=1, window='150 us')");
   for (std::uint64_t i = 0; i < 10000; ++i) filter.insert(at(i, 0));
@@ -467,7 +467,7 @@ BOOST_AUTO_TEST_CASE(stray_ages_and_stamps_are_refused) {
       changed.slice().state->own[counter] = value;
       BOOST_TEST(!changed.is_valid());
     }
-  // Early in time a stamp can be known to be in the future.
+  // With a small clock, a stamp is known to be in the future.
   Filter early("clq(memory=640, bits=16, bucket=24, window='10 us')");
   early.insert(at(1, kNever + 5));
   BOOST_TEST(early.is_valid());

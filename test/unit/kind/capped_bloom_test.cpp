@@ -49,7 +49,7 @@ class Numbers {
   std::vector<unsigned> left_;
 };
 
-// The rule as it is told, one bool for a bit.
+// A plain version of the rule, with a bool for each bit.
 class Reference {
  public:
   explicit Reference(Filter& filter) : p_(filter.parameters()) {
@@ -144,8 +144,8 @@ BOOST_AUTO_TEST_CASE(the_bits_of_a_key) {
   BOOST_TEST(is_uniform(counts));
 }
 
-// Uniform streams of 60 % distinct keys, b bits a key: both errors in percent over the whole
-// stream, as printed to two digits by an independent simulation.
+// Uniform streams of 60 % distinct keys, b bits a key: both errors in per cent over the whole
+// stream, as an independent simulation printed them to two digits.
 BOOST_AUTO_TEST_CASE(finite_streams) {
   if (kSanitized) return;
   struct Row {
@@ -221,8 +221,8 @@ BOOST_AUTO_TEST_CASE(fpr_is_kept_on_any_stream) {
   }
 }
 
-// With the promised number of keys, the rate for the next key is the one promised: all keys in,
-// then others are asked for. Fresh filters, for one filter's lines are the same for all.
+// With the promised number of keys, the next key has the promised rate: all keys go in, then others
+// are tested. The filters are fresh ones, since one filter's lines are the same for all its tests.
 BOOST_AUTO_TEST_CASE(the_promise_for_a_number_of_keys_is_exact) {
   for (const char* options : {"keys=600, k=3, cap=1", "keys=900, k=6, cap=1"}) {
     double positives = 0, asked = 0;
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(definitions) {
     derived(text);
   BOOST_TEST(option_value(derived("capped(cap=0.65)"), "k") == 11u);
   BOOST_TEST(option_real(derived("capped(keys=10000)"), "cap") == .65);
-  // No more memory than is needed for the promise, but not less than without keys.
+  // Takes no more memory than the promise needs, but at least as much as without keys.
   BOOST_TEST(derived("capped(keys=1000)").memory == 1u << 20);
   const std::uint64_t memory = derived("capped(keys=10000000)").memory;
   BOOST_TEST(memory > 11000000u);
@@ -355,7 +355,7 @@ BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
       BOOST_REQUIRE(filter.is_valid());
     }
   }
-  // More ones than the cap allows, and the counts to match.
+  // More ones than the cap allows, with matching counts.
   Filter filter("capped(memory=640, k=3, cap=0.1)");
   filter.slice().state->insertions = 1000;
   std::memset(filter.slice().body(), 0xff, 7);

@@ -27,8 +27,7 @@ using quotient::locate;
 using quotient::RowEntry;
 
 // Dutta et al. 2013 §5.1 on lists, one slice: the newest bucket of a row first, the least recently
-// accessed row first. Signatures and rows are those of the filter; quotient_filter_test checks
-// them.
+// accessed row first. Signatures and rows come from the filter; quotient_filter_test checks these.
 class PlainDynamicFilter {
  public:
   PlainDynamicFilter(const Parameters& p, std::uint64_t random) : p_(p), random_(random) {}
@@ -101,7 +100,7 @@ constexpr const char* kDefinitions[] = {
     "dsqf(memory=1200, r=4, r_prime=2, p=9, fingerprint=integer, slices=1)",
 };
 
-// Three quarters of all keys come from some few rows, which move on.
+// Three quarters of all keys come from a few rows, which change over time.
 std::uint64_t drifting(std::mt19937_64& random, std::uint64_t i) {
   return random() % 4 == 0 ? random() % 3000 : i / 5000 * 100 + random() % 100;
 }
@@ -135,7 +134,7 @@ BOOST_AUTO_TEST_CASE(equals_a_plain_reference) {
     }
 }
 
-// The heads, links and the order of access are paid for.
+// Heads, links and the order of access count as memory.
 BOOST_AUTO_TEST_CASE(all_memory_counts) {
   const Parameters p = parameters_of("dsqf(memory=64kB, rows=1000, r=10, r_prime=8, slices=1)");
   const std::uint64_t bits = (p.slice_bytes - sizeof(SliceState)) * 8;
@@ -147,7 +146,7 @@ BOOST_AUTO_TEST_CASE(all_memory_counts) {
              tt::tolerance(0.01));
 }
 
-// A stream that lives in a few rows: sqf has only their buckets, dsqf gives them the whole pool.
+// On a stream that stays in a few rows, sqf has only their buckets; dsqf gives them the whole pool.
 BOOST_AUTO_TEST_CASE(buckets_go_where_the_stream_goes) {
   const std::uint64_t hot = 2000;  // integer keys 0..1999 of a million
   const auto forgotten = [&](const std::string& definition) {
@@ -330,7 +329,7 @@ BOOST_AUTO_TEST_CASE(merge_prefers_neither_side) {
   BOOST_TEST(static_cast<double>(totals(a.header()).inserted_new) == 5000, tt::tolerance(0.01));
   BOOST_TEST(totals(a.header()).estimate.distinct == 5000, tt::tolerance(0.01));
 
-  // Full ones: each keeps half of its buckets, those of the rows accessed last.
+  // Two full filters: each keeps half of its buckets, those of the rows accessed last.
   Filter one(text), other(text);
   for (std::uint64_t number = 0; number < 50000; ++number) one.insert(key(number));
   for (std::uint64_t number = 0; number < 50000; ++number) other.insert(key(100000 + number));
@@ -353,8 +352,8 @@ BOOST_AUTO_TEST_CASE(merge_prefers_neither_side) {
   for (int side = 0; side < 2; ++side) BOOST_TEST(kept_late[side] >= 0.9 * known_late[side]);
 }
 
-// Any bytes: check says no, or every operation works on them and ends. Links are aimed at, with
-// numbers that exist.
+// On any bytes, check refuses, or every operation works and ends. Links are set to numbers that
+// exist.
 BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
   std::mt19937_64 random(5);
   unsigned accepted = 0;
@@ -410,7 +409,7 @@ BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
   BOOST_TEST(accepted < 900u);
 }
 
-// The cases that only counting would not find.
+// Cases that no counter reveals.
 BOOST_AUTO_TEST_CASE(shared_and_circular_chains_are_found) {
   Filter original("dsqf(memory=2kB, rows=4, r=12, slices=1)");
   for (std::uint64_t number = 0; number < 20; ++number) original.insert(key(number));

@@ -1,6 +1,6 @@
-// Kind ell: registers and tokens against literal references, how right the count is, and merging.
-// Keys are fixed. Where a bound is statistical, the odds are stated that a right program would
-// break it with other keys.
+// Kind ell: registers and tokens against literal references, the accuracy of the count, and
+// merging. Keys are fixed. A statistical bound states the odds that a correct program would break
+// it with other keys.
 #include <algorithm>
 #include <bit>
 #include <boost/test/unit_test.hpp>
@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_SUITE(exa_log_log)
 
 namespace {
 
-// A register as the set of update values that came.
+// A register as a set of update values.
 std::uint32_t register_of(const std::set<unsigned>& values) {
   if (values.empty()) return 0;
   const unsigned largest = *values.rbegin();
@@ -89,8 +89,7 @@ BOOST_AUTO_TEST_CASE(registers_are_sets_of_the_latest_values) {
   BOOST_TEST(!is_possible((kMaxValue + 1) << kHistory));
 }
 
-// The likelihood, value by value.
-// Many at once, in registers of the processor or one by one, at any address.
+// The likelihood, value by value; then many registers at once or one by one, at any address.
 BOOST_AUTO_TEST_CASE(many_registers_merge_as_one_does) {
   std::mt19937_64 random(39);
   for (unsigned round = 0; round < 300; ++round) {
@@ -126,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_new_key_changes_as_many_registers_as_they_say) {
 
 namespace {
 
-// The likelihood's two sides, value by value, and where they meet, by halving.
+// The two sides of the likelihood, value by value; halving finds where they meet.
 struct LiteralLikelihood {
   long double alpha = 0;
   std::map<unsigned, double> came;  // by exponent
@@ -158,7 +157,7 @@ struct LiteralLikelihood {
 
 }  // namespace
 
-// Registers of streams of 1 to 2^60 keys for each, also such as lie far from the others.
+// Registers after 1 to 2^60 keys each, including values far from the others.
 BOOST_AUTO_TEST_CASE(the_likelihood_is_that_of_its_registers_one_by_one) {
   std::mt19937_64 random(11);
   for (unsigned round = 0; round < 600; ++round) {
@@ -184,8 +183,8 @@ BOOST_AUTO_TEST_CASE(the_likelihood_is_that_of_its_registers_one_by_one) {
   }
 }
 
-// The relative error over 60 filters, at all numbers of keys: that of the paper, less where there
-// are few for each register; and no bias beyond chance.
+// The relative error over 60 filters, at all numbers of keys: the paper's, less with few keys for
+// each register, and no bias beyond chance.
 BOOST_AUTO_TEST_CASE(as_right_as_the_paper_says, *boost::unit_test::label("long")) {
   constexpr unsigned kTrials = 60;
   for (const std::uint64_t keys : {100, 1000, 5000, 20000, 300000}) {
@@ -204,7 +203,7 @@ BOOST_AUTO_TEST_CASE(as_right_as_the_paper_says, *boost::unit_test::label("long"
   }
 }
 
-// Likewise of one stream, by the changes that its keys make (§3.3): sqrt(3.00 / bits) for many.
+// The same for one stream, from the changes that its keys make (§3.3): sqrt(3.00 / bits) for many.
 BOOST_AUTO_TEST_CASE(as_right_for_one_stream, *boost::unit_test::label("long")) {
   constexpr unsigned kTrials = 60;
   const double stated = std::sqrt(3.00 / ((8192 - 512 - 64) * 8));
@@ -271,7 +270,7 @@ std::uint64_t registers_of(const Filter& filter) { return filter.parameters().in
 constexpr std::uint64_t kRegistersForm = 0, kTokensForm = 1;
 std::uint64_t form_of(Filter& filter) { return filter.slice().state->own[0]; }
 
-// All but what depends on the order of keys: which of them were called new.
+// Compares all but what depends on the order of keys: which of them were called new.
 std::vector<unsigned char> body_of(Filter& filter) {
   const Slice slice = filter.slice();
   std::vector<unsigned char> bytes(slice.body(), slice.body() + slice.bytes);
@@ -282,8 +281,8 @@ std::vector<unsigned char> body_of(Filter& filter) {
   return bytes;
 }
 
-// What the registers of these keys are, and the update value by the paper's words: the leading
-// zeros of 62 random bits, and two more.
+// Registers of these keys, with the update value in the paper's words: the leading zeros of 62
+// random bits, and two more bits.
 std::vector<std::uint32_t> literal_registers(const std::vector<std::uint64_t>& hashes,
                                              std::uint64_t registers) {
   std::vector<std::set<unsigned>> values(registers);
@@ -298,7 +297,7 @@ std::vector<std::uint32_t> literal_registers(const std::vector<std::uint64_t>& h
   return made;
 }
 
-// A slice as versions before the tokens have left it: registers, and no counters.
+// A slice written by a version before tokens: registers, and no counters.
 void make_old(Filter& filter, const std::vector<std::uint64_t>& hashes) {
   const Slice slice = filter.slice();
   const auto registers = literal_registers(hashes, registers_of(filter));
@@ -314,7 +313,7 @@ void insert_all(Filter& filter, const std::vector<std::uint64_t>& hashes) {
 
 }  // namespace
 
-// One after the other from its home on, those of lower homes first, then of smaller payloads.
+// Places tokens one by one from their homes on, lower homes first, then smaller payloads.
 BOOST_AUTO_TEST_CASE(tokens_lie_in_the_order_of_their_homes) {
   for (unsigned round = 0; round < 200; ++round) {
     Filter filter("ell(memory=" + std::to_string(700 + 64 * (round % 40)) + ", slices=1)");
@@ -328,7 +327,7 @@ BOOST_AUTO_TEST_CASE(tokens_lie_in_the_order_of_their_homes) {
       tokens.insert({token.home, token.payload});
     }
     BOOST_TEST(filter.slice().state->own[1] == tokens.size());
-    // Those of the highest homes may go on at the front: twice around knows all.
+    // Tokens of the highest homes may go on at the front: a second round knows all of them.
     std::vector<std::uint16_t> expected(slots);
     std::uint64_t free = 0;
     for (unsigned turn = 0; turn < 2; ++turn) {
@@ -350,7 +349,7 @@ BOOST_AUTO_TEST_CASE(tokens_lie_in_the_order_of_their_homes) {
   }
 }
 
-// Whatever the order, and at every number of keys: tokens, or the very registers of the paper.
+// In any order and at every number of keys: tokens, or exactly the registers of the paper.
 BOOST_AUTO_TEST_CASE(tokens_become_the_registers_of_their_keys) {
   for (const unsigned memory : {704, 2048, 8192}) {
     const std::string text = "ell(memory=" + std::to_string(memory) + ", slices=1)";
@@ -378,7 +377,7 @@ BOOST_AUTO_TEST_CASE(tokens_become_the_registers_of_their_keys) {
   }
 }
 
-// Also the key for which tokens have no more room: it is new, whatever the registers know of it.
+// The key for which tokens have no room is new, whether or not registers change by it.
 BOOST_AUTO_TEST_CASE(an_insertion_says_what_a_test_said_before) {
   unsigned became_registers = 0;
   for (unsigned round = 0; round < 300; ++round) {
@@ -393,7 +392,7 @@ BOOST_AUTO_TEST_CASE(an_insertion_says_what_a_test_said_before) {
   BOOST_TEST(became_registers == 300u);
 }
 
-// Any two that saw parts of a stream, tokens or registers: what one that saw both is.
+// Two filters that saw parts of a stream, as tokens or registers, merge to one that saw both.
 BOOST_AUTO_TEST_CASE(any_mixture_merges_to_one_form) {
   const char text[] = "ell(memory=2kB, slices=1)";
   const auto hashes = keys_of(7, 1400);
@@ -403,7 +402,7 @@ BOOST_AUTO_TEST_CASE(any_mixture_merges_to_one_form) {
       const unsigned first = all * share / 100;
       const auto from = hashes.begin(), to = from + all, cut = from + first;
       Filter a(text), b(text), reverse(text), both(text);
-      // A part is in both.
+      // Some keys are in both parts.
       insert_all(a, {from, cut + (to - cut) / 5});
       insert_all(b, {cut, to});
       insert_all(reverse, {cut, to});
@@ -458,7 +457,7 @@ BOOST_AUTO_TEST_CASE(damaged_tokens_are_refused) {
     bad.slice().body()[at] ^= static_cast<unsigned char>(1u << random() % 8);
     const bool valid = bad.is_valid();
     refused += !valid;
-    // What passes is what other keys make, and is safe to use.
+    // What check accepts could come from other keys, and is safe to use.
     insert_all(bad, keys_of(i, 600));
     if (valid) BOOST_REQUIRE(bad.is_valid());
   }
@@ -468,15 +467,15 @@ BOOST_AUTO_TEST_CASE(damaged_tokens_are_refused) {
     bad.slice().state->own[word] += 2;
     BOOST_TEST(!bad.is_valid());
   }
-  // Far more copies than it counts.
+  // Far more copies than the filter counts.
   Filter bad = good;
   bad.slice().state->own[2] = 500 * 256;
   BOOST_TEST(!bad.is_valid());
 }
 
-// While there are tokens, two keys count as one only if they have the same. The pairs of n keys
-// that do are a Poisson number of mean n^2 / 2 * the sum of the squared probabilities, which is
-// known and subtracted: the count is off by the number's deviation. Bound: 6 of it, odds 1e-8 each.
+// With tokens, two keys count as one only if their tokens are equal. Among n keys, the number of
+// such pairs is Poisson with mean n^2 / 2 * the sum of squared probabilities. The count subtracts
+// that mean, so it is off by the number's deviation. Bound: 6 of it, odds 1e-8 each.
 BOOST_AUTO_TEST_CASE(tokens_are_counted_nearly_exactly) {
   for (const char* text : {"ell(memory=64kB, slices=1)", "ell(memory=1MB, slices=1)"}) {
     Filter filter(text);

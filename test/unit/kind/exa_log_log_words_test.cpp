@@ -1,5 +1,5 @@
-// Words, and the compact form: a set of keys that grows becomes the very filter that had all its
-// memory from the start, whatever it went through. Seeds are fixed.
+// Words, and the compact form: a growing set of keys becomes exactly the filter that had all its
+// memory from the start, whatever forms it went through. Seeds are fixed.
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <random>
@@ -65,7 +65,7 @@ std::string dumped(const Filter& filter) {
   return text;
 }
 
-// A set of words with the insertions of each slice, and what the same keys make of a filter.
+// A set of words with the insertions of each slice, and a filter of the same keys.
 struct Growing {
   explicit Growing(const char* text)
       : filter(text), insertions(filter.parameters().slices), words(16) {}
@@ -93,7 +93,7 @@ struct Growing {
   }
   template <typename MergeFilter>
   void merge(const Growing& other, MergeFilter merge_filter) {
-    const std::vector<Word> its = other.words;  // the two may be one
+    const std::vector<Word> its = other.words;  // `other` may be this set
     for (const Word word : its)
       if (word != 0) add(word);
     for (std::size_t i = 0; i < insertions.size(); ++i) insertions[i] += other.insertions[i];
@@ -144,7 +144,7 @@ struct Growing {
     BOOST_REQUIRE(bytes_of(again) == bytes_of(filter));
     filter = again;
   }
-  // As merge(), where the other one comes in its compact form.
+  // Works as merge(), with the other set in its compact form.
   void merge_compact(const Growing& other) {
     if (!other.has_compact()) return;
     const auto bytes = compact_of(filter.parameters(), other.sorted(), other.insertions.data());
@@ -170,7 +170,7 @@ bool has_tokens(const Filter& filter) {
   return true;
 }
 
-// Through the compact form, or what no words stand for any more.
+// Goes through the compact form, or through registers, for which there are no words.
 Filter finished(const Growing& growing) {
   Filter made = growing.filter;
   format(made.header(), growing.filter.parameters());
@@ -197,8 +197,8 @@ constexpr const char* kTexts[] = {"ell(memory=2kB)", "ell(memory=16kB, slices=1)
 
 }  // namespace
 
-// Keys, merges and journeys in random order; a part of the keys again and again. Beyond the tokens'
-// room it is registers on both sides.
+// Keys, merges and conversions in random order; some keys come again and again. Beyond the tokens'
+// room both sides have registers.
 BOOST_AUTO_TEST_CASE(whatever_happens_it_is_the_filter_that_had_all_memory) {
   std::mt19937_64 random(37);
   unsigned as_registers = 0;
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(small_values_are_small) {
     }
 }
 
-// Whatever is wrong is found, or makes what other keys make; nothing reads beyond the bytes.
+// Damage is found, or makes a set of other keys; nothing reads beyond the bytes.
 BOOST_AUTO_TEST_CASE(damaged_compact_forms_are_refused) {
   std::mt19937_64 random(38);
   unsigned refused = 0;

@@ -1,5 +1,5 @@
 // Kinds ibf2c, ibfmc and ibfh: the algorithms against a plain reference, the mapping of importance,
-// the limits of the Markov chain by formula and by simulation.
+// and the limits of the Markov chain by formula and by simulation.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -39,8 +39,8 @@ std::vector<unsigned> cells_of(Filter& filter) {
 
 double share_of_zeros(Filter& filter) { return 1 - totals(filter.header()).estimate.fill; }
 
-// The algorithms as the paper prints them, Algorithm 1 corrected as importance_bloom.cpp says, on
-// an array of numbers. Levels are given.
+// The algorithms as printed, with Algorithm 1 corrected as in importance_bloom.cpp, on an array of
+// numbers. Levels are given.
 class Reference {
  public:
   Reference(const Parameters& p, std::uint64_t m)
@@ -260,11 +260,11 @@ BOOST_AUTO_TEST_CASE(false_negatives_of_the_chain) {
         if (level > 1) BOOST_TEST(rate <= fnr(level - 1, gap, uniform(7), setting) + 1e-12);
         last = rate;
       }
-      // Forgotten: the cells are as any others, up to terms of K/m in the limit.
+      // Once forgotten, the cells are like any others, up to terms of K/m in the limit.
       BOOST_TEST(fnr(level, 1e9, uniform(7), setting) == end, boost::test_tools::tolerance(1e-4));
     }
   }
-  // All most important: Deng, Rafiei 2006 Eq. 16, but for cells that others had set already.
+  // All most important: Deng, Rafiei 2006 Eq. 16, except for cells that other keys had set.
   BOOST_TEST(fnr(7, 5000, most_important(7), kPaper) == stable_model::fnr(5000, 7, 5, 10, kCells),
              boost::test_tools::tolerance(1e-3));
 }
@@ -297,13 +297,13 @@ Limit simulate(const std::string& definition, unsigned classes, std::uint64_t el
 }
 
 void check_limit(const Limit& found, double zeros, double k, double m, std::uint64_t elements) {
-  // Snapshots at least m/P apart are taken as independent, which they nearly are.
+  // Snapshots at least m/P apart count as independent, which they nearly are.
   const double snapshots = 2.0 * static_cast<double>(elements) / 4000;
   const double deviation = std::sqrt(zeros * (1 - zeros) / m / snapshots);
   BOOST_TEST(std::fabs(found.zeros - zeros) < 6 * deviation,
              found.zeros << " instead of " << zeros << ", standard error " << deviation);
   const double fpr = std::pow(1 - zeros, k);
-  // Beside the count itself, the level of the cells wanders.
+  // Besides the count, the level of the cells varies.
   const double spread = std::hypot(std::sqrt(fpr * (1 - fpr) / 2 / static_cast<double>(elements)),
                                    fpr * k * deviation / (1 - zeros));
   BOOST_TEST(std::fabs(found.fpr - fpr) < 6 * spread,
@@ -341,7 +341,7 @@ BOOST_AUTO_TEST_CASE(derived_parameters_keep_the_promise) {
         BOOST_TEST(find_ops(p.kind)->fpr_bound(p) <= fpr * 1.001, text);
       }
   BOOST_TEST(find_ops(Kind::ibfmc)->fpr_bound(parameters_of("ibfmc()")) <= .01001);
-  // The paper's own setting promises nothing of the kind.
+  // The paper's own setting does not promise that.
   const Parameters paper = parameters_of("ibfmc(memory=16960, k=5, p=10, max=7)");
   BOOST_TEST(find_ops(paper.kind)->fpr_bound(paper) == .74, boost::test_tools::tolerance(.01));
 }
@@ -365,7 +365,7 @@ BOOST_AUTO_TEST_CASE(the_bound_holds_on_any_stream) {
         ++news;
         positives += seen;
       }
-      // The answers of neighbours in the stream depend on the same cells: the count varies more.
+      // Neighbours in the stream depend on the same cells: the count varies more.
       BOOST_TEST(static_cast<double>(positives) <= 4 * most(static_cast<double>(news) / 4, .1),
                  text << " stream " << stream << ": " << positives << " of " << news);
     }
@@ -399,7 +399,7 @@ BOOST_AUTO_TEST_CASE(false_negatives_by_importance) {
       const double rate = importance_model::fnr(
           start, gap, two ? importance_model::two_classes(7) : importance_model::uniform(7),
           setting);
-      // The cells of neighbours in the stream meet the same fate: the counts vary more.
+      // Neighbours in the stream share cells and their fate: the counts vary more.
       BOOST_TEST(missed[of] <= 3 * most(count[of] / 3, rate),
                  text << " level " << of << ": " << missed[of] / count[of] << ", model " << rate);
       BOOST_TEST(missed[of] >= 3 * least(count[of] / 3, rate),

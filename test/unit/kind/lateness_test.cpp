@@ -22,7 +22,7 @@ struct Event {
   std::int64_t time, arrival;
 };
 
-// Each key comes twice, within a window, and each time late by up to `most`; in the order of
+// Each key comes twice within a window, and each event is late by up to `most`; in the order of
 // arrival.
 std::vector<Event> late_events(std::int64_t most, unsigned keys) {
   std::mt19937_64 random(1);
@@ -40,7 +40,7 @@ std::vector<Event> late_events(std::int64_t most, unsigned keys) {
   return events;
 }
 
-// Repeats that were missed.
+// The number of missed repeats.
 unsigned missed(const std::string& text, std::int64_t most) {
   constexpr unsigned kKeys = 20000;
   Filter filter(text.c_str());
@@ -61,8 +61,8 @@ const std::string kFilters[] = {"timer(memory=4MB, keys=20000, fpr=1e-6, window=
 
 }  // namespace
 
-// The clock is that of what has come: a key of a late event leaves a window early by as much as the
-// event was late, as far as its repeat can tell.
+// The clock is the latest time that has arrived. The key of a late event leaves the window early by
+// as much as the event was late, as far as its repeat can tell.
 BOOST_AUTO_TEST_CASE(no_repeat_is_missed_within_window_and_lateness) {
   for (const std::string& filter : kFilters) {
     BOOST_TEST(missed(filter + ")", 0) == 0u, filter);

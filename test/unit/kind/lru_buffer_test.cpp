@@ -53,8 +53,8 @@ class Lru {
   std::unordered_map<std::uint64_t, std::list<std::uint64_t>::iterator> places_;
 };
 
-// Clock with an array that is searched. Places left by erased keys are taken first, the last one
-// left before the others.
+// Clock with an array that is searched. Erased places are filled first, the last one erased before
+// the others.
 class Clock {
  public:
   explicit Clock(std::size_t size) : size_(size) {}
@@ -101,7 +101,7 @@ class Clock {
   std::size_t hand_ = 0;
 };
 
-// How many keys a filter holds when it is full.
+// The number of keys in a full filter.
 std::size_t capacity(const std::string& definition) {
   Filter filter(definition);
   std::size_t count = 0;
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(the_last_n_keys_are_remembered) {
   }
 }
 
-// 64 bits for a fingerprint as in Deng, Rafiei 2006 §5.2, and what the paper did not count.
+// 64-bit fingerprints as in Deng, Rafiei 2006 §5.2, and the memory that the paper did not count.
 BOOST_AUTO_TEST_CASE(all_state_counts_as_memory) {
   const auto bits_per_key = [](const std::string& text) {
     return 8e6 / static_cast<double>(capacity(text));
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(slices_forget_by_themselves) {
     filter.insert(key(i));
     if (i >= gap) missed += !filter.test(key(i - gap + 1));
   }
-  // Neighbours in the stream meet nearly the same fate.
+  // Neighbours in the stream nearly share their fate.
   const double rate = find_ops(Kind::lru)->fnr_at(filter.parameters(), static_cast<double>(gap));
   BOOST_TEST(rate > .3);
   BOOST_TEST(rate < .7);
@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(what_fits_is_merged_whole) {
   }
 }
 
-// Of a and b with n entries each, the n/2 most recent of either stay, in turns.
+// Of a and b with n entries each, the n/2 most recent of either stay, by turns.
 BOOST_AUTO_TEST_CASE(the_most_recent_of_both_are_kept) {
   const std::string text = "lru(memory=4kB, slices=1)";
   const std::uint64_t n = parameters_of(text).integer(3);  // entries of a slice
@@ -351,7 +351,7 @@ BOOST_AUTO_TEST_CASE(merged_buffers_stay_sound) {
 
 namespace {
 
-// Uses a filter that has passed check: under a sanitizer, any stray access ends the test.
+// Uses a filter that check has accepted: under a sanitizer, any stray access ends the test.
 void use(Filter& filter) {
   for (std::uint64_t i = 0; i < 40; ++i) {
     const Element element = key(i * 7);

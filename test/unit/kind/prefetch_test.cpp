@@ -1,4 +1,4 @@
-// What is fetched ahead of a key is what inserting it changes.
+// The memory prefetched for a key is the memory that inserting it changes.
 #include <boost/test/unit_test.hpp>
 #include <set>
 #include <string>
@@ -14,7 +14,7 @@ BOOST_AUTO_TEST_SUITE(prefetches)
 
 namespace {
 
-// Kinds whose insertion of a new key changes nothing but its own cells.
+// Kinds whose insertion of a new key changes only the key's own cells.
 const char* const kDefinitions[] = {
     "bloom(memory=64kB, k=7)",
     "bloom(memory=64kB, k=7, layout=blocked)",
@@ -27,7 +27,7 @@ const char* const kDefinitions[] = {
 
 constexpr unsigned kLine = 64;
 
-// The lines of the key's slice that are fetched.
+// The prefetched lines of the key's slice.
 std::set<std::size_t> lines_fetched(const Filter& filter, const Element& element) {
   const Parameters& parameters = filter.parameters();
   const ConstSlice slice = slice_at(filter.header(), slice_of(parameters, element.hash));
@@ -45,7 +45,7 @@ std::set<std::size_t> lines_fetched(const Filter& filter, const Element& element
   return lines;
 }
 
-// The lines of the key's slice that inserting it changes.
+// The lines of the key's slice that an insertion of it changes.
 std::set<std::size_t> lines_changed(Filter& filter, const Element& element) {
   const Slice slice = slice_at(filter.header(), slice_of(filter.parameters(), element.hash));
   const std::vector<unsigned char> before(slice.body(), slice.body() + slice.bytes);

@@ -1,4 +1,4 @@
-// `promote` does what `test` and then `insert` do to a key that was seen, and nothing to others.
+// `promote` does the same as `test` and then `insert` for a known key, and nothing for others.
 #include <boost/test/unit_test.hpp>
 #include <random>
 #include <set>
@@ -15,7 +15,7 @@ BOOST_AUTO_TEST_SUITE(refresh_of_seen_keys)
 
 namespace {
 
-// Every kind; clq in every shape and order that it has code for.
+// Every kind; clq in every shape and order that has code of its own.
 const char* const kDefinitions[] = {
     "bloom(memory=2kB, k=5)",
     "bloom(memory=2kB, k=5, layout=blocked)",
@@ -60,7 +60,7 @@ const char* const kDefinitions[] = {
     "clq(memory=2kB, importance_range='0,100', window='10 seconds')",
 };
 
-// Half are repeats as soon as the filter is full; times go on, with late ones among them.
+// Once the filter is full, half are repeats; times advance, some are late.
 void compare(const char* definition) {
   Filter plain(definition), refreshed(definition);
   std::mt19937_64 random(1);

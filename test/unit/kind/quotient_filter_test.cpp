@@ -52,7 +52,7 @@ PlainSignature plain_signature(std::uint64_t remainder, unsigned r, std::uint64_
   return signature;
 }
 
-// Algorithm 1 on vectors, one slice. Where the filter keeps a row as a bitmap, a row here is
+// Algorithm 1 on vectors, one slice. Where the filter keeps a row as a bitmap, the row here is
 // sorted, so that bucket number i means the same.
 class PlainQuotientFilter {
  public:
@@ -417,8 +417,8 @@ constexpr struct {
 
 }  // namespace
 
-// An endless stream of new keys: full_row_fpr is exact, fpr_bound a bound from the first key on,
-// and what the state says of itself is right at any time.
+// An endless stream of new keys: full_row_fpr is exact, fpr_bound holds from the first key on, and
+// the filter's own report is right at any time.
 BOOST_AUTO_TEST_CASE(endless_new_keys_reach_the_full_row_rate_below_the_bound) {
   for (const auto& [r, r_prime, buckets] : kShapes)
     BOOST_TEST_CONTEXT(shape_text(r, r_prime, buckets)) {
@@ -450,7 +450,7 @@ BOOST_AUTO_TEST_CASE(endless_new_keys_reach_the_full_row_rate_below_the_bound) {
     }
 }
 
-// Repeats of few keys, old and new ones: the bound holds for the new ones.
+// Repeats of few keys, recent and old ones: the bound holds for new keys.
 BOOST_AUTO_TEST_CASE(the_bound_holds_on_streams_with_repeats) {
   for (const auto& [r, r_prime, buckets] : kShapes)
     for (const std::uint64_t hot : {50u, 1000u, 20000u})
@@ -519,7 +519,7 @@ BOOST_AUTO_TEST_CASE(fnr_at_a_gap) {
         const double model = sqf_ops.fnr_at(p, static_cast<double>(gap));
         BOOST_TEST_MESSAGE(shape_text(r, r_prime, buckets)
                            << " gap " << gap << ": " << forgotten / asked << ", model " << model);
-        // Keys of one row are forgotten together with others: allow for some correlation.
+        // Keys of one row are forgotten together: allow for some correlation.
         BOOST_TEST(std::fabs(forgotten / asked - model) <=
                    0.02 * model + 6 * std::sqrt(model * (1 - model) / asked));
       }
@@ -581,7 +581,7 @@ BOOST_AUTO_TEST_CASE(integer_keys_get_a_place_each) {
   BOOST_TEST(option_value(small, "p") == 20u);
   BOOST_TEST(sqf_ops.fpr_bound(small) == 0.0);
   BOOST_TEST(sqf_ops.fnr_at(small, 1e9) == 0.0);
-  // More keys than bits: longer remainders that still differ, evictions, no false positives.
+  // With more keys than bits: longer remainders that still differ, evictions, no false positives.
   const char* const kTexts[] = {"sqf(memory=64kB, keys=1000000, fingerprint=integer)",
                                 "sqf(memory=64kB, keys=1000000, fingerprint=integer, slices=7)",
                                 "sqf(memory=64kB, keys=100, fingerprint=integer)",
@@ -671,7 +671,7 @@ BOOST_AUTO_TEST_CASE(merge_is_the_union_where_it_fits) {
   BOOST_TEST(sum.estimate.distinct == 6000, tt::tolerance(0.01));
 }
 
-// Full rows: a random choice that prefers neither side.
+// Full rows: a random choice without preference.
 BOOST_AUTO_TEST_CASE(merge_prefers_neither_side) {
   for (const char* text : {"sqf(memory=64kB)", "sqf(memory=64kB, r=5, r_prime=4, buckets=8)",
                            "sqf(memory=64kB, r=4, r_prime=3, buckets=5)"})
@@ -703,7 +703,7 @@ BOOST_AUTO_TEST_CASE(merge_prefers_neither_side) {
 }
 
 BOOST_AUTO_TEST_CASE(distinct_keys_are_estimated_where_that_is_sound) {
-  // Never evicted: from the signatures. Later: from the empty rows. In the end: unknown.
+  // The estimate: from signatures before the first eviction, then from empty rows, then unknown.
   Filter filter("sqf(memory=64kB, r=4, r_prime=2, slices=1)");
   const double rows = static_cast<double>(filter.parameters().integer(quotient::kSliceRows));
   std::uint64_t number = 0;
@@ -736,7 +736,7 @@ BOOST_AUTO_TEST_CASE(rows_beyond_32_bits) {
   munmap(bytes, p.memory);
 }
 
-// Any bytes: check says no, or every operation works on them.
+// On any bytes, check refuses, or every operation works.
 BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
   std::mt19937_64 random(3);
   unsigned accepted = 0;

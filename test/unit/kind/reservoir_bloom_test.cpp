@@ -1,7 +1,7 @@
-// The reservoir sampling Bloom filter, element by element: Algorithm 1 in all its phases, and the
-// variant that gives the paper's figures, written as plainly as possible, with the same positions
-// and the same random numbers, must give the same answers, bits and counts. And the bound of its
-// false-positive rate, which it keeps for ever.
+// The reservoir sampling Bloom filter, element by element. Plain versions of Algorithm 1 in all its
+// phases, and of the variant that gives the paper's figures, with the same positions and random
+// numbers, must give the same answers, bits and counts. Also the bound of its false-positive rate,
+// which it keeps for ever.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <random>
@@ -161,8 +161,8 @@ BOOST_AUTO_TEST_CASE(options_have_ranges_and_round_trip) {
   BOOST_TEST((problem_of("rsbf(memory=640, k=32)").error == Error::too_small));
 }
 
-// Eq. 6.1, k = ln fpr / ln(1 - 1/e), rounded up so that it is a bound; 1/2 in place of 1 - 1/e for
-// what the figures were measured with. With `keys`, the fewest that keep fpr.
+// Eq. 6.1, k = ln fpr / ln(1 - 1/e), rounded up to be a bound; the variant that was measured has
+// 1/2 in place of 1 - 1/e. With `keys`, the fewest arrays that keep fpr.
 BOOST_AUTO_TEST_CASE(k_is_derived_by_eq_6_1) {
   const auto k = [](const std::string& options) {
     const Parameters p = parameters_of("rsbf(memory=1MB, " + options + ")");
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(k_is_derived_by_eq_6_1) {
   BOOST_TEST(k("fpr=0.01, keys=1e9") == 11u);
 }
 
-// At every stage of several streams, in all phases: new keys, few keys over and over, both.
+// At every stage of several streams, in all phases: new keys, few keys repeated, or both.
 BOOST_AUTO_TEST_CASE(fpr_is_kept_for_ever_on_any_stream) {
   for (const std::string variant : kVariants)
     for (const char* fpr : {"0.3", "0.05"})
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(keys_are_missed_as_often_as_predicted) {
   }
 }
 
-// A merged filter goes on as one that has seen both streams: its `iter` is the sum.
+// A merged filter works like one that has seen both streams: its `iter` is the sum.
 BOOST_AUTO_TEST_CASE(merging_remembers_what_either_does) {
   for (const std::string variant : kVariants) {
     const std::string text = "rsbf(memory=64kB, k=3, slices=4, variant=" + variant + ")";

@@ -1,4 +1,4 @@
-// Sliced Bloom filters: they do what their formulas say, also while slices are lost.
+// Sliced Bloom filters behave as their formulas say, also while slices are lost.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(rates_are_those_of_the_formulas) {
         slicing_model::rate(shape_of(parameters_of(text)), static_cast<double>(n));
     BOOST_TEST(std::fabs(measured.fpr - expected) <= 5 * measured.deviation,
                slicing << ": " << measured.fpr << " instead of " << expected);
-    // The formula for even loads does not pass where there are many parts.
+    // Where there are many parts, the formula for even loads fails.
     if (slicing == kSlicings[0])
       BOOST_TEST(measured.fpr - 5 * measured.deviation >
                  slicing_model::rate({1, 6, 1, 40, 512}, static_cast<double>(n)));
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_forgotten_and_each_key_is_counted_once) {
     }
 }
 
-// What a filter says of itself is what new keys find.
+// The filter's own report equals the rate that new keys find.
 BOOST_AUTO_TEST_CASE(the_rate_of_the_present_state_is_estimated) {
   for (const std::string& slicing : kSlicings)
     for (const bool grows : {false, true}) {
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(memory_is_derived_from_keys) {
   }
 }
 
-// Slices grow each for itself, when they are loaded.
+// Each slice grows on its own, when it is loaded.
 BOOST_AUTO_TEST_CASE(a_slice_grows_when_its_own_load_asks_for_it) {
   Filter filter(bloom("slices=40, slicing=vertical", 512, "k=6, grow=density"));
   std::set<std::uint64_t> sizes;
@@ -188,8 +188,8 @@ BOOST_AUTO_TEST_CASE(a_slice_grows_when_its_own_load_asks_for_it) {
   BOOST_FAIL("all slices have grown at once");
 }
 
-// Koloniari et al. 2011 §5 in vertical slices: a bit is looked for in all filters of a slice, which
-// are then together no better than one of the same size with the bits of all.
+// Koloniari et al. 2011 §5 in vertical slices: all filters of a slice are searched for a bit, so
+// together they are no better than one filter of the same size with all bits.
 BOOST_AUTO_TEST_CASE(growth_of_single_bits_gains_nothing) {
   const std::string vertical = "slices=40, slicing=vertical";
   Filter grown(bloom(vertical, 512, "k=6, fpr=0.0001, grow=density")), small(bloom(vertical, 64));
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(growth_of_single_bits_gains_nothing) {
     a += grown.test(key(i));
     b += small.test(key(i));
   }
-  // Both err often enough to tell: a, at least, as often as b to 10 %.
+  // Both err often enough to compare: a, at least, as often as b to 10 %.
   BOOST_TEST(b > 500);
   BOOST_TEST(a > .9 * b);
 }
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(bits_without_keys_are_refused) {
 
 namespace {
 
-// Of the places of a key, those whose slices are not lost: how many, and how many say `seen`.
+// Of a key's places, those in slices that are not lost: their number, and how many are set.
 struct Answers {
   unsigned reached = 0, set = 0;
 };

@@ -30,7 +30,7 @@ std::string timer(const std::string& slicing, const std::string& more = "k=6") {
 
 }  // namespace
 
-// Definition 4, against a map of the last acceptance. The rate is far below one error here.
+// Definition 4, against a map of the last acceptance. At this rate less than one error is expected.
 BOOST_AUTO_TEST_CASE(a_key_is_remembered_for_one_window_in_all_its_places) {
   for (const std::string& slicing : kSlicings)
     for (const std::string more : {"k=6", "k=6, grow=density", "k=6, grow=cardinality"}) {
@@ -49,8 +49,8 @@ BOOST_AUTO_TEST_CASE(a_key_is_remembered_for_one_window_in_all_its_places) {
     }
 }
 
-// A host that remembers a key later than it has tested it: what makes the key look seen by then may
-// expire before it does. Tiny filters, so that every key looks seen after a while.
+// A host may remember a key later than it has tested it, and the timers that make the key look seen
+// can end before that. In tiny filters every key looks seen after a while.
 BOOST_AUTO_TEST_CASE(a_key_that_was_found_new_stays_for_its_window) {
   std::vector<std::string> slicings(std::begin(kSlicings), std::end(kSlicings));
   slicings.push_back("slices=1");
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_key_that_was_found_new_stays_for_its_window) {
   }
 }
 
-// A late event sets its timers to what is left of its window, and an early one to no more than it.
+// A late event sets its timers to the rest of its window, an early one to no more than a window.
 BOOST_AUTO_TEST_CASE(late_events_end_in_their_own_time) {
   for (const std::string& slicing : kSlicings) {
     Filter filter(timer(slicing));

@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(the_estimated_rate_is_the_measured_one) {
   BOOST_TEST(positives >= least(n, estimate));
 }
 
-// What is reported as new is what is distinct, but for wrong answers; of these there are none here.
+// Keys reported as new are the distinct ones, apart from errors; here there are none.
 BOOST_AUTO_TEST_CASE(the_distinct_estimate_counts_what_was_new) {
   Filter filter("sbf(memory=1MB, fpr=0.0001)");
   for (std::uint64_t i = 0; i < 30000; ++i) filter.insert(key(i / 3));

@@ -1,6 +1,5 @@
-// The Stable Bloom Filter, element by element: Algorithm 1 of Deng, Rafiei 2006 written as
-// plainly as possible, with the same positions and the same random starts, must give the same
-// answers, the same cells and the same counts.
+// The Stable Bloom Filter, element by element. A plain version of Algorithm 1 of Deng, Rafiei 2006,
+// with the same positions and random starts, must give the same answers, cells and counts.
 #include <boost/test/unit_test.hpp>
 #include <random>
 #include <string>
@@ -58,7 +57,7 @@ class PlainStableBloom {
   bool is_empty_ = true;
 };
 
-// The cell as the format lays it out, bit by bit.
+// The cell by the documented layout, bit by bit.
 int cell_at(Slice slice, std::uint64_t i, std::uint64_t cell_bits) {
   int value = 0;
   for (std::uint64_t b = 0; b < cell_bits; ++b) {
@@ -169,7 +168,7 @@ BOOST_AUTO_TEST_CASE(equal_streams_give_equal_filters) {
   for (std::uint64_t number = 0; number < 5000; ++number)
     for (Filter* filter : {&a, &b, &other}) filter->insert(key(number % 700));
   BOOST_TEST((a.bytes() == b.bytes()));
-  // The seed also moves the random starts, so that nobody can foresee what is forgotten.
+  // The seed also moves the random starts, so that nobody can foresee which keys are forgotten.
   BOOST_TEST(checksum(a.header()) != checksum(other.header()));
   BOOST_TEST(slice_at(a.header(), 0).state->random != slice_at(other.header(), 0).state->random);
 }

@@ -30,7 +30,7 @@ Element at(std::uint64_t number, std::int64_t time) {
   return element;
 }
 
-// Ticks are counted from the earliest time there is.
+// Ticks count from the earliest time there is.
 std::int64_t tick_of(std::int64_t time, std::int64_t tick) {
   const std::uint64_t since = static_cast<std::uint64_t>(time) + (std::uint64_t{1} << 63);
   return static_cast<std::int64_t>(since / static_cast<std::uint64_t>(tick));
@@ -65,7 +65,7 @@ class Reference {
         for (std::uint64_t& timer : one.timers) timer -= timer > 0;
       while (filters_.size() > 1 && filters_.front().running() == 0)
         filters_.erase(filters_.begin());
-      // Empty filters are discarded, the last one, too.
+      // Discards empty filters, even the last one.
       if (filters_.back().running() == 0) filters_.back().keys = 0;
     }
   }
@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(promises_are_kept_or_refused) {
     BOOST_TEST(Filter(p).is_valid(), text);
   }
   BOOST_TEST(ops.fpr_bound(parameters_of("timer(window='1 hour', k=3)")) == 1);
-  // Memory and fpr alone say how many keys of a window there is room for.
+  // Memory and fpr alone determine the number of keys in a window.
   for (const char* text : {"timer(window='1 hour')", "timer(window='1 hour', grow=density)"}) {
     const Parameters derived = parameters_of(text);
     BOOST_TEST(derived.keys > 0u, text);
@@ -323,7 +323,7 @@ BOOST_AUTO_TEST_CASE(promises_are_kept_or_refused) {
   }
 }
 
-// With as many live keys as were promised, on an endless stream.
+// With the promised number of live keys, on an endless stream.
 BOOST_AUTO_TEST_CASE(the_rate_is_kept) {
   for (const char* text :
        {"timer(memory=11kB, window='2000 rows', fpr=0.05, slices=1)",
@@ -491,12 +491,12 @@ BOOST_AUTO_TEST_CASE(merged_filters_remember_both) {
         const std::uint64_t of_a = swapped ? i + 5000 : i, of_b = swapped ? i : i + 5000;
         if (a.test(at(of_a, rows ? 0 : now))) kept.push_back(of_a);
         if (b.test(at(of_b, rows ? 0 : now))) kept.push_back(of_b);
-        // By time, even what only looks as if it were remembered.
+        // By time, even keys that only seem to be there are found.
         if (!rows && a.test(at(of_b, now))) kept.push_back(of_b);
         if (!rows && b.test(at(of_a, now))) kept.push_back(of_a);
       }
       BOOST_TEST(kept.size() > 500);
-      // Of rows that come by turns, what was never set but looked so by chance may be gone.
+      // Where rows come by turns, keys that were never set but seemed to be there may be gone.
       const auto missing = [&] {
         std::size_t count = 0;
         for (const std::uint64_t number : kept) count += !a.test(at(number, rows ? 0 : 1899));

@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(the_course_of_a_stream_is_consistent) {
     load = now.load;
     positives += now.fpr;
   }
-  // Rates only depend on ratios, and the end of the course is the whole stream.
+  // Rates depend on ratios only, and a course ends with the whole stream.
   const Rates all = course.until(5e6),
               same = over_stream({Scheme::rlbsbf, 2, 1e3}, Stream::listed(5e3, 2e3));
   BOOST_TEST(all.fpr == same.fpr, boost::test_tools::tolerance(1e-9));

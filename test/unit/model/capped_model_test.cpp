@@ -1,4 +1,5 @@
-// The model of kind capped: against sums that it shortens, an exact Markov chain, and the filter.
+// The model of kind capped: against the sums that it shortens, an exact Markov chain, and the
+// filter.
 #include <boost/math/special_functions/binomial.hpp>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -23,7 +24,7 @@ double choose(unsigned n, unsigned k) {
   return k > n ? 0 : boost::math::binomial_coefficient<double>(n, k);
 }
 
-// How many of a key's k bits are set, from one new key in its line to the next: nothing neglected.
+// The number of a key's k bits that are set, from one new key in its line to the next, exactly.
 class Chain {
  public:
   Chain(unsigned k, unsigned ones) : k_(k), step_(k + 1, std::vector<double>(k + 1)) {
@@ -36,7 +37,7 @@ class Chain {
             const unsigned zeros = 512 - ones - (k - i), rest = ones - i;
             const double chance = choose(i, a) * choose(k - i, b) * choose(zeros, z) *
                                   choose(rest, k - a - b - z) / choose(512, k);
-            // As many ones as it found zeros are cleared, of those that are not its own.
+            // The same number of ones is cleared as the key found zeros, none of its own.
             const unsigned cleared = b + z, others = ones - (k - cleared);
             for (unsigned x = 0; x <= i - a && x <= cleared; ++x) {
               if (cleared - x > others - (i - a)) continue;
@@ -47,7 +48,7 @@ class Chain {
           }
   }
 
-  // The false-negative rate after so many keys.
+  // The false-negative rate after `keys` others.
   double fnr(unsigned keys) const {
     std::vector<double> now(k_ + 1);
     now[k_] = 1;
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(the_best_k_is_the_best) {
   BOOST_TEST(capped_model::best_k(64) == 5u);  // eight bits a key
 }
 
-// One bit is exact; that k bits are taken for independent moves the rate by less than 3 %.
+// One bit is exact; taking k bits for independent moves the rate by less than 3 %.
 BOOST_AUTO_TEST_CASE(false_negatives_are_near_the_exact_chain) {
   for (const Setting& setting : kSettings) {
     const Chain chain(static_cast<unsigned>(setting.k), static_cast<unsigned>(setting.ones));
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(false_negatives_are_near_the_exact_chain) {
   }
 }
 
-// A line at its cap: a key comes, then so many new ones, then it is asked for.
+// In a line at its cap: a key comes, then `others` new ones, then the key is tested.
 BOOST_AUTO_TEST_CASE(the_chain_is_the_filter) {
   for (const Setting& setting : kSettings)
     for (const unsigned keys : {2u, 12u}) {
@@ -173,7 +174,7 @@ BOOST_AUTO_TEST_CASE(means_over_lines) {
     }
 }
 
-// Nothing is lost before lines are at their cap; long after, it makes no difference when that was.
+// Before lines are at their cap nothing is lost; long after, the moment no longer matters.
 BOOST_AUTO_TEST_CASE(a_number_of_keys) {
   const Setting setting{6, 332};
   BOOST_TEST(capped_model::fnr_after(setting, 40, 40) < 1e-6);

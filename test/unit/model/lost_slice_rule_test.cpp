@@ -1,5 +1,5 @@
-// Judging keys while slices are lost, for every state that the places of a key can be in, against
-// the formulas of slicing_model (Koloniari et al. 2011, section 3.2).
+// Decides keys while slices are lost, for every state of a key's places, against the formulas of
+// slicing_model (Koloniari et al. 2011, section 3.2).
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 

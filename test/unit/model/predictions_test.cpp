@@ -1,4 +1,4 @@
-// What the kinds predict of themselves, against simulation: every kind on streams of uniform draws
+// The kinds' predictions for themselves, against simulation: every kind on streams of uniform draws
 // and on streams whose repeats come at a gap.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -163,9 +163,8 @@ BOOST_AUTO_TEST_CASE(rates_on_uniform_draws) {
   }
 }
 
-// Keys that come again and again at one distance meet the same others each time. The model of sqf
-// takes those of a row for independent of what they did to it before, and underestimates what is
-// missed.
+// Keys that repeat at one distance meet the same others each time. The model of sqf ignores what
+// keys of a row did to a key before, and underestimates the misses.
 BOOST_AUTO_TEST_CASE(rates_at_a_gap) {
   struct Case {
     const char* text;
@@ -208,7 +207,7 @@ BOOST_AUTO_TEST_CASE(rates_at_a_gap) {
     }
 }
 
-// The model of timer takes the stream to be long beside the window.
+// The model of timer supposes that the stream is long beside the window.
 BOOST_AUTO_TEST_CASE(rates_of_windows_at_a_gap) {
   struct Case {
     const char* text;

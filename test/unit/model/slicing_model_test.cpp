@@ -1,5 +1,5 @@
-// The formulas of sliced filters and of lost slices, against the figures that simulations gave and
-// against one another.
+// The formulas of sliced filters and of lost slices, against figures from simulations and against
+// one another.
 #include "core/model/slicing_model.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(horizontal_filters_suffer_from_uneven_slices) {
   BOOST_TEST(std::fabs(rate(horizontal(1000), kKeys) - .0304) < .00005);
 }
 
-// What a simulation of these filters gave: .0203, .0223, .0320. Slices of 48 bits are small.
+// Figures from a simulation of these filters: .0203, .0223, .0320. Slices of 48 bits are small.
 BOOST_AUTO_TEST_CASE(small_slices_are_worse_still) {
   BOOST_TEST(std::fabs(rate_of_few_cells(horizontal(40), kKeys) - .0203) < .0002);
   BOOST_TEST(std::fabs(rate_of_few_cells(horizontal(200), kKeys) - .0223) < .0002);
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(the_mean_over_loads_does_not_jump_where_its_method_changes)
   BOOST_TEST(at(255.9) == at(256.1), tt::tolerance(1e-4));
 }
 
-// A diced filter is as uneven as its parts are: 8 parts of 5 slices like 8 horizontal ones.
+// A diced filter is as uneven as its parts: 8 parts of 5 slices like 8 horizontal ones.
 BOOST_AUTO_TEST_CASE(a_diced_filter_has_the_rate_of_its_parts) {
   const Shape diced = {kK, 1, 8, 5, kBits / 40};
   BOOST_TEST(rate(diced, kKeys) == rate(horizontal(8), kKeys), tt::tolerance(1e-12));
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(votes_beat_the_hybrid_rule_at_the_same_false_negatives) {
   }
 }
 
-// With nothing to ask for, and with everything, they are the simple rules.
+// With nothing to ask for, and with everything, these equal the simple rules.
 BOOST_AUTO_TEST_CASE(votes_lie_between_set_and_unset) {
   for (const double part : {5., 8., 40.}) {
     const Errors none = errors(failures(part), LostRule::votes, 0),

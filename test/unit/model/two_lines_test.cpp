@@ -1,4 +1,4 @@
-// The table of clq_model::fnr_of_two against the differential equations that it comes from.
+// The table of clq_model::fnr_of_two against the differential equations behind it.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned kSteps = 64;  // of a ball for every bin
 constexpr unsigned kMost = 110;
 
-// The share of bins with at least k balls, after as many steps.
+// The share of bins with at least k balls, after `steps` steps.
 class Shares {
  public:
   Shares(unsigned balls) {

@@ -1,5 +1,5 @@
 // The unit tests of the core. `make unit` runs them; `build/tests/unit_tests --list_content` lists
-// what they say.
+// their names.
 #define BOOST_TEST_MODULE streamfilter core
 #if defined(BOOST_TEST_DYN_LINK)
 #include <boost/test/unit_test.hpp>

@@ -1,5 +1,5 @@
-// Compiled once and put in front of every unit test: what takes the compiler long to read. Each
-// test still includes what it uses.
+// Headers that take the compiler long, compiled once and put in front of every unit test. Each test
+// still includes what it uses.
 #include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/chi_squared.hpp>

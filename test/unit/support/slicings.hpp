@@ -18,7 +18,7 @@ inline const std::string kSlicings[] = {
     "slices=40, k1=3, k2=2",
 };
 
-// 40 slices of so many bytes.
+// 40 slices of this size.
 inline std::string memory(unsigned body) { return std::to_string(512 + 40 * (64 + body)); }
 
 inline std::string bloom(const std::string& slicing, unsigned body,

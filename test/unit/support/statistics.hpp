@@ -23,8 +23,8 @@ inline double least(double n, double p, double odds = kOdds) {
   return quantile(boost::math::binomial(n, p), odds);
 }
 
-// Do two counts fit one common probability? The difference of the shares, as a normal deviate, is
-// within what it exceeds with probability `odds`.
+// True if two counts fit one common probability: the difference of their shares, as a normal
+// deviate, is within the limit that it exceeds with probability `odds`.
 inline bool same_rate(double count_a, double n_a, double count_b, double n_b, double odds = kOdds) {
   const double p = (count_a + count_b) / (n_a + n_b);
   const double deviation = std::sqrt(p * (1 - p) * (1 / n_a + 1 / n_b));
@@ -32,7 +32,8 @@ inline bool same_rate(double count_a, double n_a, double count_b, double n_b, do
   return std::fabs(count_a / n_a - count_b / n_b) <= limit * deviation;
 }
 
-// Are these counts uniform over their bins? Chi-square, both tails: too even is suspicious, too.
+// True if these counts are uniform over their bins. Chi-square, both tails: too even is suspicious,
+// too.
 inline bool is_uniform(const std::vector<std::uint64_t>& counts, double odds = kOdds) {
   double total = 0, sum = 0;
   for (const std::uint64_t count : counts) total += static_cast<double>(count);
