@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares every kind of filter at equal memory; docs/internals/compare.md says how, and what comes out.
+# Compares all kinds of filters at equal memory; docs/internals/compare.md explains the method and the results.
 #
 #   bench/compare.sh [--quick] [OUTDIR]
 #

@@ -21,8 +21,8 @@ milliseconds() { # statement
 	{ say '\timing on' && say "$1"; } | sql | awk '/^Time: / { sum += $2 } END { print sum }'
 }
 
-# Over all filters: a statement for each, in one transaction.
-for_each() { # count statement, in which %1$s is the number
+# Runs a statement for each filter, in one transaction.
+for_each() { # count statement, where %1$s is the number
 	say "DO \$do\$ BEGIN FOR i IN 1 .. $1 LOOP EXECUTE format(\$x\$$2\$x\$, i); END LOOP; END \$do\$;"
 }
 

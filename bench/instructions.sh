@@ -21,8 +21,8 @@ SINGLES=2000 # transactions of one row: they take more
 CASES=(scan plain all trigger_off seen seen_alone seen_rows seen_text seen_columns trigger trigger_two trigger_rows copy copy_trigger
 	copy_rows copy_new copy_new_trigger lists lists_trigger into distinct small_plain small_trigger single_plain single_unlogged single_logged)
 
-# Of a profile: all instructions, and those of streamfilter's object. A name stands behind its number where that comes
-# first; the line behind `calls=` repeats what the called function counts itself.
+# Adds up the instructions of a profile, all and those of streamfilter's object. A name follows its number only where
+# it comes first. The line after `calls=` repeats the costs of the called function, and is skipped.
 # shellcheck disable=SC2016
 SUMS='
 	function is_own(name, number) {
@@ -37,7 +37,7 @@ SUMS='
 	/^[0-9*+-]/ { all += $2; if (counts) own += $2 }
 	END { print all, own }'
 
-# The same of each function, with its name behind a tab.
+# Adds up the same for each function; its name follows a tab.
 # shellcheck disable=SC2016
 FUNCTIONS='
 	function number_of(name, number) {
@@ -123,7 +123,7 @@ create_tables() {
 	stop_server
 }
 
-statements() { # case: one a line; the first ones fetch what the last one needs, so that only its own work is added
+statements() { # case: one a line; the first ones warm up the last, so that only its own work is added
 	say "SELECT count(*) FROM source"
 	say "SELECT count(*) FROM distinct_rows"
 	say "SELECT streamfilter_test('seen', 0::bigint)"
@@ -177,7 +177,7 @@ small() { # table: as many rows as the source has
 	done
 }
 
-clean() { # every case finds the same
+clean() { # every case begins with the same state
 	printf '%s\n' "TRUNCATE arrivals, arrivals_named, discarding, discarding_unlogged, discarding_two" \
 		"TRUNCATE seen, seen_text, seen_columns, seen_unlogged, seen_two" "VACUUM FULL _streamfilter.streamfilter_log" "CHECKPOINT" |
 		alone >/dev/null
@@ -202,7 +202,7 @@ table() {
 	done
 }
 
-# What a case adds to what a start of the server costs.
+# The cost of a case, without that of starting the server.
 functions_of() { # case
 	printf '\n%s\n' "$(title "$1")"
 	awk -F '\t' -v rows="$(rows_of "$1")" '{ count[$2] += FNR == NR ? $1 : -$1 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Recomputes the tables and figures of the papers; docs/internals/papers.md says which, and what comes out.
+# Recomputes the tables and figures of the papers; docs/internals/papers.md lists them with the results.
 #
 #   bench/papers.sh [--quick] [OUTDIR]
 #

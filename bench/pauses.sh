@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# How long rows wait for a filter: while streamfilter_resize() runs, after a restart, at the first use of a large one, and
-# while it is emptied. Prints a table in Markdown; docs/benchmarks.md says what is to be read from it.
+# How long rows wait for a filter: during streamfilter_resize(), after a restart, at the first use of a large one, and
+# during TRUNCATE. Prints a table in Markdown; docs/benchmarks.md explains it.
 #
 #   bench/pauses.sh [MB]     of the filter that is restored, 4096; the largest has twice as many. 64 is a quick try.
 #

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# streamfilter beside what else answers "seen before?" or "how many?": the same stream, the same machine, one table of
-# rows a second, bytes and errors. See --help.
+# streamfilter and other programs that answer "seen before?" or "how many?": the same stream on the same machine, in
+# one table of rows a second, bytes and errors. See --help.
 
 # shellcheck disable=SC2034,SC2153 # variables are shared by the benchmark's files
 # shellcheck source-path=SCRIPTDIR source=../test/lib.sh
@@ -77,7 +77,7 @@ left_out() { say "$1" >>"$WORK/tmp/left_out"; }
 
 seconds_of() { awk '/^sample/ { print $2 }' "$WORK/job.log"; }
 
-# What a table of kept rows says of both errors.
+# Both errors, computed from a table of kept rows.
 kept_line() { # name bytes
 	local lost stayed
 	lost=$(sql -c "SELECT $DISTINCT - count(DISTINCT key) FROM kept")
@@ -90,7 +90,7 @@ insert_sql() {
 	say "INSERT INTO kept SELECT key FROM stream${1:-};"
 }
 
-# In transactions of a thousand rows: within one, a filter makes no error.
+# Transactions have a thousand rows: within one, a filter makes no error.
 batches_sql() {
 	say "CREATE OR REPLACE PROCEDURE send() LANGUAGE plpgsql AS \$\$"
 	say "BEGIN FOR i IN 0 .. $ROWS / 1000 LOOP"
@@ -124,7 +124,7 @@ unique_case() {
 	kept_line "UNIQUE, ON CONFLICT DO NOTHING" "$(sql -c "SELECT pg_relation_size('known')")"
 }
 
-# The only way to have a hash index refuse a key: an exclusion constraint.
+# An exclusion constraint is the only way to make a hash index refuse a key.
 hash_case() {
 	{
 		empty_table_sql
@@ -134,8 +134,8 @@ hash_case() {
 	kept_line "hash index (EXCLUDE), ON CONFLICT DO NOTHING" "$(sql -c "SELECT pg_relation_size('known')")"
 }
 
-# As stream processors do it: the keys of the last rows, exactly, in a store from which older ones are removed now and then.
-# The planner is told what it cannot know of a table that was empty.
+# Like stream processors: the exact keys of the last rows, in a store from which older ones are removed now and then.
+# The planner is told what it cannot know about a table that was empty.
 window_sql() {
 	local batches=$((ROWS / 1130))
 	local these="ctid >= format('(%s,0)', i * 5)::tid AND ctid < format('(%s,0)', i * 5 + 5)::tid"
@@ -173,7 +173,7 @@ plain_case() {
 
 redis_used() { redis-cli -s "$WORK/tmp/redis.sock" info memory | tr -d '\r' | awk -F ':' '$1 == "used_memory" { print $2 }'; }
 
-# Of all versions of the module alike: names and values, a line each.
+# Reads names and values, a line each, from all versions of the module.
 bloom_info() { redis-cli -s "$WORK/tmp/redis.sock" BF.INFO seen | grep -A1 -x "$1" | tail -n 1; }
 
 redis_case() {
@@ -197,7 +197,7 @@ redis_case() {
 	redis_start --loadmodule "$BLOOM_MODULE" || die "redis does not start with $BLOOM_MODULE"
 	redis-cli -s "$WORK/tmp/redis.sock" BF.RESERVE seen 0.01 "$DISTINCT" >/dev/null
 	stage "  redis, BF.ADD" redis_pipe
-	# A Bloom filter misses no repeat, so what it did not take was lost.
+	# A Bloom filter misses no repeat, so the rows it did not take were lost.
 	line "redis, BF.ADD, pipelined" "$(seconds_of)" "$(bloom_info Size)" \
 		$((DISTINCT - $(bloom_info 'Number of items inserted'))) 0
 	redis_end
@@ -252,7 +252,7 @@ libbf_case() {
 	line "libbf, Bloom filter, in a program" "$(seconds_of)" $(tail -n 1 "$WORK/job.log")
 }
 
-# The same without a server: what the function call and the rows cost is left out on both sides.
+# The same without a server: neither side includes the cost of the function call and of rows.
 evaluate_case() { # prototype
 	local answer
 	answer=$(sql -F ' ' -c "SELECT ns_per_row * rows / 1e9, memory, false_positives, false_negatives

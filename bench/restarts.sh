@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a filter of a size costs in WAL and at a restart: its image, what a first use reads after a crash, and its keys, singly and in
-# bulk. Prints a table in Markdown.
+# What a filter costs by its size, in WAL and at a restart: its image, the bytes that a first use reads after a crash,
+# and its keys, singly and in bulk. Prints a table in Markdown.
 #
 #   bench/restarts.sh [MB...]       64 256 1024 4096; 4096 takes 5 GB of memory and 30 GB of disk
 #

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How fast streamfilter is. See --help, and docs/benchmarks.md for how to read the result.
+# Measures how fast streamfilter is. See --help, and docs/benchmarks.md for how to read the result.
 
 # shellcheck disable=SC2034 # variables are shared by the benchmark's files
 # shellcheck source-path=SCRIPTDIR source=../test/lib.sh
@@ -13,7 +13,7 @@ for name in record server report plots "${SECTIONS[@]}"; do
 	source "$ROOT/bench/server/$name.sh"
 done
 
-# The fastest kind; its memory where nothing else is said, and where it is to be large.
+# The fastest kind; its usual memory, and its memory where it is to be large.
 FILTER="kind 'clq', fpr '0.01'"
 MEMORY=64MB BIG_MEMORY=1GB
 PLOTTED_KINDS=(clq capped sbf-blocked bloom-blocked bloom sbf rlbsbf sqf lru)

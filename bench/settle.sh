@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# No row lost, none twice: a unique index, a filter in front of one, a filter alone that is settled at the end. See --help.
+# No row lost, none twice: a unique index, a filter in front of one, and a filter alone that is settled at the end.
+# See --help.
 
 # shellcheck source-path=SCRIPTDIR source=../test/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../test/lib.sh"
@@ -8,7 +9,7 @@ source "$ROOT/test/demo/server.sh"
 
 BUFFERS=32MB THERE=6000000 ROWS=1000000 BATCH=10000 RECENT=100000 INSTALLED=''
 FILTER="kind 'clq', memory '64MB'"
-MOST_LOST=5        # of 500,000 new rows at fpr 1e-6, more come once in 70,000 runs
+MOST_LOST=5        # of 500,000 new rows at fpr 1e-6: more are lost once in 70,000 runs
 declare -A TOOK=() # milliseconds, by stream and way
 
 usage() {
@@ -55,7 +56,7 @@ start_small_server() {
 	sql -c 'CREATE EXTENSION streamfilter'
 }
 
-# Rows of the same key are the same but for their number, so that it shows which of them came into the table.
+# Rows of the same key differ in their number only, which shows which of them came into the table.
 make_sources() {
 	sql <<-SQL
 		CREATE UNLOGGED TABLE there AS SELECT 0 AS n, hashint8extended(i, 0) AS key, repeat('x', 40) AS payload
@@ -117,7 +118,7 @@ load_way() { # way
 
 settle_way() { sql -c '\timing on' -c "SELECT restored, confirmed, waiting FROM streamfilter_settle('repeats', 'arrivals')"; }
 
-# What has come into the table, the rows that were there aside, and how many of these there are.
+# The rows that have come into the table, without those there before, and their number.
 keep_or_compare() { # way
 	local came='SELECT * FROM arrivals WHERE n > 0' lost most=0
 	if [ "$1" = plain ]; then

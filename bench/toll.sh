@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What transactions that use no filter pay for the library: their rate with it, as a share of the rate without it. Pairs of
-# servers alternate; the share is the median of the rounds. Prints a table in Markdown.
+# What transactions without a filter pay for the library: their rate with it, as a share of the rate without it. Pairs
+# of servers alternate; the share is the median of the rounds. Prints a table in Markdown.
 #
 #   bench/toll.sh [SECONDS [ROUNDS]]     1 second for each of 8 cases, 5 rounds: 3 minutes
 #
@@ -46,7 +46,7 @@ create_objects() {
 	END
 }
 
-use_filters() { # the hundred that are elsewhere
+use_filters() { # the hundred filters that another session uses
 	sql -c "SELECT streamfilter_test(format('elsewhere_%s', i)::regclass, 1::bigint) FROM generate_series(1, 100) i" >/dev/null
 }
 

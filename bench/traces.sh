@@ -14,7 +14,7 @@ output=${2:-$here/../build/bench/traces}
 shift $(($# < 2 ? $# : 2))
 mkdir -p "$output"
 
-# field FILE LINE N: the Nth of the fields, which have two blanks or more between them, of the line that begins so
+# field FILE LINE N: the Nth field of the line that begins with LINE; two blanks or more separate fields
 field() { awk -v line="$2" -v n="$3" '{ sub(/^ +/, "") } index($0, line) == 1 { split($0, f, /  +/); print f[n]; exit }' "$1"; }
 # share FILE LINE: the percentage in the line
 share() { awk -v line="$2" '{ sub(/^ +/, "") } index($0, line) == 1 { for (i = 1; i < NF; i++) if ($(i + 1) == "%") { print $i " %"; exit } }' "$1"; }

@@ -1,6 +1,6 @@
-// A stream in place of one that cannot be had, by two curves that are printed of it: how many of
-// its first rows are distinct, and how many repeats a buffer of the n most recent keys (LRU)
-// misses. Keys are numbered 0, 1, … in the order in which they first come.
+// A stream in place of one that is not public, made from two curves that were printed of it: the
+// number of distinct keys among the first rows, and the share of repeats that a buffer of the n
+// most recent keys (LRU) misses. Keys are numbered 0, 1, … in the order they first come.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class Crawl {
   }
 
  private:
-  // Distinct keys expected among so many rows.
+  // The expected number of distinct keys among the first rows.
   double distinct(double rows) const {
     if (rows <= 1) return rows;
     std::size_t i = 1;
@@ -65,7 +65,7 @@ class Crawl {
     return a.value + (b.value - a.value) * std::log(n / a.at) / std::log(b.at / a.at);
   }
 
-  // Its inverse.
+  // The inverse of that.
   double depth_of(double share) const {
     std::size_t i = 1;
     while (i + 1 < misses_.size() && misses_[i].value > share) ++i;
@@ -73,8 +73,8 @@ class Crawl {
     return a.at * std::pow(b.at / a.at, (share - a.value) / (b.value - a.value));
   }
 
-  // A key cannot come back from deeper than there are keys, so early repeats come from nearer;
-  // later ones are drawn from deeper, until the shares of the whole stream are those given.
+  // A key cannot return from a depth beyond the number of keys, so early repeats come from nearer.
+  // Later ones are drawn from deeper, until the shares of the whole stream are the given ones.
   void calibrate(double rows) {
     constexpr int kRounds = 30, kSamples = 400;
     const std::vector<Knot> wanted = misses_;
@@ -95,7 +95,7 @@ class Crawl {
     }
   }
 
-  // Marks stand at the last row of every key, counted in a Fenwick tree.
+  // Marks are at the last row of every key, counted in a Fenwick tree.
   void mark(std::uint64_t row, std::int32_t change) {
     for (; row < marks_.size(); row += row & (~row + 1))
       marks_[row] += static_cast<std::uint32_t>(change);

@@ -1,4 +1,4 @@
-// Filters by the text of their definition, for all programs of bench.
+// Filters from the text of a definition, for all programs of bench.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace bench {
 
-// Reads and completes a definition. False: it is not possible, `problem` says why, and `parameters`
-// are as they were. What is then printed, and whether the program ends, is left to the caller.
+// Reads and completes a definition. False: it is not possible; `problem` says why, and `parameters`
+// are unchanged. The caller decides what to print, and whether to end.
 inline bool make_parameters(const std::string& definition_text,
                             streamfilter::Parameters& parameters, streamfilter::Problem& problem) {
   streamfilter::Definition definition;

@@ -1,5 +1,5 @@
-// What the programs of bench that redraw figures share: arguments, filters by definition, counted
-// errors, data files for gnuplot, and a table of what was compared.
+// Shared by the programs that redraw figures: arguments, filters by definition, error counts, data
+// files for gnuplot, and a table of the comparison.
 #pragma once
 
 #include <cmath>
@@ -47,7 +47,7 @@ inline Arguments read_arguments(int count, char** words) {
   return arguments;
 }
 
-// A filter of the library; the program ends if its definition is wrong.
+// A filter of the library. A wrong definition ends the program.
 class Filter {
  public:
   explicit Filter(const std::string& definition) {
@@ -66,7 +66,7 @@ class Filter {
   streamfilter::Totals totals() { return streamfilter::totals(header()); }
   double zeros() { return 1 - totals().estimate.fill; }
 
-  // Keys are hashed, unless they are their own fingerprints.
+  // Hashes keys, unless they are their own fingerprints.
   streamfilter::Element element(std::uint64_t key, double importance = 0, std::int64_t time = 0) {
     const streamfilter::Parameters& p = parameters();
     return {p.key_shift != 0 ? key : streamfilter::hash_word(key, p.seed), importance, time};
@@ -85,7 +85,7 @@ inline std::uint64_t memory_for(std::uint64_t body) {
   return sizeof(streamfilter::Header) + sizeof(streamfilter::SliceState) + (body + 63) / 64 * 64;
 }
 
-// Errors per class: of the new elements and of the repeats.
+// Error rates by class: among new elements, and among repeats.
 struct Errors {
   double fresh = 0, repeats = 0, positives = 0, negatives = 0;
 
@@ -120,7 +120,7 @@ class DataFile {
   void block(const std::string& title) {
     std::fprintf(file_, "%s\"%s\"\n", blocks_++ > 0 ? "\n\n" : "", title.c_str());
   }
-  // Ends a block of lines that belong together.
+  // Ends a block of connected lines.
   void end_block() { std::fputs("\n\n", file_); }
 
  private:
@@ -128,7 +128,7 @@ class DataFile {
   unsigned blocks_ = 0;
 };
 
-// The printed table. A figure is met, missed, or, where nothing is asserted, commented.
+// The printed table. A figure is met, missed or, if nothing is asserted, commented.
 class Report {
  public:
   explicit Report(const char* title) {
@@ -144,7 +144,7 @@ class Report {
     std::fflush(stdout);
   }
 
-  // What must hold.
+  // An assertion.
   void check(bool holds, const std::string& what, const std::string& setting,
              const std::string& printed, const std::string& ours, const std::string& rule) {
     ++asserted_;

@@ -1,4 +1,4 @@
-# What the commands have in common that compute figures and plot them: sourced by bench/papers.sh and bench/compare.sh.
+# Shared by commands that compute figures and plot them: sourced by bench/papers.sh and bench/compare.sh.
 # shellcheck shell=bash disable=SC2034 # their variables
 
 QUICK='' OUT=''
@@ -37,7 +37,7 @@ plot_figure() {
 	return 1
 }
 
-# job_of_plots FUNCTION: a job, as `job` has it; shows what it said if it failed.
+# job_of_plots FUNCTION: runs it as a job (see `job`); if it fails, prints its output.
 job_of_plots() {
 	job "plots" "$1"
 	printf '\n'

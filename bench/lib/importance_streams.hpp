@@ -1,10 +1,10 @@
-// The synthetic streams of Bhoraskar et al. 2013 §IV-D: every key has an importance 1..50, every
-// importance has equally many keys, and how often a key comes is the same for all keys, or
-// inversely or directly proportional to its importance (figures 9, 12 and 15).
+// The synthetic streams of Bhoraskar et al. 2013 §IV-D: importances 1..50 have equally many keys. A
+// key's frequency is the same for all, or inversely or directly proportional to its importance
+// (figures 9, 12 and 15).
 //
-// The paper gives the share of repeats (10, 30 or 50 %), not how they come about. Here elements are
-// independent draws from a universe of keys whose size makes that share right on average; this
-// reading alone makes the share of new elements rise with the importance in the inverse case, which
+// The paper gives the share of repeats (10, 30 or 50 %), not their origin. Here elements are
+// independent draws from a universe of keys, whose size makes that share right on average. Only
+// this reading makes the share of new elements rise with the importance in the inverse case, as
 // figure 13 shows.
 #pragma once
 
@@ -50,7 +50,7 @@ class ImportanceStream {
     return frequency_ == Frequency::inverse ? 1.0 / i : i;
   }
 
-  // A key of expected count c comes at all with probability 1 - (1 - c/rows)^rows.
+  // A key of expected count c appears in the stream with probability 1 - (1 - c/rows)^rows.
   double expected_distinct(double rows, double keys) const {
     double sum = 0;
     for (unsigned i = 1; i <= kImportances; ++i)

@@ -1,4 +1,4 @@
-// A report whose figures stand beside a model, and the bounds of what is asserted.
+// A report that compares figures with a model, and the bounds of its assertions.
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,7 @@ class ModelReport {
     report_.check(met, label(figure) + what, setting, number(printed), number(ours),
                   std::isnan(model) ? "as claimed" : by(model));
   }
-  // One beside which nothing says what it must be; the remark says why.
+  // A figure without a target; the remark says why.
   void show(const std::string& figure, const std::string& setting, const std::string& what,
             double printed, double model, double ours, const std::string& remark) {
     report_.line(label(figure) + what, setting, number(printed), number(ours),
@@ -42,14 +42,14 @@ class ModelReport {
   Report report_;
 };
 
-// The `slices` and `memory` of a filter of one slice with a body of so many bits.
+// The `slices` and `memory` of a filter of one slice with a body of `bits` bits.
 inline std::string one_slice(double bits) {
   return text("slices=1, memory=%llu", static_cast<unsigned long long>(
                                            memory_for(static_cast<std::uint64_t>(bits + 7) / 8)));
 }
 
-// Bounds are five standard errors: a right program exceeds one in 1.7 million. `spread` is how much
-// larger than that of independent trials the variance is.
+// Bounds are five standard errors: a correct program exceeds one in 1.7 million. `spread` is the
+// factor by which the variance exceeds that of independent trials.
 inline double five_errors(double rate, double n, double spread = 1) {
   return 5 * std::sqrt(spread * rate * (1 - rate) / n);
 }

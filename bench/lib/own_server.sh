@@ -1,12 +1,12 @@
-# A server of their own for scripts that measure one thing with the extension that is installed for PG_CONFIG (default:
-# pg_config). Sourced after test/lib.sh and test/demo/server.sh.
+# A server of its own for a script that measures the extension installed for PG_CONFIG (default: pg_config). Sourced
+# after test/lib.sh and test/demo/server.sh.
 # shellcheck shell=bash
 
 PG_CONFIG=${PG_CONFIG:-pg_config}
 
 quietly() { "$@" >"$WORK/tmp/output" 2>&1 || { cat "$WORK/tmp/output" >&2 && return 1; }; }
 
-own_server() { # setting...; it is gone when the script ends
+own_server() { # setting...; the server ends with the script
 	trap remove_work EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
@@ -22,7 +22,7 @@ restart_with() { # setting...
 	quietly start_server
 }
 
-rate() { # script clients seconds: transactions a second, and more arguments of pgbench
+rate() { # script clients seconds [arguments of pgbench]: transactions a second
 	"$(pg_bin)/pgbench" -n -h "$WORK" -p 5432 -U postgres -f "$1" -c "$2" -j 2 -T "$3" "${@:4}" postgres 2>&1 |
 		awk '/^tps = / { print $3 }'
 }

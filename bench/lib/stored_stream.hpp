@@ -1,5 +1,5 @@
-// A stream in memory, to be run through many filters. Keys are renumbered in the order in which
-// they first come, so the exact truth comes with them.
+// A stream in memory, for running many filters on it. Keys are renumbered in the order they first
+// come, which also tells the exact truth.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class StoredStream {
   void add(const Key& key, std::unordered_map<Key, std::uint32_t>& numbers) {
     add_number(numbers.try_emplace(key, distinct_).first->second);
   }
-  // A key that is numbered already, or the next number for one that is new.
+  // The number of a known key, or the next number for a new one.
   void add_number(std::uint32_t number) {
     if (number == distinct_) {
       ++distinct_;
@@ -36,7 +36,7 @@ class StoredStream {
   double distinct() const { return distinct_; }
   double repeats() const { return rows() - distinct(); }
 
-  // visit(row, key, is it a repeat) is called for every row.
+  // Calls visit(row, key, is it a repeat) for every row.
   template <typename Visit>
   void for_each_row(Visit visit) const {
     std::uint32_t fresh = 0;
@@ -47,7 +47,7 @@ class StoredStream {
     }
   }
 
-  // visit(rows so far) is called after every row.
+  // Calls visit(rows so far) after every row.
   template <typename Visit>
   Errors run(Filter& filter, Visit visit) const {
     Errors counts;
@@ -71,7 +71,7 @@ class StoredStream {
   }
 
  private:
-  // Bins of a gap are one wide up to kPerOctave and then so many per octave.
+  // Bins of a gap have width one up to kPerOctave; then there are kPerOctave of them per octave.
   static constexpr std::size_t kPerOctave = 32, kBins = 40 * kPerOctave;
   static std::size_t bin(double gap) {
     if (gap < kPerOctave) return static_cast<std::size_t>(gap);

@@ -1,6 +1,6 @@
-// Streams of keys as the papers generate them. Each is a class whose next() gives the next key, a
-// number; equal parameters and seeds give equal streams (no distribution of the standard library is
-// used, only std::mt19937_64, whose output the standard fixes).
+// Streams of keys as the papers generate them. Each class has next(), which gives the next key as a
+// number. Equal parameters and seeds give equal streams: no distribution of the standard library is
+// used, only std::mt19937_64, whose output the standard fixes.
 #pragma once
 
 #include <cmath>
@@ -33,7 +33,7 @@ class SeenKeys {
  public:
   explicit SeenKeys(std::uint64_t universe) : seen_(universe) {}
 
-  // Was this key seen before? It is now.
+  // True if this key was seen before. Marks it as seen.
   bool is_repeat(std::uint64_t key) {
     const bool before = seen_[key];
     seen_[key] = true;
@@ -55,9 +55,9 @@ class Uniform {
   Random random_;
 };
 
-// Each of 0..distinct-1 once, and rows - distinct uniform draws from these, all in random order:
-// what the "uniformly and randomly generated datasets" of tables 1-9 of Bera et al. 2012 and
-// table 2 of Dutta et al. 2013 turn out to be. Gives `rows` keys.
+// Each of 0..distinct-1 once, and rows - distinct uniform draws from these, all in random order.
+// The "uniformly and randomly generated datasets" of tables 1-9 of Bera et al. 2012 and table 2 of
+// Dutta et al. 2013 turn out to be such streams. Gives `rows` keys.
 class ShuffledList {
  public:
   ShuffledList(std::uint64_t rows, std::uint64_t distinct, std::uint64_t seed)
@@ -68,7 +68,7 @@ class ShuffledList {
   std::uint64_t next() {
     const std::uint64_t left = list_.size() - taken_;
     if (random_.below(rows_--) >= left) return random_.below(list_.size());
-    // The next of a random permutation (Fisher and Yates), made as it is needed.
+    // The next of a random permutation (Fisher and Yates), drawn when needed.
     std::swap(list_[taken_], list_[taken_ + random_.below(left)]);
     return list_[taken_++];
   }
@@ -104,7 +104,7 @@ class Zipf {
 
  private:
   double weight(double x) const { return std::exp(-exponent_ * std::log(x)); }
-  // Of the weight, and its inverse.
+  // The integral of the weight, and its inverse.
   double integral(double x) const {
     const double log = std::log(x), power = (1 - exponent_) * log;
     return std::fabs(power) > 1e-8 ? std::expm1(power) / (1 - exponent_) : log * (1 + power / 2);
@@ -118,9 +118,9 @@ class Zipf {
   Random random_;
 };
 
-// The synthetic data of Deng, Rafiei 2006 §5.1. Some positions hold frequent keys; which of these,
-// follows an exponential distribution of mean u: key i = 0, 1, … with probability e^(-i/u) -
-// e^(-(i+1)/u). All other positions hold keys that come once.
+// The synthetic data of Deng, Rafiei 2006 §5.1. Some positions hold frequent keys, drawn from an
+// exponential distribution of mean u: key i = 0, 1, … with probability e^(-i/u) - e^(-(i+1)/u). All
+// other positions hold keys that come once.
 class FrequentKeys {
  public:
   FrequentKeys(double u, std::uint64_t seed) : random_(seed), u_(u) {}
@@ -137,8 +137,8 @@ class FrequentKeys {
   std::uint64_t count_ = 0;
 };
 
-// Frequent keys as a Poisson process: gaps between them are exponential (geometric, as positions
-// are whole), their share is lambda.
+// Frequent keys as a Poisson process: gaps between them are exponential (geometric, because
+// positions are whole), and their share is lambda.
 class Poisson : FrequentKeys {
  public:
   Poisson(double lambda, double u, std::uint64_t seed) : FrequentKeys(u, seed), lambda_(lambda) {}
@@ -155,7 +155,7 @@ class BModel : FrequentKeys {
   BModel(std::uint64_t rows, double b, unsigned level, double v, double u, std::uint64_t seed)
       : FrequentKeys(u, seed), rows_(rows), b_(b), v_(v), level_(level) {}
 
-  // No part may have to hold more than all: level <= ln v / ln(1/(2b)).
+  // No part may need more frequent keys than it has rows: level <= ln v / ln(1/(2b)).
   bool is_possible() const { return share(0) <= 1; }
 
   std::uint64_t next() {
@@ -176,8 +176,8 @@ class BModel : FrequentKeys {
   unsigned level_;
 };
 
-// A share of the rows repeats the key of an earlier row, at an exponential distance; the others
-// are new. (A key may come again in between, so the distance to its last sight may be shorter.)
+// A share of the rows repeats the key of an earlier row at an exponential distance; the others are
+// new. (A key may come again in between, so its last sight may be nearer.)
 class ExponentialGaps {
  public:
   ExponentialGaps(double repeats, double mean_gap, std::uint64_t seed)
@@ -197,7 +197,7 @@ class ExponentialGaps {
   std::uint64_t new_ = 0;
 };
 
-// Times of arrival in microseconds: a Poisson process of so many per second.
+// Times of arrival in microseconds: a Poisson process of `per_second` events.
 class ArrivalTimes {
  public:
   ArrivalTimes(double per_second, std::uint64_t seed)

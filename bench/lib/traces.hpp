@@ -1,5 +1,5 @@
-// Real streams: public traces that are no part of this repository. Where they are is said by
-// STREAMFILTER_TRACES, else they are looked for beside it.
+// Real streams: public traces that are not part of this repository. They are read from
+// STREAMFILTER_TRACES, or from a directory beside the repository.
 #pragma once
 
 #include <cstdio>

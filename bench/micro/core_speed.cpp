@@ -1,14 +1,14 @@
-// Nanoseconds per key of every kind, beside what the memory itself allows.
+// Nanoseconds per key for every kind, and the limit that memory itself sets.
 //
 //   make build/bench/core_speed
 //   build/bench/core_speed [--sizes=1MB,64MB,1GB] [--slow=2000] [options of Google Benchmark]
 //
-// Names are filter/how/size/pages. How: `chained` makes every key depend on the last answer, so
-// that no two keys overlap, as in a server that does other work between them; `free` does not.
-// Pages: `small`, or `huge` where the kernel was asked for huge pages. The limit reads, changes and
-// writes one random line of 64 bytes per key of the same memory, chained, free, or with 16
-// prefetches in flight; so do filters whose kind can prefetch. Kinds that take more than --slow ns
-// per key are left out, and say so.
+// Names are filter/how/size/pages. With `chained` every key depends on the last answer, so that no
+// two keys overlap, as in a server that works on other things in between; with `free` they may
+// overlap. Pages are `small`, or `huge` where the kernel was asked for huge pages. The limit reads,
+// changes and writes one random line of 64 bytes per key of the same memory: chained, free, or with
+// 16 prefetches in flight, as filters do whose kind can prefetch. Kinds slower than --slow ns per
+// key are left out, with a message.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 
@@ -30,12 +30,12 @@ using namespace streamfilter;
 
 constexpr std::uint64_t kLine = 64;
 constexpr unsigned kInFlight = 16;
-// So many keys are in a filter before it is measured, or half as many as it has bytes.
+// The keys in a filter before it is measured: this number, or half as many as it has bytes.
 constexpr std::uint64_t kMostKeysBefore = 4000000;
 
 double slow_ns = 2000;
 
-// Pages are small unless asked for, also where the kernel would give huge ones to everybody.
+// Pages are small unless asked for, even where the kernel gives huge ones by default.
 class Memory {
  public:
   Memory(std::uint64_t bytes, bool huge) : bytes_((bytes + kHugePage - 1) / kHugePage * kHugePage) {
@@ -72,7 +72,7 @@ inline std::uint64_t hash_of(std::uint64_t n) {
   return n ^ n >> 31;
 }
 
-// Zero, which the compiler cannot know: what is masked with it still has to be waited for.
+// Zero, unknown to the compiler: a result masked with it still has to be waited for.
 std::uint64_t hidden_zero() {
   std::uint64_t zero = 0;
   benchmark::DoNotOptimize(zero);
@@ -124,10 +124,10 @@ struct Case {
   std::string name;     // in the output
   std::string options;  // beside memory
   bool can_prefetch;
-  bool one_line;  // touches one line of memory per key; huge pages are tried for these and bloom
+  bool one_line;  // a key touches one line of memory; also measured with huge pages, like bloom
 };
 
-// What a kind needs beside its memory. Importance and time are the same for all keys.
+// The options that a kind needs besides memory. Importance and time are the same for all keys.
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   unsigned count;
@@ -162,21 +162,21 @@ bool fill(Header* header, std::uint64_t n) {
     insert(header, {hash_of(i)});
     if (i % kStep != 0) continue;
     const double ns = 1e9 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-    // The first keys may take longer; a tenth of a second tells.
+    // Measures the speed for a tenth of a second; the first keys may take longer.
     if (ns > 1e8 && ns > slow_ns * static_cast<double>(i)) return false;
   }
   return true;
 }
 
-// A filter that was filled. Google Benchmark calls a function several times before it measures; the
-// filter is kept for the next call.
+// A filter that was filled. Google Benchmark calls a function several times before it measures, so
+// the filter is kept for the next call.
 class Filled {
  public:
   static Filled& get(const Case& tried, const std::string& size, bool huge) {
     static std::unique_ptr<Filled> last;
     const std::string name = tried.name + size + (huge ? "huge" : "");
     if (!last || last->name_ != name) {
-      last.reset();  // first, for both may not fit
+      last.reset();  // first, because both may not fit into memory
       last.reset(new Filled(name, tried, size, huge));
     }
     return *last;
@@ -207,8 +207,7 @@ class Filled {
   std::unique_ptr<Memory> memory_;
 };
 
-// Every other key is a repeat of any earlier one: of a recent one, the memory would still be
-// cached.
+// Every other key repeats any earlier one: memory of a recent one would still be cached.
 inline std::uint64_t key_at(std::uint64_t n) { return n & 1 ? n : 1 + scale(hash_of(~n), n - 1); }
 
 template <bool chained>
@@ -250,7 +249,7 @@ void run(benchmark::State& state, Measured measured, const Case& tried, const st
     state.SkipWithError(filled.error.c_str());
 }
 
-// ---- which of them -----------------------------------------------------------------------------
+// ---- selection ----------------------------------------------------------------------------------
 
 void register_size(const std::string& size, std::uint64_t bytes) {
   for (const bool huge : {false, true}) {
@@ -271,7 +270,7 @@ void register_size(const std::string& size, std::uint64_t bytes) {
   }
 }
 
-// Takes the options of its own out of the arguments.
+// Takes this program's own options out of the arguments.
 std::string take(const char* name, const char* preset, int& argc, char** argv) {
   const std::string prefix = std::string("--") + name + "=";
   std::string value = preset;

@@ -1,9 +1,9 @@
-// What a key costs: nanoseconds per insertion into each kind, on one core. Keys are drawn uniformly
-// from as many as the filter has bytes; drawing and hashing them is included. As many as that, but
-// at most 16 million, go before, as far as SECONDS allow. Then all kinds take turns of 8 bursts of
-// 65,536 keys, for SECONDS each in the mean. The first burst of a turn brings the filter back into
-// the caches; of the others of a kind the one at the fastest tenth counts: what else the machine
-// does makes bursts slower, and those of all kinds.
+// The cost of a key: nanoseconds per insertion into each kind, on one core, including drawing and
+// hashing keys. Keys are drawn uniformly from as many as the filter has bytes. First that number is
+// inserted, but at most 16 million, as far as SECONDS allow. Then all kinds take turns of 8 bursts
+// of 65,536 keys, for SECONDS each on average. The first burst of a turn brings the filter back
+// into the caches. Of a kind's other bursts, the one at the fastest tenth counts, because other
+// work on the machine makes bursts of all kinds slower.
 //
 //   make bench
 //   build/bench/kind_speed [SECONDS [KIND...]]    for each kind and size, default 1; names begin so
@@ -77,7 +77,7 @@ class Timed {
     for (std::uint64_t i = 0; i < keys && taken < seconds; i += kBurst) taken += burst();
   }
 
-  // The seconds that it took.
+  // Returns the seconds that it took.
   double turn() {
     double taken = burst();
     for (unsigned i = 1; i < kBurstsOfTurn; ++i) {
@@ -89,7 +89,7 @@ class Timed {
 
   double ns_per_key() {
     std::sort(bursts_.begin(), bursts_.end());
-    // The answers must be computed.
+    // Keeps the compiler from leaving the answers out.
     return repeats_ > 0 ? bursts_[bursts_.size() / 10] * 1e9 / static_cast<double>(kBurst) : 0;
   }
 

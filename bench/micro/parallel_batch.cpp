@@ -1,7 +1,7 @@
 // SQF and DSQF in parallel: keys per second by one and by two workers, whose answers and bytes must
-// be equal; and what the printed rule of positions does (Dutta et al. 2013, section 5.2). Times are
-// by the clock and, for machines that do other things as well, by the processor: grouping, then the
-// busiest worker.
+// be equal; and the effect of the printed rule of positions (Dutta et al. 2013, section 5.2). Times
+// are those of the clock and, because machines do other things as well, those of the processor:
+// grouping, then the busiest worker.
 //
 //   make bench
 //   build/bench/parallel_batch [ROUNDS]    the fastest round counts; default 3
@@ -48,7 +48,7 @@ std::vector<Arrival> make_stream(std::uint64_t universe) {
   return arrivals;
 }
 
-// What this thread has used.
+// The CPU time of this thread.
 double processor_seconds() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -61,7 +61,7 @@ struct Run {
   std::vector<char> seen;
 };
 
-// Each returns the seconds of the processor on the longest path.
+// Each returns the CPU seconds of the longest path.
 double in_batches(Header* filter, const std::vector<Arrival>& arrivals, unsigned workers,
                   char* seen) {
   std::vector<std::uint32_t> order(kBlock), starts(filter->parameters.slices + 1);
@@ -147,7 +147,7 @@ struct Answers {
   double fnr;
 };
 
-// `interleaved`: a block reaches the rows in any order, as from many workers.
+// `interleaved`: a block reaches the rows in any order, as if from many workers.
 Answers run_rule(bench::PositionRule rule, bool interleaved) {
   constexpr std::uint64_t kUniverse = 100000, kRows = 40000;
   constexpr std::uint32_t kElements = 2000000, kInBlock = 10000;

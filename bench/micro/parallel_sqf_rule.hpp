@@ -1,6 +1,6 @@
-// The parallel SQF as it is printed (Dutta et al. 2013, section 5.2): one table, rows shared out
-// among workers, elements of a block in any order; a bucket keeps the position of its element in
-// the block. Beside it the same with the number of the block, and one worker.
+// The parallel SQF as printed (Dutta et al. 2013, section 5.2): one table, workers share its rows,
+// and elements of a block come in any order; a bucket keeps the position of its element in the
+// block. For comparison: the same with the number of the block, and one worker.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class PrintedParallelSqf {
   PrintedParallelSqf(std::uint64_t rows, unsigned buckets, PositionRule rule)
       : rows_(rows), buckets_(buckets), rule_(rule), table_(rows * buckets) {}
 
-  // One block: hashes by position, worked off in `order`. Sets `repeat` by position.
+  // One block: hashes by position, processed in `order`. Sets `repeat` by position.
   void process(const std::vector<std::uint64_t>& hashes, const std::vector<std::uint32_t>& order,
                std::vector<bool>& repeat) {
     ++block_;
@@ -37,8 +37,8 @@ class PrintedParallelSqf {
       } else if (position >= bucket->position || is_old(*bucket)) {
         repeat[position] = true;
       } else {
-        // It came before the one that is stored, so that one is the repeat. If that is an element
-        // of an earlier block, there is none at its position to be corrected.
+        // This element came before the stored one, so the stored one is the repeat. If that was in
+        // an earlier block, no element at its position needs a correction.
         if (bucket->block == block_) repeat[bucket->position] = true;
         bucket->position = position;
         bucket->block = block_;

@@ -1,12 +1,12 @@
-// What streams that depend on a filter's answers make of the rates that kinds keep "for ever".
+// How streams that depend on a filter's answers change the rates that kinds keep "for ever".
 //
 //   make bench
 //   build/bench/adaptive     a quarter of a minute
 //
-// The sender goes through so many keys again and again and sends only those that the filter has
-// forgotten, so that each brings in all of its cells anew. All are most important. Beside it the
-// false-positive rate among keys that are never sent, on average over the later half: of several
-// seeds the mean and the highest.
+// The sender goes through a fixed number of keys again and again and sends only those that the
+// filter has forgotten, so that each sets all of its cells anew. All are most important. Measured
+// is the false-positive rate among keys that are never sent, averaged over the later half: the mean
+// and the highest of several seeds.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -23,12 +23,12 @@ using namespace streamfilter;
 
 constexpr std::uint64_t kKeys = 400000, kRounds = 12, kSent = 20000, kAsked = 10000, kSeeds = 4;
 
-// Of a key of the stream of a seed.
+// A key of the stream with this seed.
 Element element(std::uint64_t seed, std::uint64_t number) {
   return {mix64(mix64(seed) + number * kGoldenRatio), 1e9, 0};
 }
 
-// Sends so many forgotten keys, unless a whole turn finds none.
+// Sends `count` forgotten keys, unless a whole turn finds none.
 void send(Header* header, std::uint64_t seed, std::uint64_t& next) {
   for (std::uint64_t sent = 0, known = 0; sent < kSent && known < kKeys;) {
     const Element key = element(seed, next++ % kKeys);
@@ -48,7 +48,7 @@ double rate(const Header* header, std::uint64_t seed, std::uint64_t& fresh) {
   return static_cast<double>(wrong) / kAsked;
 }
 
-// Over the later half of the rounds; below 0: there is no such filter.
+// The rate over the later half of the rounds; below 0: there is no such filter.
 double measure(const std::string& kind, double fpr, std::uint64_t seed) {
   char text[96];
   std::snprintf(text, sizeof text, "%s(fpr=%g, memory=16kB, slices=1, seed=%llu)", kind.c_str(),

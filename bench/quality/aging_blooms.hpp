@@ -1,5 +1,5 @@
-// Filters that age, as they are known outside of the papers that the library follows; for
-// comparison only. Keys are hashes.
+// Filters that age, from papers that the library does not follow; for comparison only. Keys are
+// hashes.
 #pragma once
 
 #include <cmath>
@@ -17,8 +17,8 @@ inline std::uint64_t bit_of(std::uint64_t hash, unsigned function, std::uint64_t
 }
 
 // Two Bloom filters of half the memory (Yoon, Aging Bloom Filter with Two Active Buffers for
-// Dynamic Sets, 2010). A key that is in neither, or in the older one only, is added to the younger;
-// when that is half full, the older one is emptied and becomes the younger.
+// Dynamic Sets, 2010). A key found in neither, or in the older one only, is added to the younger.
+// When the younger is half full, the older one is emptied and becomes the younger.
 class TwoBuffers {
  public:
   TwoBuffers(std::uint64_t bits, unsigned k)
@@ -58,9 +58,9 @@ class TwoBuffers {
 
 // Age-partitioned Bloom filters (Shtul, Baquero, Almeida 2020): k + l slices in the order of age. A
 // key sets one bit in each of the youngest k, and is seen if it has its bits in any k consecutive
-// ones. After every generation the oldest slice is emptied and becomes the youngest; a generation
-// is as long as leaves a slice half full when it is no longer written. A key whose bits are no
-// longer in the youngest ones is added again.
+// ones. After every generation the oldest slice is emptied and becomes the youngest. A generation
+// is as long as makes a slice half full by its last write. A key whose bits have left the youngest
+// slices is added again.
 class AgePartitioned {
  public:
   AgePartitioned(std::uint64_t bits, unsigned k, unsigned l)
@@ -90,7 +90,7 @@ class AgePartitioned {
   unsigned index(unsigned age) const { return (youngest_ + age) % slices_; }
   std::vector<bool>& slice(unsigned age) { return slice_[index(age)]; }
 
-  // The age at which k bits in a row begin; slices_ if none do.
+  // The age where k consecutive bits begin; slices_ if there are none.
   unsigned youngest_match(std::uint64_t hash) const {
     unsigned run = 0;
     for (unsigned age = 0; age < slices_; ++age) {
@@ -106,12 +106,13 @@ class AgePartitioned {
   std::vector<std::vector<bool>> slice_;
 };
 
-// How often a new key has k bits in a row, of k + l slices; over the course of a generation.
+// How often a new key has k consecutive bits in k + l slices, in the course of a generation.
 inline double age_partitioned_fpr(unsigned k, unsigned l) {
   constexpr unsigned kMoments = 8;
   double sum = 0;
   for (unsigned moment = 0; moment < kMoments; ++moment) {
-    std::vector<double> run(k, 0);  // with so many bits up to here, none in a row yet
+    // run[b]: the probability that b consecutive bits end here, and k have not occurred before.
+    std::vector<double> run(k, 0);
     run[0] = 1;
     double found = 0;
     for (unsigned age = 0; age < k + l; ++age) {
@@ -128,9 +129,9 @@ inline double age_partitioned_fpr(unsigned k, unsigned l) {
   return sum;
 }
 
-// A cuckoo filter (Fan, Andersen, Kaminsky, Mitzenmacher 2014) whose fingerprints have a time stamp
-// of `age_bits`, for a window of rows: buckets of four, two for a key, and what left the window is
-// free. It has as many slots as have the window's keys at a load of 95 %.
+// A cuckoo filter (Fan, Andersen, Kaminsky, Mitzenmacher 2014) for a window of rows: fingerprints
+// have a time stamp of `age_bits`. Buckets have four slots, a key has two buckets, and slots
+// outside the window are free. There are as many slots as the window's keys need at a load of 95 %.
 class TimestampedCuckoo {
  public:
   TimestampedCuckoo(std::uint64_t bits, unsigned fingerprint_bits, unsigned age_bits)
@@ -181,7 +182,7 @@ class TimestampedCuckoo {
     return {static_cast<std::uint32_t>(streamfilter::position(hash, 1, fingerprints_)) + 1,
             streamfilter::position(hash, 0, buckets_)};
   }
-  // An involution: the sum of both is the fingerprint's.
+  // An involution: the two buckets add up to a number that the fingerprint gives.
   std::uint64_t other(std::uint64_t bucket, Key key) const {
     const std::uint64_t sum = streamfilter::position(key.fingerprint, 2, buckets_);
     return sum >= bucket ? sum - bucket : sum + buckets_ - bucket;
@@ -201,7 +202,7 @@ class TimestampedCuckoo {
       }
     return false;
   }
-  // With a tick, whatever has the stamp that is used again leaves.
+  // With a new tick, all slots leave that have the stamp about to be used again.
   void advance() {
     if (++rows_ % tick_ != 0) return;
     const std::uint32_t again = stamp();

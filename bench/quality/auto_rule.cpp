@@ -1,14 +1,15 @@
 // The rule by which kind auto chooses between capped and clq (kMaxKeysToFilling in auto_kind.hpp),
-// from the predictions of the two kinds.
+// checked against the predictions of both kinds.
 //
 //   make bench
-//   build/bench/auto_rule     exit 1: a constant is not within what is found
+//   build/bench/auto_rule     exit 1: a constant is outside the range found
 //
-// For rates of false positives down to 10^-7: the lines of kind capped that keep the rate, and how
-// many keys to a line, as a multiple of those that fill it, make both kinds miss as many repeats of
-// a stream of uniform draws in which each key comes twice on average. Filters of 4 MB, one slice.
-// By k, the least, the mean and the most of these multiples, up to 5, over five of the rates that
-// lead to that k. The rule must not be above the most, nor more than an eighth below the least.
+// For rates of false positives down to 10^-7: the lines of kind capped that keep the rate, and the
+// number of keys to a line with which both kinds miss as many repeats, as a multiple of the keys
+// that fill a line. The stream has uniform draws in which each key comes twice on average; filters
+// have 4 MB and one slice. For each k, the least, the mean and the greatest of these multiples, up
+// to 5, over five of the rates that lead to that k. The rule must not be above the greatest, nor
+// more than an eighth below the least.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -28,7 +29,7 @@ constexpr double kBytes = 4 << 20, kLines = kBytes / 64;
 constexpr unsigned kMostK = 8, kRates = 5;
 constexpr double kFarthest = 5;  // both kinds miss some 40 % there, at 50 % false positives
 
-// Predicted share of missed repeats; 2 where there is no such filter.
+// The predicted share of missed repeats; 2 if there is no such filter.
 double missed(const std::string& text, double keys) {
   Parameters parameters;
   Problem problem;
@@ -37,7 +38,7 @@ double missed(const std::string& text, double keys) {
   return ops->predict(parameters, Stream::uniform(2 * keys, keys)).fnr;
 }
 
-// By how much capped misses fewer, with so many keys to a line.
+// How many more repeats clq misses, with so many keys to a line.
 double advantage(const CappedLines& lines, double fpr, double to_line) {
   char capped[128], one[128], two[128];
   const double keys = to_line * kLines;
@@ -53,7 +54,7 @@ struct Multiples {
   unsigned count = 0;
 };
 
-// Where the advantage ends first, as a multiple of `filling`; 1 if there is none beyond it, and
+// Where the advantage first ends, as a multiple of `filling`; 1 if there is none beyond it, and
 // about kFarthest if it does not end before.
 double turn(const CappedLines& lines, double fpr) {
   constexpr double kStep = 1.15;

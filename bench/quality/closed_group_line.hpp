@@ -1,19 +1,19 @@
 // A 64-byte line of 47 fingerprints of 12 bits in closed groups (bench/quality/packings.cpp), with
-// vectors of processors with AVX-512: how fast a line could be that is packed so.
+// AVX-512: how fast a line packed in this way could be.
 //
-// Five closed groups of 8, the newest first: of each fingerprint the upper 10 bits; the lower 2 of
-// all 8, in the order of the upper ones, are a number of 16 bits: one is stored, and 15
-// are told by the order in which the 8 lie. Then 7 fingerprints whole: the first are the
-// open group and the others what is left of the last one, and 3 bits that say how many are open. 21
-// bits are free: with them as many fingerprints could have a bit more, which costs more time, not
+// Five closed groups of 8, the newest first. Each has the upper 10 bits of its fingerprints; the
+// lower 2 of all 8, in the order of the upper ones, are a number of 16 bits: one bit is stored, and
+// the order in which the 8 lie tells 15. Then 7 fingerprints in full: first those of the open
+// group, then the rest of the last group, and 3 bits with the number of open ones. 21 bits are
+// free: with these as many fingerprints could have one bit more, which would cost more time, not
 // less.
 //
-// A key is looked for by its upper 10 bits: 40 comparisons at once, and one of 25 new keys needs a
-// group to be read for the rest. A new key is written over one of the last, so that in 7 of 8 cases
+// A lookup compares the upper 10 bits: 40 comparisons at once. For one of 25 new keys a group must
+// be read for the rest. A new key replaces one of the last fingerprints, so that in 7 of 8 cases
 // two bytes of the line change.
 //
-// Two of a group whose upper bits are equal could tell nothing by their order: one of them is
-// changed, and so forgotten. What is packed for use would have to do better.
+// If two fingerprints of a group have equal upper bits, their order can tell nothing: one of them
+// is changed, and so forgotten. A packing for real use would have to do better.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 #if defined(__x86_64__)
 
-// The forms of intrinsics without a mask take what they do not use from a variable that is not set.
+// Intrinsics without a mask read an uninitialised variable for lanes that they do not use.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #if !defined(__clang__)
@@ -124,7 +124,7 @@ class CodedLines {
     return found;
   }
 
-  // Byte i: a bit for each j whose key is smaller, or equal to the other key i.
+  // Byte i: a bit for each j whose key is smaller than key i, or is another with an equal key.
   FOR_CODED_LINES static std::uint64_t smaller(__m128i keys) {
     const __m512i tiled = _mm512_broadcast_i32x4(keys), one = _mm512_castsi128_si512(keys);
     return _mm512_cmplt_epu16_mask(tiled, _mm512_permutexvar_epi16(repeat(0), one)) |
@@ -150,7 +150,7 @@ class CodedLines {
     return _mm_cvtepu8_epi16(_mm_popcnt_epi8(_mm_cvtsi64_si128(static_cast<long long>(bits))));
   }
 
-  // A closed group as it was before.
+  // Reads a closed group back.
   FOR_CODED_LINES static __m128i read(__m128i upper, unsigned extra) {
     constexpr std::uint64_t kLater = 0x0080c0e0f0f8fcfe;  // byte i: those behind i
     const std::uint64_t less = smaller(upper);
@@ -167,7 +167,7 @@ class CodedLines {
     return _mm_or_si128(_mm_slli_epi16(upper, kLower), lower);
   }
 
-  // The upper bits of a group in the order that tells the lower ones, and what they do not tell.
+  // The upper bits of a group in the order that tells lower bits, and the bits that remain.
   FOR_CODED_LINES static __m128i close(__m128i keys, unsigned& extra) {
     constexpr std::uint64_t kItself = 0x8040201008040201;
     __m128i upper = _mm_srli_epi16(keys, kLower);
@@ -181,12 +181,12 @@ class CodedLines {
                    number = (both | both >> 16) & 0xffff;
     extra = number >> 15;
     const std::uint64_t from =
-        equal(rank, order(number & 0x7fff));  // byte: the one that comes there
+        equal(rank, order(number & 0x7fff));  // byte: the fingerprint that comes there
     const __m128i index = counts(from - 0x0101010101010101);
     return _mm_permutexvar_epi16(index, upper);
   }
 
-  // Parts two that are equal.
+  // Makes two equal fingerprints different.
   static __m128i part(__m128i upper) {
     std::uint16_t keys[kGroup];
     std::memcpy(keys, &upper, sizeof keys);
@@ -200,7 +200,7 @@ class CodedLines {
     return upper;
   }
 
-  // The order with this number: which rank comes where.
+  // The order with this number: the rank at each place.
   FOR_CODED_LINES static __m128i order(unsigned number) {
     const __m256 weights =
         _mm256_setr_ps(1 / 5040.f, 1 / 720.f, 1 / 120.f, 1 / 24.f, 1 / 6.f, 1 / 2.f, 1, 1);
@@ -305,7 +305,7 @@ class CodedLines {
     line.bytes[kCountByte] += 1 << kCountStart;
   }
 
-  // The open group is full: it is closed, and the last one read.
+  // The open group is full: it is closed, and the last group is read.
   FOR_CODED_LINES static void turn(Line& line, unsigned fingerprint, const std::uint16_t* upper) {
     unsigned extra;
     const __m128i keys =
@@ -318,13 +318,13 @@ class CodedLines {
     put_whole(line, last);
   }
 
-  // From an older group to the open one. One of the last takes its place.
+  // Moves a key from an older group to the open one. One of the last takes its place.
   FOR_CODED_LINES static void draw(Line& line, const Found& found, unsigned fingerprint,
                                    unsigned at) {
     if (open(line) == kWhole) {
       turn(line, fingerprint, found.upper);
       at += kGroup;
-      if (at >= kGroup * kGroups) return;  // it is among the last, twice, until it falls out
+      if (at >= kGroup * kGroups) return;  // it stays among the last, twice, until it falls out
       exchange(line, look(line, fingerprint), at, kWhole - 1);
       return;
     }

@@ -3,10 +3,10 @@
 //   make bench
 //   build/bench/compare OUTDIR [--quick]
 //
-// Kind auto is asked for the rate of false positives of each setting of each kind of the papers:
-// for the one that setting has come to at the end of a finite stream, as `fpr` is a promise for
-// every moment, and, as a harder question, for the one it had over the whole stream. Data files
-// hold a block for each size and kind: FPR and FNR.
+// Kind auto is asked for the false-positive rate of each setting of each kind of the papers: the
+// rate that the setting has at the end of a finite stream, because `fpr` is a promise for every
+// moment; and as a harder question, the setting's rate over the whole stream. Data files hold a
+// block for each size and kind: FPR and FNR.
 #include <algorithm>
 #include <cstdio>
 
@@ -21,7 +21,7 @@ constexpr double kBits[] = {1, 2, 4, 8, 16};
 constexpr double kFewMissed = .05;
 constexpr double kFrom = 4;  // bits per key from which auto must be better
 
-// How often something holds, of how many.
+// How often a comparison holds, and how many there were.
 struct Score {
   unsigned holds = 0, all = 0;
   void count(bool held) {
@@ -35,7 +35,7 @@ struct Scores {
       two_lines, two_lines_few, nearly_best, nearly_best_from_4;
 };
 
-// More false positives than that would be a promise broken: four standard errors and one.
+// With more false positives a promise would be broken: four standard errors and one.
 bool keeps(const Errors& errors, double fpr) {
   const double mean = fpr * errors.fresh;
   return errors.positives <= mean + 4 * std::sqrt(mean) + 1;
@@ -45,7 +45,7 @@ bool is_below_in_both(const Errors& a, const Errors& b) {
   return a.fpr() < b.fpr() && a.fnr() < b.fnr();
 }
 
-// And better, unless there are no errors at all.
+// The same, and fewer misses, unless there are no errors at all.
 bool is_at_most_in_both(const Errors& a, const Errors& b) {
   return a.positives <= b.positives && a.negatives <= b.negatives &&
          (a.positives + a.negatives < b.positives + b.negatives || b.positives + b.negatives == 0);
@@ -73,7 +73,7 @@ std::string line_of(const ComparedStream& stream, double bits, const Point& sett
               rates(&setting).c_str(), rates(ours).c_str(), what);
 }
 
-// What one setting of a paper's kind is held against.
+// The filters that one setting of a paper's kind is compared with.
 void judge(const ComparedStream& stream, double bits, const Point& point, Runner& runner,
            Scores& scores, std::vector<std::string>& exceptions, std::vector<Point>& autos) {
   const double least = 1 / point.all.fresh,
@@ -99,8 +99,8 @@ void judge(const ComparedStream& stream, double bits, const Point& point, Runner
   if (what != nullptr) exceptions.push_back(line_of(stream, bits, point, &chosen, what));
 }
 
-// Where auto is capped: does it miss fewer if a coin decides which new keys are remembered? It
-// would have to be by more than four standard errors.
+// Where auto is capped: does it miss fewer, by more than four standard errors, if a coin decides
+// which new keys are remembered?
 void judge_coin(Runner& runner, Scores& scores) {
   for (const double fpr : {.6, .5, .3, .2, .1, .05, .03}) {
     Point chosen, tossed;
@@ -116,7 +116,7 @@ void judge_coin(Runner& runner, Scores& scores) {
   }
 }
 
-// Of clq with two lines and with one, both asked for the same rate: do the two miss fewer, or none?
+// clq with two lines and with one, for the same rate: do two lines miss fewer, or none?
 void judge_lines(Runner& runner, Scores& scores) {
   for (const char* rate : kForgettingRates) {
     Point one, two;
@@ -129,8 +129,8 @@ void judge_lines(Runner& runner, Scores& scores) {
   }
 }
 
-// Of the kinds that keep a rate, told the number of keys where auto is: does auto miss at most one
-// of a hundred repeats more than the one that misses the fewest?
+// Among kinds that keep a rate, told the number of keys if auto is: does auto miss at most one of a
+// hundred repeats more than the best of them?
 void judge_best(const ComparedStream& stream, double bits, Runner& runner, Scores& scores,
                 std::vector<std::string>& exceptions) {
   const ComparedKind kinds[] = {
@@ -163,7 +163,7 @@ void judge_best(const ComparedStream& stream, double bits, Runner& runner, Score
   }
 }
 
-// The curve of a kind: without the settings that others of the kind are below of.
+// The curve of a kind, without settings that others of the kind beat.
 void draw(DataFile& data, const char* name, std::vector<Point> points) {
   std::sort(points.begin(), points.end(), [](const Point& a, const Point& b) {
     return a.all.fpr() != b.all.fpr() ? a.all.fpr() < b.all.fpr() : a.all.fnr() < b.all.fnr();
@@ -177,7 +177,7 @@ void draw(DataFile& data, const char* name, std::vector<Point> points) {
   }
 }
 
-// Without columns in the table: those that need importances, and guesses.
+// Kinds without columns in the table: those with importances, and those that guess.
 bool is_shown(const ComparedKind& kind) {
   return std::strncmp(kind.name, "ibf", 3) != 0 && std::strcmp(kind.name, "fplru") != 0;
 }

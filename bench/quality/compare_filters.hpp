@@ -1,5 +1,5 @@
-// The filters of bench/quality/compare.cpp: every kind of the papers with several of its own
-// parameters, and those that they are compared with.
+// The filters of bench/quality/compare.cpp: every kind of the papers with several settings, and the
+// kinds that these are compared with.
 #pragma once
 
 #include <functional>
@@ -49,7 +49,7 @@ inline std::vector<ComparedKind> compared_kinds() {
   };
   for (const char* k : {"1", "2", "3", "4", "5", "6", "8", "11"})
     for (const char* admission : {"0.95", "0.87", "0.75", "0.65"}) toss(k, "0.65", admission);
-  // For few bits of a key, where most must be left out.
+  // For few bits a key, where most keys must be left out.
   for (const char* k : {"1", "2", "3"})
     for (const char* cap : {"0.5", "0.6", "0.7", "0.76"})
       for (const char* admission : {"0.98", "0.95", "0.9", "0.83", "0.75", "0.65", "0.5", "0.3"})
@@ -94,7 +94,7 @@ struct Point {
   Errors all, end;
 };
 
-// Runs filters of one size over one stream; what is asked for twice is run once.
+// Runs filters of one size over one stream; equal definitions run once.
 class Runner {
  public:
   Runner(const ComparedStream& stream, double bits_per_key)
@@ -131,7 +131,7 @@ class Runner {
     streamfilter::Parameters parameters;
     streamfilter::Problem problem;
     if (!make_parameters(definition, parameters, problem)) return false;
-    // The same filter, whatever was wished for.
+    // Equal filters count as one, whatever fpr and keys they were made for.
     parameters.fpr = 0;
     parameters.keys = 0;
     char printed[streamfilter::kMaxDefinitionText];

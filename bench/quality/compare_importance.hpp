@@ -1,6 +1,6 @@
-// Keys of different importance: the kinds that are made for them, beside auto with as much memory
-// and as many false positives, which knows no importance. Errors count by the importance of their
-// keys, as Bhoraskar et al. 2013 counts them.
+// Keys of different importance: the kinds made for them, and auto, which ignores importance, with
+// the same memory and false positives. An error counts by the importance of its key, as in
+// Bhoraskar et al. 2013.
 #pragma once
 
 #include <cmath>

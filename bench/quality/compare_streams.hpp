@@ -1,5 +1,5 @@
-// The streams of bench/quality/compare.cpp: finite ones, whose number of distinct keys
-// is known, and one without end, whose mean gap of repeats is.
+// The streams of bench/quality/compare.cpp: finite ones with a known number of distinct keys, and
+// an endless one with a known mean gap of repeats.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@
 namespace bench {
 
 struct ComparedStream {
-  std::string name;  // of files, too
+  std::string name;  // also in names of files
   StoredStream rows;
   double gap = 0;  // 0: finite
 
-  // What memory is measured by.
+  // The unit of memory.
   double keys() const { return gap > 0 ? gap : rows.distinct(); }
-  // Errors are counted from this row on; rates at the end from the other.
+  // Errors count from the one row on, rates at the end from the other.
   double counted_from() const { return gap > 0 ? rows.rows() / 2 : 0; }
   double end_from() const { return gap > 0 ? counted_from() : 0.8 * rows.rows(); }
 };
@@ -32,7 +32,7 @@ StoredStream store(Source source, std::uint64_t rows) {
   return stream;
 }
 
-// The first rows of a trace; empty if it is not there.
+// The first rows of a trace; empty if the trace is missing.
 inline StoredStream store_trace(const std::string& name, std::uint64_t rows) {
   StoredStream stream;
   std::unordered_map<std::string, std::uint32_t> numbers;

@@ -1,18 +1,18 @@
-// How right the number of distinct keys is, at equal memory: kind ell by the likelihood and, of one
-// stream, by the changes that keys make (Ertl 2024, §3.3); a Bloom filter with one bit a key
-// (linear counting); and HyperLogLog.
+// The accuracy of distinct counts at equal memory: kind ell by the likelihood and, for one stream,
+// by the changes that keys make (Ertl 2024, §3.3); a Bloom filter with one bit a key (linear
+// counting); and HyperLogLog.
 //
 //   make bench
 //   build/bench/distinct [TRIALS]     16 by default; eight times as many up to 100,000 keys, a
 //                                     quarter at ten million, a sixteenth at a hundred million. A
 //                                     minute or two
 //
-// Root of the mean square of the relative error, in per cent, over streams of new keys. HyperLogLog
+// The root mean square of the relative error, in per cent, over streams of new keys. HyperLogLog
 // (Flajolet, Fusy, Gandouet, Meunier 2007) has as many registers of 6 bits as fit, 64-bit hashes,
-// and its estimate by the improved raw estimator (Ertl 2017, arXiv:1702.01284, algorithm 6), which
-// needs no table of corrections and no switch to linear counting. The last line is what theory says
-// of many keys: sqrt(3.78 / bits), sqrt(3.00 / bits), 1.04 / sqrt(m). Of ell these bits are what is
-// left of its bytes behind 576 of header and counters.
+// and the improved raw estimator (Ertl 2017, arXiv:1702.01284, algorithm 6), which needs no table
+// of corrections and no switch to linear counting. The last line is the theory for many keys:
+// sqrt(3.78 / bits), sqrt(3.00 / bits), 1.04 / sqrt(m). The bits of ell are those of its bytes
+// behind 576 of header and counters.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -100,7 +100,7 @@ class Filter {
     streamfilter::insert(header(), element);
   }
 
-  // Of kind ell: the number by the changes that keys make.
+  // For kind ell: the number from the changes that keys make.
   void insert_counting(std::uint64_t hash) {
     const double before = change_;
     const Parameters& p = header()->parameters;

@@ -1,12 +1,13 @@
 // Where a new key should enter the buckets of kind clq when memory is short: at the front, as it
-// does, or further back, so that not everything is washed through.
+// does, or further back, so that new keys do not wash out all others.
 //
 //   make bench
 //   build/bench/insertion [--quick]
 //
-// The streams of bench/quality/compare.cpp at 1 to 8 bits per key. Buckets as clq makes them for
-// fpr and as many keys; a key that is found moves to the front. False negatives in per cent, and
-// the rate of false positives, which hardly depends on where keys enter. A new key enters
+// The streams of bench/quality/compare.cpp at 1 to 8 bits per key. Buckets are those of clq for
+// that fpr and number of keys; a key that is found moves to the front. Results are false negatives
+// in per cent, and the false-positive rate, which hardly depends on the way keys enter. A new key
+// enters
 //   front     at the front (LRU)
 //   second    behind the first place (clq has it as policy second)
 //   half      in the middle

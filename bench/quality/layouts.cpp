@@ -1,14 +1,14 @@
-// What layout blocked costs and gains: error rates of sbf and bloom, scattered and blocked, on a
-// flat and on a skewed stream, and the time of an insertion where the filter fits the processor's
-// cache and where it does not.
+// Costs and gains of layout blocked: error rates of sbf and bloom, scattered and blocked, on a flat
+// and on a skewed stream, and the time of an insertion if the filter fits the processor's cache and
+// if it does not.
 //
 //   make bench
 //   build/bench/layouts OUTDIR [--quick]     also writes OUTDIR/layouts.csv; quick: a tenth of 1 MB
 //
-// The rates are those of 1 MB for as many distinct keys as give each b bits: 60 % of the rows are
-// distinct and the others uniform draws from these (uniform 60 %), or rows follow Zipf's law of
-// exponent 1 over twice as many keys, until so many have come (zipf 1). On the flat stream they
-// depend on b alone. Times are the shortest of twenty rounds of new keys.
+// The rates are those of 1 MB for the number of distinct keys that gives each b bits. Either 60 %
+// of the rows are distinct and the others uniform draws from these (uniform 60 %), or rows follow
+// Zipf's law of exponent 1 over twice as many keys, until that number has come (zipf 1). On the
+// flat stream rates depend on b alone. Times are the shortest of twenty rounds of new keys.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -57,7 +57,7 @@ class Filter {
   std::unique_ptr<unsigned char, void (*)(void*)> bytes_;
 };
 
-// fpr only derives K and P of sbf; bloom takes the K that is best for its keys.
+// For sbf, fpr only derives K and P; bloom takes the best K for its keys.
 std::string definition(const std::string& kind, const std::string& layout, std::uint64_t memory,
                        unsigned bits) {
   const std::string rest =
@@ -116,7 +116,7 @@ Rates rates(Filter filter, const MeasuredStream& stream) {
 // Nanoseconds per insertion, by kind and layout.
 using Times = double[2][2];
 
-// The shortest of many short rounds, in turns: others use the machine, too.
+// Takes the shortest of many short rounds, in turns, because other programs use the machine, too.
 void measure(std::uint64_t memory, unsigned bits, std::uint64_t keys, Times& times) {
   std::vector<Filter> filters;
   for (const char* kind : kKinds)
@@ -124,7 +124,7 @@ void measure(std::uint64_t memory, unsigned bits, std::uint64_t keys, Times& tim
       filters.emplace_back(definition(kind, layout, memory, bits));
   for (double(&of_kind)[2] : times) std::fill(of_kind, of_kind + 2, INFINITY);
   std::uint64_t first = 0;
-  volatile std::uint64_t reported = 0;  // so that no insertion is left out
+  volatile std::uint64_t reported = 0;  // keeps the compiler from leaving insertions out
   for (unsigned round = 0; round < 20; ++round, first += keys)
     for (unsigned i = 0; i < 4; ++i) {
       const auto start = std::chrono::steady_clock::now();

@@ -1,5 +1,4 @@
-// What a filter foretells it would find with less and more memory, and what filters of that memory
-// do find.
+// Compares a filter's estimates for less and more memory with filters of that memory.
 //
 //   make bench
 //   build/bench/tuning [--quick] [NAME]     quick: a tenth as long; NAME: only streams so called
@@ -20,7 +19,7 @@ using namespace streamfilter;
 
 constexpr std::uint64_t kLines = 1024;
 
-const char* wanted = "";  // part of the names of streams that are run
+const char* wanted = "";  // part of the names of streams to run
 
 template <typename Stream>
 void show(const char* name, const char* options, Stream stream, std::uint64_t rows) {

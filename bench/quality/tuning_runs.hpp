@@ -1,5 +1,5 @@
-// Filters of kind clq with less and more memory on the same stream, and what the one in the middle
-// foretells of the others.
+// Filters of kind clq with less and more memory on the same stream, and the estimates that the
+// middle one makes for the others.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@
 
 namespace bench {
 
-// How many different keys came since a key's last sight: a Fenwick tree over the rows, in which
-// those are marked that are the last of their keys.
+// The number of different keys since a key's last sight: a Fenwick tree over the rows, where the
+// last row of each key is marked.
 class Lags {
  public:
   explicit Lags(std::uint64_t rows) : tree_(rows + 1) {}
 
-  // Of the next row; -1 if its key is new.
+  // The lag of the next row; -1 if its key is new.
   double next(std::uint64_t key) {
     const std::uint64_t now = ++row_;
     const auto [at, is_new] = last_.try_emplace(key, now);
@@ -52,7 +52,7 @@ class Lags {
   std::unordered_map<std::uint64_t, std::uint64_t> last_;
 };
 
-// The same keys in the same order again and again.
+// The same keys again and again, in the same order.
 class Cycle {
  public:
   explicit Cycle(std::uint64_t keys, std::uint64_t first = 0) : first_(first), keys_(keys) {}
@@ -62,7 +62,7 @@ class Cycle {
   std::uint64_t first_, keys_, next_ = 0;
 };
 
-// Every other row is of a cycle, those between are uniform draws.
+// Every other row belongs to a cycle; those between are uniform draws.
 class HalfCycle {
  public:
   HalfCycle(std::uint64_t keys, std::uint64_t near) : cycle_(keys, near), near_(near, 1) {}
@@ -77,10 +77,10 @@ class HalfCycle {
 constexpr double kFactors[] = {0.25, 0.5, 1, 2, 4};
 constexpr unsigned kRuns = 5, kMiddle = 2;
 
-// One filter, and what it has found of the rows that count.
+// One filter, and the repeats that it has found among the rows that count.
 class TuningRun {
  public:
-  // As many lines as `lines` in one slice.
+  // One slice with `lines` lines.
   TuningRun(const std::string& options, std::uint64_t lines) : bytes_(nullptr, std::free) {
     using namespace streamfilter;
     const std::string text = "clq(" + options + ", slices=1, memory=" +
@@ -110,8 +110,8 @@ class TuningRun {
     found += seen && is_within;
   }
 
-  // One of many rows of a transaction that began when the filter was empty; repeats are found among
-  // the transaction's own.
+  // A row of a large transaction that began when the filter was empty; the transaction finds
+  // repeats among its own keys.
   void load(const streamfilter::Element& element, bool is_new) {
     insert(header(), element);
     misses_at[0] += is_new;
@@ -137,7 +137,7 @@ class TuningRun {
   double found = 0;
 
  private:
-  // As a server does it, looks how full the filter is when a 64th more were new.
+  // Like a server, looks at the fill when a 64th more keys were new.
   void miss() {
     if (misses >= next_look_) {
       fill_ = streamfilter::totals(header()).estimate.fill;
@@ -152,9 +152,9 @@ class TuningRun {
   std::uint64_t next_look_ = 0;
 };
 
-// What has become of a filter by the time its figures are read.
+// The history of a filter before its figures are read.
 enum class Life {
-  restarted,  // the first half of the rows only fills it, as a log that is replayed does
+  restarted,  // the first half of the rows only fills it, as a replayed log does
   cold,       // it began empty, and all rows count
   warmed,     // the first half came in one transaction
   truncated,  // all rows count, but it was emptied after a half
@@ -166,8 +166,8 @@ struct TuningRuns {
 
   double fnr(unsigned run) const { return 1 - runs[run].found / within; }
 
-  // A row is a repeat within reach if its lag is at most kReach times the places of the filter in
-  // the middle.
+  // A row is a repeat within reach if its lag is at most kReach times the places of the middle
+  // filter.
   template <typename Stream>
   TuningRuns(const std::string& options, std::uint64_t lines, Stream stream, std::uint64_t rows,
              Life life = Life::restarted) {
@@ -192,7 +192,7 @@ struct TuningRuns {
     }
   }
 
-  // Of the filter in the middle.
+  // The lag limit of the middle filter.
   double places() const {
     const auto& p = runs[kMiddle].header()->parameters;
     return streamfilter::buckets_of(p) * streamfilter::ranks_of_bucket(p);

@@ -1,5 +1,5 @@
-// How far back a filter remembers, on an endless stream of new keys: the rate of false negatives by
-// lag, and how many bits each key of a window costs.
+// How far back a filter remembers, on an endless stream of new keys: the false-negative rate by
+// lag, and the bits that each key of a window costs.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Course {
   double fpr = 0;
   std::vector<double> lag, fnr;
 
-  // At any lag: between those that were measured rates go with a power of it, as far as they are
+  // The rate at any lag, interpolated between measured ones as a power of the lag while they are
   // above zero.
   double at(double wanted) const {
     const auto above = std::lower_bound(lag.begin(), lag.end(), wanted);
@@ -33,7 +33,7 @@ struct Course {
   }
   // Over lags 1 … to.
   double mean(double to) const {
-    constexpr int kSteps = 8;  // from one to the next that was measured
+    constexpr int kSteps = 8;  // from one measured lag to the next
     double area = fnr.front() * std::fmin(to, lag.front()) / 2;
     for (std::size_t i = 1; i < lag.size() && lag[i - 1] < to; ++i) {
       const double step = (std::fmin(lag[i], to) - lag[i - 1]) / kSteps;
@@ -68,8 +68,8 @@ struct Course {
 
 constexpr std::uint64_t course_rows(bool quick) { return quick ? 1u << 18 : 1u << 21; }
 
-// Tested: insert(hash) and test(hash). Rates of 1 % have a standard error of a tenth of them, with
-// `quick` of a quarter.
+// Calls insert(hash) and test(hash). Rates of 1 % have a standard error of a tenth of their value,
+// with `quick` of a quarter.
 template <typename Tested>
 Course measure_course(Tested& filter, bool quick) {
   constexpr unsigned kLags = 192;
@@ -95,7 +95,7 @@ Course measure_course(Tested& filter, bool quick) {
   return course;
 }
 
-// More false positives than that is a rate that is not kept: four standard errors.
+// With more false positives, the rate is not kept: four standard errors.
 inline bool keeps_fpr(const Course& course, double fpr, bool quick) {
   return course.fpr <= fpr + 4 * std::sqrt(fpr / static_cast<double>(course_rows(quick)));
 }

@@ -1,4 +1,4 @@
-// Every kind of the library and what else is published, by how many bits each key of a window
+// Every kind of the library and other published filters, by the bits that each key of a window
 // costs.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace bench {
 
-// One curve: the best of some settings that all keep the rate of false positives.
+// One curve: the best of some settings that all keep the false-positive rate.
 struct WindowKind {
   const char* name;  // of the library: up to a comma
   bool is_ours;
@@ -66,7 +66,7 @@ class WindowRunner {
  private:
   static std::uint64_t bits() { return static_cast<std::uint64_t>(kCourseBits); }
 
-  // That many bits, half of them set, let no more than the rate pass.
+  // The bits, half of them set, that keep the rate.
   unsigned least_hashes() const { return static_cast<unsigned>(std::ceil(std::log2(1 / fpr_))); }
 
   template <typename Tested>
@@ -76,7 +76,7 @@ class WindowRunner {
     if (keeps_fpr(course, fpr_, quick_)) courses_.push_back(course);
   }
 
-  // Without what is not possible.
+  // The settings, without impossible ones.
   bool add(std::string definition) {
     if (const std::size_t at = definition.find("%fpr"); at != std::string::npos)
       definition.replace(at, 4, text("%g", fpr_));
@@ -95,7 +95,7 @@ class WindowRunner {
     return true;
   }
 
-  // The largest window for which it keeps the rate, by each number of hash functions.
+  // For each number of hash functions, the largest window for which the rate is kept.
   void timers() {
     for (const char* k : {"", ", k=4", ", k=6", ", k=8"})
       for (double bits_per_key = 12; bits_per_key < 200; bits_per_key *= 1.05)
@@ -125,14 +125,14 @@ class WindowRunner {
   std::vector<Course> courses_;
 };
 
-// What a window of keys needs at least: log2(1 / fpr) + log2 log2 (1 / fpr) bits a key if none may
+// The lower bound for a window of keys: log2(1 / fpr) + log2 log2 (1 / fpr) bits a key, if none may
 // be missed (Naor, Yogev 2013).
 inline double window_bound(double fpr) {
   return std::log2(1 / fpr) + std::log2(std::log2(1 / fpr));
 }
 
-// What any set of keys needs where a share of them may be missed, by the information that an answer
-// has.
+// The lower bound for any set of keys if a share of them may be missed: the information in an
+// answer.
 inline double set_bound(double fpr, double fnr) {
   return (1 - fnr) * std::log2((1 - fnr) / fpr) + (fnr > 0 ? fnr * std::log2(fnr / (1 - fpr)) : 0);
 }

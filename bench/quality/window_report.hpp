@@ -1,4 +1,4 @@
-// The tables and curves of what a window costs: bench/quality/windows.cpp prints them,
+// Tables and curves of the cost of a window: bench/quality/windows.cpp prints them,
 // bench/compare.sh draws them.
 #pragma once
 
@@ -23,8 +23,8 @@ double least_of(const std::vector<Course>& courses, Cost cost) {
   return least;
 }
 
-// For each kind: of the settings that keep the rate, the least that any costs. In the data file:
-// its FNR at the edge of a window and over all of it, by bits per key.
+// For each kind, the lowest cost of the settings that keep the rate. The data file has its FNR at
+// the edge of a window and over all of it, by bits per key.
 inline void report_windows(const Arguments& arguments, double fpr) {
   WindowRunner runner(fpr, arguments.quick);
   DataFile data(arguments, text("curves-%g", fpr),
@@ -64,7 +64,7 @@ inline void report_windows(const Arguments& arguments, double fpr) {
   for (double fnr = 1e-6; fnr < .9; fnr *= 1.1) data.row({set_bound(fpr, fnr), fnr, fnr});
 }
 
-// Bits for each key of so large a window, by the models of the library: `window_keys` is the reach.
+// Bits for each key of a window, by the models of the library: `window_keys` is the reach.
 inline double modelled_bits(const std::string& options, double keys) {
   double low = 4096, high = 0;
   for (double bytes = low; bytes < 0x1p50; bytes *= 2) {

@@ -1,5 +1,5 @@
-// What a window of keys costs: for every kind of the library and what else is published, how many
-// bits each of its keys needs. And kind clq with a window against kind timer, and with an
+// The cost of a window of keys: the bits that each of its keys needs, for every kind of the library
+// and other published filters. Also kind clq with a window against kind timer, and with an
 // importance against ibf2c and ibfmc: error rates at equal memory and fpr.
 //
 //   make bench
@@ -8,11 +8,10 @@
 // also writes OUTDIR/windows.csv, and OUTDIR/curves-FPR.dat for bench/compare.sh. --curves: the
 // first part alone. quick: a tenth as long.
 //
-// The first part: window_courses.hpp. Of the others, one stream each. A row is a new key with
-// probability 1/2, else the key of the row L rows ago, L log-uniform: every power of ten has as
-// many repeats. Rows come every millisecond; the importance of a key is 1 to 7, all equally often.
-// Kind timer is asked for the least fpr of a list that it accepts in this memory, and clq for the
-// same.
+// The first part is in window_courses.hpp; the others run one stream each. A row is a new key with
+// probability 1/2, otherwise the key of the row L rows ago, L log-uniform: every power of ten has
+// equally many repeats. Rows come every millisecond; importances are 1 to 7, equally often. Kind
+// timer gets the lowest fpr of a list that it accepts in this memory, and clq gets the same.
 //
 // A key is a repeat within the window of the row that was accepted (timers), or whenever it was
 // seen (importance). Rates: new keys called repeats; repeats missed, plain and weighted by
@@ -105,7 +104,7 @@ struct Rates {
   Counts fpr, fnr, weighted, after;
 };
 
-// A third of the rows go before those that are counted.
+// A third of the rows come before those that count.
 Rates measure(const std::string& definition, std::uint64_t rows, bool windows) {
   Filter filter(definition);
   LaggedStream stream;
@@ -166,7 +165,7 @@ std::string with(const std::string& options, const char* memory, const char* fpr
   return options + ", memory=" + memory + ", fpr=" + fpr + ", slices=1)";
 }
 
-// Where kind timer keeps no fpr of the list, clq is asked for 1 %.
+// Where kind timer keeps no fpr of the list, clq gets 1 %.
 void compare_windows(Report& report, std::uint64_t rows) {
   const std::string timer = "timer(window=1 minute, keys=36000, tick=4 s",
                     queue = "clq(window=1 minute";

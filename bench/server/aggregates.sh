@@ -25,7 +25,7 @@ aggregate_titles() {
 
 aggregate_source() { rows_sql numbers "$AGGREGATE_ROWS" | sql; }
 
-# The first column of the last statement is noted as its result.
+# Records the first column of the last statement as its result.
 aggregate_statement() { # case
 	local memory=${1#distinct_}
 	case $1 in
@@ -72,7 +72,7 @@ aggregate_case() { # case
 	esac
 }
 
-note_error() { # counted: how far it is off, in per cent
+note_error() { # counted: the error of the count, in per cent
 	local exact
 	exact=$(note_of aggregates count_distinct "$AGGREGATE_ROWS" rows)
 	[ -z "$exact" ] || [ -z "$1" ] || awk -v n="$1" -v e="$exact" 'BEGIN { printf "note off_percent %.3f\n", 100 * (n / e - 1) }'

@@ -1,9 +1,9 @@
 # Bulk loads: the same rows, half of them repeats, loaded in different ways. Sourced by bench/run.sh.
 # shellcheck shell=bash disable=SC2153,SC2317 # variables are shared; functions are called by name
 
-PEER_ROWS=1000000 # what is slow per row is shown up to so many rows
+PEER_ROWS=1000000 # ways that are slow per row are measured up to this number
 LIST_ROWS=1000000 # lists of rows and other keys: up to so many
-MOST_ROWS=5000000 # of more rows there are two rounds, and only what goals are about
+MOST_ROWS=5000000 # with more rows there are two rounds, and only ways that goals are about
 
 bulk_titles() {
 	title bulk scan "scan of the source"
@@ -49,8 +49,8 @@ key_title() { # text|three
 	case $1 in text) say "text key" ;; three) say "key of three columns" ;; esac
 }
 
-# All rows come as a table, as a file for COPY, and, if there are not too many, as INSERTs of 1000; the distinct ones as
-# a table, in the order of their first occurrence, and as a file.
+# All rows as a table, as a file for COPY and, if there are not too many, as INSERTs of 1000; the distinct ones as a
+# table, in the order they first come, and as a file.
 bulk_source() { # rows
 	{
 		say "DROP TABLE IF EXISTS source, distinct_rows;"
@@ -136,7 +136,7 @@ noop_sql() {
 	say "CREATE TRIGGER noop BEFORE INSERT ON arrivals FOR EACH ROW EXECUTE FUNCTION noop();"
 }
 
-# Its plan is made when the table is still empty, and would then read the whole table for every row.
+# Planned while the table is empty, it would read the whole table for every row.
 exists_sql() {
 	say "SET enable_seqscan = off;"
 	say "CREATE INDEX ON arrivals (key);"

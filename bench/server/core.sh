@@ -1,4 +1,4 @@
-# The core without a server, beside the limit of the memory: bench/micro/core_speed.cpp. Sourced by bench/run.sh.
+# The core without a server, and the limit of the memory: bench/micro/core_speed.cpp. Sourced by bench/run.sh.
 # shellcheck shell=bash disable=SC2153,SC2317 # variables are shared; functions are called by name
 
 core_run() { # the output of Google Benchmark, as JSON
@@ -6,7 +6,7 @@ core_run() { # the output of Google Benchmark, as JSON
 		--benchmark_repetitions="$ROUNDS" --benchmark_out="$WORK/tmp/core.json" --benchmark_out_format=json
 }
 
-# Repetitions become rounds; what the core skipped is noted.
+# Repetitions become rounds; cases that the core skipped become notes.
 core_record() {
 	local name case size round value unit reason
 	while IFS=$'\t' read -r name round value unit reason; do

@@ -62,13 +62,14 @@ distributed_filter() { # name servers options
 	say "CREATE FOREIGN TABLE $1 (key bigint) SERVER streamfilter OPTIONS (servers '${names%,}', $DISTRIBUTED_FILTER$3);"
 }
 
-# Messages and bytes of a statement, per row, from the counters of the slices.
+# Messages and bytes of a statement, for each row, from the counters of the slices.
 traffic() { # filter rows
 	sql -F ' ' -c "SELECT coalesce(sum(messages), 0) AS m, coalesce(sum(bytes_sent + bytes_received), 0) AS b
 	               FROM streamfilter_slices WHERE filter = '$1'::regclass"
 }
 
-# distributed_case FILTER ROWS STATEMENT...: functions that print SQL; notes tell what went to other servers.
+# distributed_case FILTER ROWS STATEMENT...: functions that print SQL; notes count messages and bytes to other
+# servers.
 distributed_case() {
 	local filter=$1 rows=$2 before after
 	shift 2
@@ -105,7 +106,7 @@ section_distributed() {
 	done
 }
 
-drop_distributed_filters() { # here, and what they have left there
+drop_distributed_filters() { # here, and their parts on the other servers
 	local i names='horizontal_1, horizontal_2, horizontal_3, vertical, pipelined'
 	sql -c "DROP FOREIGN TABLE here, $names"
 	for ((i = 1; i <= HOLDERS; i++)); do

@@ -1,4 +1,4 @@
-# What the library costs statements that do not use it. Sourced by bench/run.sh.
+# The cost of the library for statements that do not use it. Sourced by bench/run.sh.
 # shellcheck shell=bash disable=SC2153,SC2317 # variables are shared; functions are called by name
 
 idle_titles() {

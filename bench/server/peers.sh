@@ -2,7 +2,7 @@
 # and bench/peers.sh.
 # shellcheck shell=bash disable=SC2153,SC2317 # variables are shared; functions are called by name
 
-# Debian's package starts a service of its own when it is installed, so installing is left to the reader.
+# Debian's package starts a service of its own when it is installed, so readers install it themselves.
 section_peers() {
 	local round
 	if ! command -v redis-server >/dev/null || ! command -v redis-cli >/dev/null; then
@@ -28,7 +28,7 @@ redis_source() {
 	redis_commands "$@"
 }
 
-# From a file of keys; with a filter, those of the Bloom module.
+# Writes commands from a file of keys; with a filter, those of the Bloom module.
 # shellcheck disable=SC2120 # the argument comes from bench/peers.sh
 redis_commands() { # [filter]
 	if [ $# -eq 0 ]; then

@@ -1,8 +1,8 @@
-# Pictures of what was measured. Sourced by bench/run.sh.
+# Plots of the results. Sourced by bench/run.sh.
 # shellcheck shell=bash disable=SC2153 # the variables are shared by the benchmark's files
 
-# plot FILE SECTION TITLE X Y FACTOR CASE...: the medians of these cases against the size, one line each. FACTOR is what a
-# median is multiplied with; "size" in it is the size.
+# plot FILE SECTION TITLE X Y FACTOR CASE...: the medians of these cases over the size, one line each. Medians are
+# multiplied by FACTOR; "size" in it is the size.
 plot() {
 	local file=$1 section=$2 heading=$3 x=$4 y=$5 factor=$6 case lines='' data points=0
 	shift 6

@@ -1,4 +1,4 @@
-# What was measured, and what follows from it: tab-separated files in $RESULTS. Sourced by bench/run.sh.
+# Results and what follows from them: tab-separated files in $RESULTS. Sourced by bench/run.sh.
 # shellcheck shell=bash disable=SC2034 # the variables are shared by the benchmark's files
 
 RESULTS='' # samples, notes, titles, goals
@@ -54,7 +54,7 @@ per_round() {
 		}' "$RESULTS/samples" | median
 }
 
-# goal ISSUE TEXT VALUE most|least LIMIT UNIT: a goal of an issue, and what was reached; nothing without a VALUE.
+# goal ISSUE TEXT VALUE most|least LIMIT UNIT: a goal of an issue, and the value reached; nothing without a VALUE.
 goal() {
 	[ -n "$3" ] || return 0
 	local met
@@ -63,8 +63,8 @@ goal() {
 	printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$@" "$met" >>"$RESULTS/goals"
 }
 
-# measure SECTION CASE SIZE ROUND COMMAND...: runs it; the command says what it measured in lines "sample VALUE UNIT"
-# and "note NAME VALUE". What fails is shown, counted and left out.
+# measure SECTION CASE SIZE ROUND COMMAND...: runs the command, which prints its results in lines "sample VALUE UNIT"
+# and "note NAME VALUE". A command that fails is shown, counted and left out.
 measure() {
 	local section=$1 case=$2 size=$3 round=$4 name value unit
 	shift 4

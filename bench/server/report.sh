@@ -42,7 +42,7 @@ section_heading() {
 	esac
 }
 
-reference_of() { # section case: what the case is set in relation to
+reference_of() { # section case: the case that this one is compared with
 	case $1/$2 in
 	single/*_async | batch/*_async) say plain_async ;;
 	bulk/* | single/* | batch/* | wal/*) say plain ;;
@@ -111,7 +111,7 @@ report_goals() {
 	printf '  %d of %d met\n' "$(grep -c 'yes$' "$RESULTS/goals")" "$(wc -l <"$RESULTS/goals")"
 }
 
-# The medians of a section and what was reached of its goals, as tables for the documents: a column for each size.
+# The medians of a section and its goals, as tables for the documents: a column for each size.
 markdown() { # section
 	awk -F '\t' -v section="$1" '
 		function grouped(n,   text) {

@@ -1,7 +1,7 @@
-# The benchmark's own server, and what is timed in it. Sourced by bench/run.sh, after test/demo/server.sh.
+# The benchmark's own server, and timing in it. Sourced by bench/run.sh, after test/demo/server.sh.
 # shellcheck shell=bash disable=SC2153 # the variables are shared by the benchmark's files
 
-# Beside the settings of the demo. Where a section needs others, it says so.
+# Added to the settings of the demo. A section that needs others says so.
 configure_benchmark() {
 	# shellcheck disable=SC2015 # say does not fail
 	cat >>"$WORK/data/postgresql.conf" <<-END
@@ -20,8 +20,8 @@ configure_benchmark() {
 	END
 }
 
-# Most of the time that a key takes in a large filter goes into finding its page, so the server gets huge pages if root
-# can reserve them; they are given back at the end.
+# In a large filter, most of a key's time goes into finding its page, so the server gets huge pages if root can
+# reserve them; they are given back at the end.
 HUGE_BEFORE=''
 NR_HUGEPAGES=/proc/sys/vm/nr_hugepages
 
@@ -69,7 +69,7 @@ timed_all() {
 	for script in "$@"; do eval "$script"; done | sql | awk '/^Time:/ { ms += $2 } END { printf "sample %.6f s\n", ms / 1000 }'
 }
 
-# pgbench_us SCRIPT SESSIONS SECONDS [SETTING]: the sample is what a transaction takes, in microseconds.
+# pgbench_us SCRIPT SESSIONS SECONDS [SETTING]: the sample is the time of a transaction, in microseconds.
 pgbench_us() {
 	env PGOPTIONS="${4:+-c $4}" "$(pg_bin)/pgbench" -n -M prepared -h "$WORK" -p 5432 -U postgres -f "$1" -c "$2" -j "$2" \
 		-T "$3" postgres >"$WORK/tmp/pgbench.out"
@@ -79,7 +79,7 @@ pgbench_us() {
 
 pgbench_tps() { pgbench_us "$@" | awk -v sessions="$2" '/^sample/ { printf "sample %.3f tps\n", sessions * 1e6 / $2 }'; }
 
-# filter_sql NAME MEMORY [OPTION...]: an empty filter of the benchmark's kind, its memory taken.
+# filter_sql NAME MEMORY [OPTION...]: an empty filter of the benchmark's kind, with its memory already taken.
 filter_sql() {
 	local name=$1 memory=$2
 	shift 2
@@ -93,8 +93,8 @@ discard_sql() { # table filter
 	say "CREATE TRIGGER zz_discard BEFORE INSERT ON $1 FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('$2');"
 }
 
-# rows_sql TABLE ROWS [COLUMNS]: so many rows in random order, 49 % of them distinct. Draws with replacement from d keys
-# give d (1 - e^(-rows/d)) distinct ones, which is .49 of the rows for rows/d = 1.6485.
+# rows_sql TABLE ROWS [COLUMNS]: that many rows in random order, 49 % of them distinct. Draws with replacement from d
+# keys give d (1 - e^(-rows/d)) distinct ones, which is .49 of the rows for rows/d = 1.6485.
 rows_sql() {
 	say "SELECT FROM setseed(0.5);"
 	say "CREATE UNLOGGED TABLE $1 AS"

@@ -18,8 +18,8 @@ session_tables() {
 	} | sql
 }
 
-# Every session has keys of its own: what is measured is what sessions share, the filter, and not how they wait for each
-# other's keys. All together have a million, however many they are, so that repeats become as frequent.
+# Every session has keys of its own: the result shows how sessions share the filter, not how they wait for each
+# other's keys. Together they have a million keys, whatever their number, so that repeats are equally frequent.
 session_scripts() { # sessions
 	local count=$((1000000 / $1))
 	local keys="SELECT :client_id * 1000000000::bigint + (random() * $count)::bigint AS key FROM generate_series(1, $BATCH)"
@@ -42,7 +42,7 @@ session_goals() {
 	done
 }
 
-# As far as sessions that insert without a filter scale.
+# The goal: to scale as well as sessions that insert without a filter.
 session_goal() { # case sessions fewer limit
 	local reached plain
 	reached=$(across_sizes "$1" "$2" "$3")

@@ -57,8 +57,8 @@ transaction_rounds() { # section
 	done
 }
 
-# Bytes of WAL per transaction of a script, and of the rows in the filters' log, with the 4 bytes that point to each. The
-# first half is not counted: it writes whole pages.
+# Bytes of WAL per transaction of a script, and of the rows in the filters' log, including the 4 bytes that point to
+# each. The first half is not counted, because it writes whole pages.
 log_bytes() { # script transactions
 	local before wal size rows="(SELECT coalesce(sum(pg_column_size(l.*) + 4), 0) FROM _streamfilter.streamfilter_log l)"
 	run_transactions "$@"
@@ -79,7 +79,7 @@ measure_log_bytes() { # section rows transactions
 	done
 }
 
-# What the backend's memory contexts hold more after the COPY than before, in the same transaction.
+# The growth of the backend's memory contexts during the COPY, in the same transaction.
 memory_per_key() { # table keys
 	local contexts="SELECT sum(total_bytes) FROM pg_backend_memory_contexts"
 	sql <<-END | awk -v n="$2" 'NR == 1 { before = $1 } END { print "sample", ($1 - before) / n, "bytes" }'

@@ -9,13 +9,13 @@
 
 namespace bench::distributed {
 
-// Arrays of the ticks at which timers end: what the kind does, with the number of equal timers.
+// The ticks at which timers end, in plain arrays: the kind's rule, and the number of equal timers.
 class Timers {
  public:
   explicit Timers(const Parameters& p)
       : p_(p), cells_(p.integer(kCells)), ends_(cells_ * p.slices) {}
 
-  // The most timers of a key that are equal; 0: not all of them run.
+  // The greatest number of equal timers of a key; 0: not all of its timers run.
   unsigned equal(std::uint64_t hash, std::uint64_t now) const {
     std::array<std::uint64_t, kTimers> ends;
     for (unsigned i = 0; i < kTimers; ++i) {
@@ -41,7 +41,7 @@ class Timers {
   std::vector<std::uint64_t> ends_;
 };
 
-// A filter, and what it delivered.
+// A filter and the keys that it delivered.
 struct Run {
   Run(const std::string& definition, unsigned at_least, std::uint64_t keys)
       : filter(definition), timers(filter.parameters()), wanted(at_least), delivered(keys) {}
@@ -49,7 +49,7 @@ struct Run {
   Filter filter;
   Timers timers;
   unsigned wanted;
-  std::vector<std::uint64_t> delivered;  // when, by key; 0: never
+  std::vector<std::uint64_t> delivered;  // the time, by key; 0: never
   Errors errors;
   std::array<double, kTimers + 1> hits{}, true_hits{};  // all timers run, by equal ones
   double differences = 0;                               // from the library's answer
@@ -156,9 +156,9 @@ inline void figure_9(Report& report, const Arguments& arguments, const Scale& sc
                "above 25 %: k' = k is of no use");
 }
 
-// Every accepted key is asked for again, without being inserted, at an age spread evenly over the
-// window. The same key of the filter is rarely asked for twice, so counts are nearly binomial; five
-// standard errors are exceeded with a probability of 6e-7.
+// Each accepted key is tested again, without insertion, at an age spread evenly over the window.
+// The same key is rarely tested twice, so counts are nearly binomial; they exceed five standard
+// errors with a probability of 6e-7.
 inline void equal_timers_formula(Report& report, const Scale& scale) {
   constexpr std::uint64_t kWindow = 20000;
   constexpr double kFill = .34;

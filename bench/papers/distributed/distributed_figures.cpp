@@ -4,9 +4,10 @@
 //   make bench
 //   build/bench/distributed_figures OUTDIR [--quick]
 //
-// The paper's web log is not here. The stream in its place has its length, number of distinct keys
-// and kind of skew: Zipf with exponent 1, one event per tick. The paper gives neither the windows
-// of figure 9 nor the filter sizes of figures 10 and 11; those chosen here are said in the table.
+// The paper's web log is not public. The stream in its place has the same length, number of
+// distinct keys and kind of skew: Zipf with exponent 1, one event per tick. The paper gives neither
+// the windows of figure 9 nor the filter sizes of figures 10 and 11; the table states those chosen
+// here.
 //
 // Slices live in one process: a horizontal filter is kind timer with as many slices; a vertical one
 // is one array cut into pieces, kind timer with one slice. An event is a true duplicate if the same
@@ -19,7 +20,7 @@ namespace {
 using namespace bench::distributed;
 using bench::text;
 
-// Section 7: the timers that its filters have.
+// Section 7: the number of timers in its filters.
 void sizes(bench::Report& report) {
   struct Printed {
     const char* data;

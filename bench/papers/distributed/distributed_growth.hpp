@@ -38,7 +38,7 @@ struct Growth {
   }
   double before() const { return mean(1. / 6, 1. / 3); }
   double extra() const { return mean(.5, 2. / 3) - before(); }
-  // Slots after the burst until there are no more filters than before it.
+  // The number of slots from the burst until there are as few filters as before.
   std::uint64_t lasts() const {
     const std::size_t end = filters.size() * 2 / 3;
     const unsigned usual = most(1. / 6, 1. / 3);
@@ -46,7 +46,7 @@ struct Growth {
     while (i < filters.size() && filters[i] > usual) ++i;
     return i - end;
   }
-  // Changes of the number of filters while the rate is the usual one.
+  // How often the number of filters changes while the rate is the usual one.
   unsigned changes() const {
     unsigned count = 0;
     for (std::size_t i = filters.size() / 6; i < filters.size() / 3; ++i)
@@ -61,7 +61,7 @@ struct Growth {
 // Filters of the size that one window of 100 slots needs at the usual rate.
 inline std::uint64_t filter_bytes(std::uint64_t universe, std::uint64_t window) {
   const double m = timers_for(kHashes, live_keys(universe, kWindows[0] * kEventsPerSlot), kRate);
-  unsigned bits = 1;  // of a timer, as kind timer takes them
+  unsigned bits = 1;  // of a timer, as in kind timer
   while (std::uint64_t{1} << bits <= window + 1 + (window + 4) / 4) ++bits;
   return (static_cast<std::uint64_t>(m * bits / 8) + 48 + 7) / 8 * 8;
 }
@@ -89,7 +89,7 @@ inline void grow(Growth& growth, const Scale& scale, std::uint64_t universe) {
     }
     growth.filters.push_back(static_cast<unsigned>(open));
     if (slot % 20 != 0) continue;
-    // Given the filter, hits of keys that never came are binomial.
+    // For a given filter, hits of keys that never came are binomial.
     constexpr double kProbes = 200;
     const double rate = filter.totals().estimate.fpr;
     for (double i = 0; i < kProbes; ++i)
@@ -109,8 +109,8 @@ inline void judge_growth(Report& report, const Growth& growth) {
       text("%.1f %.1f %.1f", growth.before(), growth.before() + growth.extra(),
            growth.before() + remain),
       text("at least 0.5 extra, 90 %% of them go, after %llu slots", Wide(growth.lasts())));
-  // The estimate takes filters for independent, which they are not quite: a key that one of them
-  // has is not added to another. It shows where there are many.
+  // The estimate treats filters as independent, which is not quite right: a key in one of them is
+  // not added to another. The difference shows where there are many.
   const double off = (growth.hits - growth.sum) / std::sqrt(growth.variance);
   const double bound = timing_model::rate_of_filters(kRate, growth.most(0, 1));
   const bool few = growth.window == kWindows[0];

@@ -1,5 +1,5 @@
-// What the figures of Koloniari et al. 2011 have in common: scale, sizes, and the stream in
-// place of the web log.
+// Shared by the figures of Koloniari et al. 2011: scale, sizes, and the stream in place of the web
+// log.
 #pragma once
 
 #include <cmath>
@@ -30,7 +30,7 @@ inline double timers_for(double k, double n, double p) {
   return -k * n / std::log1p(-std::pow(p, 1 / k));
 }
 
-// Keys to draw from, so that so many events have so many distinct ones.
+// The number of keys to draw from, so that `events` have `distinct` of them.
 inline std::uint64_t universe_for(std::uint64_t events, std::uint64_t distinct) {
   std::uint64_t low = distinct, high = 100 * distinct;
   while (high - low > low / 200) {
@@ -44,7 +44,7 @@ inline std::uint64_t universe_for(std::uint64_t events, std::uint64_t distinct) 
   return high;
 }
 
-// Distinct keys among the events of a window, on average.
+// The mean number of distinct keys among the events of a window.
 inline double live_keys(std::uint64_t universe, std::uint64_t window) {
   constexpr unsigned kWindows = 20;
   Zipf stream(universe, 1, 2);

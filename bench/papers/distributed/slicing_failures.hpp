@@ -7,8 +7,7 @@ namespace bench::distributed {
 
 inline constexpr double kFilterSlices = 40;
 
-// A filter of 40 slices that holds the keys it is sized for, and what can be asked of it while
-// slices are lost.
+// A filter of 40 slices that holds the keys it is sized for, and its answers while slices are lost.
 class Lossy {
  public:
   Lossy(const std::string& slicing, unsigned k, double target, std::uint64_t body)
@@ -19,7 +18,7 @@ class Lossy {
     for (std::uint64_t key = 0; key < keys_; ++key) filter_.insert(filter_.element(key));
   }
 
-  // The probability that a place of a new key says `seen`, by the bits that are set now.
+  // The probability that a place of a new key says `seen`, from the bits that are set.
   double probe_rate() {
     const Parameters& p = filter_.parameters();
     double sum = 0;

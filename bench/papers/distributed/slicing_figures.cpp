@@ -39,7 +39,7 @@ void figures(bench::Report& report, const bench::Arguments& arguments, const cha
   const auto even = file(fairness, "slices, fairness");
   const auto most = file(load, "slices, look-ups of the most loaded slice (%)");
   for (DataFile* empty : {rates.get(), even.get(), most.get()})
-    if (all.empty()) {  // a plot of nothing says so
+    if (all.empty()) {  // an empty plot says so
       empty->block("the traces are not there");
       for (const double slices : {1, 1000}) empty->row({slices, 1, 1});
     }

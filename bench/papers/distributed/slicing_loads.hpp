@@ -1,4 +1,4 @@
-// Figures 5(b), 5(c), 7(c) and 8: how look-ups spread over slices, and how many slices one asks.
+// Figures 5(b), 5(c), 7(c) and 8: the spread of look-ups over slices, and the slices of a look-up.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct LoadFiles {
   DataFile& load;
 };
 
-// `skewed`: few keys make up much of the stream.
+// `skewed`: a few keys make up much of the stream.
 inline void loads(Report& report, const char* figure, const std::string& data,
                   const StoredStream& stream, bool skewed, LoadFiles files) {
   std::vector<Spread> spreads[2];
@@ -75,8 +75,8 @@ struct Messages {
   double parallel, pipelined;  // slices that a look-up asks, on average
 };
 
-// All probes at once, a message to each of their slices; or one after the other, up to the first
-// that says no. A slice with two probes of a key is asked once.
+// All probes at once, with a message to each of their slices; or one probe after the other, up to
+// the first that answers no. A slice with two probes of a key is asked once.
 inline Messages messages_of(Filter& filter, const StoredStream& stream) {
   double all = 0, asked = 0;
   stream.for_each_row([&](std::size_t, std::uint32_t key, bool) {

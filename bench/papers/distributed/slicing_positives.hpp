@@ -6,11 +6,11 @@
 namespace bench::distributed {
 
 struct Mean {
-  double value, error;  // and its standard error
+  double value, error;  // the standard error of `value`
 };
 
-// Only new keys can be false positives, and only they change a Bloom filter: of a stream, its
-// number of distinct keys is all that matters. Runs differ in the hash.
+// Only new keys can be false positives, and only they change a Bloom filter: the number of distinct
+// keys is all that matters of a stream. Runs differ in the hash.
 inline Mean positives(Cut cut, std::uint32_t slices, std::uint64_t cells_of_slice, double keys,
                       unsigned runs) {
   const Parameters p = sliced_parameters(cut, slices, static_cast<unsigned>(kHashes));
@@ -74,7 +74,7 @@ inline void false_positives(Report& report, const char* figure, const std::strin
   }
 }
 
-// Every slicing at one size: new keys against filters that hold the keys they are sized for.
+// Every slicing at one size: tests new keys on filters that hold the keys they are sized for.
 inline void table_of_slicings(Report& report) {
   constexpr unsigned kBitsOfKey = 6, kRuns = 24, kProbes = 20000;
   constexpr std::uint64_t kBody = 64;
@@ -111,7 +111,7 @@ inline void table_of_slicings(Report& report) {
   }
 }
 
-// The cells of these figures decide as kind bloom does.
+// The cells of these figures give the answers of kind bloom.
 inline void same_decisions(Report& report) {
   unsigned differences = 0;
   for (const Cut cut : {Cut::horizontal, Cut::vertical}) {

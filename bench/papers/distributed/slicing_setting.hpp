@@ -1,6 +1,5 @@
-// What figures 1, 5, 7 and 8 of Koloniari et al. 2011 are computed with: the library's
-// placement of keys, in its filters where slices have whole lines of 64 bytes, else in cells of any
-// number.
+// Computes figures 1, 5, 7 and 8 of Koloniari et al. 2011. Keys are placed by the library: in its
+// filters if slices have whole lines of 64 bytes, otherwise in cells of any number.
 #pragma once
 
 #include <unordered_map>
@@ -42,7 +41,7 @@ class Cells {
         m_(cells_of_slice),
         cells_(parameters.slices * cells_of_slice) {}
 
-  // Was the key seen? It is now.
+  // True if the key was seen. Marks it as seen.
   bool insert(std::uint64_t hash) {
     bool seen = true;
     for (unsigned i = 0; i < probes(p_); ++i) {
@@ -62,7 +61,7 @@ class Cells {
   std::vector<bool> cells_;
 };
 
-// The first rows of a trace; empty where it is not there.
+// The first rows of a trace; empty if the trace is missing.
 inline StoredStream rows_of_trace(const std::string& name, std::uint64_t rows) {
   StoredStream stream;
   Trace trace(name);

@@ -1,4 +1,4 @@
-// Trees of filters in memory, walked by core/filter/tree_walk.hpp as those in the server are.
+// Trees of filters in memory, walked by core/filter/tree_walk.hpp like those in the server.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace bench {
 
-// A complete tree: every inner node has as many children. Nodes are numbered level by level, the
-// root is 0. A `Filter` is made from its definition and has a header().
+// A complete tree: all inner nodes have the same number of children. Nodes are numbered level by
+// level, the root is 0. A `Filter` is made from its definition and has a header().
 template <typename Filter>
 class Tree {
  public:
@@ -45,7 +45,7 @@ class Tree {
   const Filter& filter(Node node) const { return filters_[node]; }
   std::size_t size() const { return filters_.size(); }
 
-  // What the walk asks.
+  // The functions that the walk calls.
   bool is_root(Node node) const { return node == 0; }
   Node parent(Node node) const { return (node - 1) / fanout_; }
   unsigned level(Node node) const { return level_[node]; }

@@ -3,14 +3,14 @@
 //   make bench
 //   build/bench/tree_figures OUTDIR [--quick]
 //
-// Two streams in place of the paper's web log. The first has its length, number of distinct keys
-// and kind of skew, as in distributed_figures, and 81 leaves that get events by Zipf's law, too,
-// whatever their key: with so many, a sparse tree finds as many repeats at its leaves as is
-// printed. The second is a real one, the page requests of fifa98_clicks.csv.gz: events are pages,
-// the producer is the session, which its hash gives a leaf. It is left out, saying so, where the
-// trace is not there. Every node has the size that one filter needs for FPR .02.
+// Two streams in place of the paper's web log. The first has the same length, number of distinct
+// keys and kind of skew, as in distributed_figures, and 81 leaves that get events by Zipf's law as
+// well, whatever their key: with so many, a sparse tree finds as many repeats at its leaves as
+// printed. The second is real, the page requests of fifa98_clicks.csv.gz: events are pages, and the
+// hash of a session gives its leaf. Without the trace it is left out, with a message. Every node
+// has the size that one filter needs for FPR .02.
 //
-// The trees are walked by the very code that walks those in the server.
+// The server uses the same code to walk its trees.
 #include <cinttypes>
 #include <unordered_map>
 
@@ -182,7 +182,7 @@ void figure_12(bench::Report& report, const bench::Arguments& arguments,
         touched[level] = static_cast<double>(plain.accesses[level]);
         found += static_cast<double>(plain.hits[level]);
       }
-      up[kLevels - 1] += 100 * (all - found) / all;  // the new ones go all the way
+      up[kLevels - 1] += 100 * (all - found) / all;  // new events go all the way up
       climbed.push_back(up);
       accesses.push_back(touched);
       positives.push_back(rates);

@@ -1,4 +1,4 @@
-// Figure 18 of Bhoraskar et al. 2013 and its corollaries: what its Markov chain says.
+// Figure 18 of Bhoraskar et al. 2013 and its corollaries: predictions of its Markov chain.
 #pragma once
 
 #include "bench/papers/ibf/ibf_setting.hpp"
@@ -12,8 +12,8 @@ struct Sample {
   double error() const { return std::sqrt((squares / n - mean() * mean()) / (n - 1)); }
 };
 
-// The mean of replicas is within 5 standard errors of the chain: a deviate of Student's t, beyond
-// which it is with a probability of 2e-5 in 32 replicas, 4e-4 in 12.
+// The mean of replicas is within 5 standard errors of the chain. A deviate of Student's t exceeds
+// that with a probability of 2e-5 for 32 replicas, 4e-4 for 12.
 inline void against_chain(Report& report, const std::string& what, const char* setting,
                           const Sample& sample, double chain) {
   const double off = (sample.mean() - chain) / sample.error();
@@ -49,7 +49,8 @@ inline void stable_points(Report& report, const Arguments& arguments, const Scal
         hits += filter.test(filter.element(~probe));
       positive.add(hits / kProbes);
       if (column != multi) continue;
-      // Keys around `gap` elements back, each at its own distance, against the chain's value there.
+      // Tests keys around `gap` elements back, each at its own distance, against the chain's value
+      // there.
       for (unsigned l = 0; l < 3; ++l) {
         double missed = 0, n = 0;
         for (std::uint64_t back = gap - 500; back < gap + 500; ++back) {
@@ -97,8 +98,8 @@ inline void stable_points(Report& report, const Arguments& arguments, const Scal
   }
 }
 
-// Table II: once BF is full, its FP is the share of new elements, and the FP of another filter
-// divided by it is that filter's FPR.
+// Table II: once BF is full, its FP is the share of new elements, and another filter's FP divided
+// by it is that filter's FPR.
 inline void printed_table_two(Report& report) {
   struct Printed {
     Column column;

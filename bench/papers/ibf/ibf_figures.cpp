@@ -9,8 +9,8 @@
 // does not give the length of its streams; here they have 100,000 elements, and counts are summed
 // over several streams, as the paper does over permutations.
 //
-// The streams of figures 3-8 and table II are traces of YouTube requests, which are not here: of
-// table II only what the chain says is compared, and its rates are computed for the synthetic
+// The streams of figures 3-8 and table II are traces of YouTube requests, which are not public. Of
+// table II only the chain's predictions are compared, and its rates are computed for the synthetic
 // streams.
 #include "bench/papers/ibf/ibf_chain.hpp"
 #include "bench/papers/ibf/ibf_rates.hpp"

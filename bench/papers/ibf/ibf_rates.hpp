@@ -17,7 +17,7 @@ struct Tally {
 struct Outcome {
   PerImportance rows{}, fresh{};
   std::vector<Tally> tally;
-  // Errors that contradict that the cells of SBF are never below those of IBF.
+  // The number of errors that a filter can make only if some cell of SBF is below that of IBF.
   std::uint64_t exceptions = 0, differences = 0;
 };
 
@@ -33,7 +33,7 @@ inline double rate(const Outcome& outcome, const PerImportance& errors, unsigned
   return sum(errors, from, to) / sum(outcome.rows, from, to);
 }
 
-// Bhoraskar et al. 2013 §IV-B, the definition that streamfilter_evaluate follows.
+// As defined in Bhoraskar et al. 2013 §IV-B; streamfilter_evaluate uses the same definition.
 inline double weighted_rate(const Outcome& outcome, const PerImportance& errors) {
   return sum(errors, 1, kImportances, true) / sum(outcome.rows, 1, kImportances, true);
 }
@@ -98,7 +98,7 @@ inline void write_figures(const Arguments& arguments, const Case& c, const Outco
   }
 }
 
-// By how many standard errors the first range of importances has the higher rate.
+// The number of standard errors by which the first range of importances has the higher rate.
 inline double deviations(const Outcome& outcome, const PerImportance& errors, unsigned from_a,
                          unsigned to_a, unsigned from_b, unsigned to_b) {
   const double n_a = sum(outcome.rows, from_a, to_a), n_b = sum(outcome.rows, from_b, to_b);
@@ -106,8 +106,8 @@ inline double deviations(const Outcome& outcome, const PerImportance& errors, un
   return (a - b) / std::sqrt(a * (1 - a) / n_a + b * (1 - b) / n_b);
 }
 
-// The weighted false negatives that SBF has at a weighted rate of false positives, between two
-// settings of P.
+// The weighted false negatives of SBF at a weighted rate of false positives, interpolated between
+// two settings of P.
 inline double at_equal_positives(const std::vector<std::array<double, 2>>& curve,
                                  double positives) {
   for (std::size_t i = 1; i < curve.size(); ++i) {
@@ -119,7 +119,7 @@ inline double at_equal_positives(const std::vector<std::array<double, 2>>& curve
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-// As many rows of equal weight have a rate of the same standard error.
+// The number of rows of equal weight whose rate has the same standard error.
 inline double effective_rows(const Outcome& outcome) {
   double sum_of_squares = 0;
   for (unsigned i = 1; i <= kImportances; ++i) sum_of_squares += outcome.rows[i] * i * i;

@@ -1,5 +1,5 @@
-// What the figures of Bhoraskar et al. 2013 have in common: the setting of table III and the
-// combinations of table IV.
+// Shared by the figures of Bhoraskar et al. 2013: the setting of table III and the combinations of
+// table IV.
 #pragma once
 
 #include <limits>
@@ -16,7 +16,7 @@ inline constexpr unsigned kM = 7;
 inline constexpr double kK = 5, kP = 10;
 inline constexpr unsigned kHigh = 36;  // Bhoraskar et al. 2013 §IV-E speaks of importances above 35
 
-// Table IV: ways to insert and to delete. Elements of M-insert count as most important ones.
+// Table IV: ways to insert and to delete. With M-insert all elements count as most important.
 struct Combination {
   const char* name;
   const char* definition;
@@ -40,7 +40,7 @@ inline constexpr unsigned kShown = 5;  // the paper's own
 struct Scale {
   std::uint64_t bytes, rows;
   unsigned permutations, replicas;
-  bool is_small;  // gains of one or two points are not told from chance
+  bool is_small;  // gains of one or two points could be chance
 };
 
 inline std::string definition(const char* start, const Scale& scale, std::uint64_t seed) {
@@ -56,7 +56,7 @@ inline double importance_for(const Combination& combination, unsigned importance
 // The level that importance_range '1,51' gives importance i in `parts` equal parts.
 inline unsigned part_of(unsigned i, unsigned parts) { return (i - 1) * parts / kImportances; }
 
-// How levels are distributed on a stream.
+// The distribution of levels on a stream.
 inline importance_model::Levels levels_of(Column column, const ImportanceStream& stream) {
   if (column == sbf || column == m_value || column == m_random)
     return importance_model::most_important(kM);

@@ -56,8 +56,8 @@ class LibraryFilter : public AnyFilter {
   bench::Filter filter_;
 };
 
-// One array of bits; only its first `reach` are ever reset: SBF with Max 1, K 2, P 4, and
-// the biased kinds with k = 1 (where BSBF and BSBFSD are the same).
+// One array of bits, with resets in its first `reach` bits only: SBF with Max 1, K 2, P 4, and the
+// biased kinds with k = 1 (where BSBF and BSBFSD are the same).
 class LimitedFilter : public AnyFilter {
  public:
   LimitedFilter(const char* kind, std::uint64_t bits, std::uint64_t reach, std::uint64_t seed)
@@ -99,7 +99,7 @@ struct Cell {
   }
   unsigned k() const { return row->table <= 3 ? column + 1 : 2; }
   bool is_sbf() const { return std::strcmp(kind(), "sbf") == 0; }
-  // Bits of one array at full scale.
+  // The number of bits in one array at full scale.
   double array() const { return row->memory * 0x1p23 / (is_sbf() ? 1 : k()); }
   bool is_limited() const { return array() > 0x1p31; }
 
@@ -119,7 +119,7 @@ struct Cell {
   }
 };
 
-// Runs the filters of some cells over the one stream that they share.
+// Runs the filters of some cells over the stream that they share.
 std::vector<Errors> run(const std::vector<Cell>& cells, const Options& options) {
   const PrintedRow& row = *cells.front().row;
   const std::uint64_t rows = static_cast<std::uint64_t>(row.records * 1e6 / options.scale);
@@ -138,7 +138,7 @@ std::vector<Errors> run(const std::vector<Cell>& cells, const Options& options) 
   return counts;
 }
 
-// Prints one figure; true if it is met.
+// Prints one figure. True if it is met.
 bool compare(const Cell& cell, const char* figure, double printed, double errors, double of) {
   const double rate = errors / of, expected = printed / 100;
   const double deviation = std::sqrt(std::max(rate, expected) * (1 - expected) / of);
@@ -176,7 +176,7 @@ Options read_options(int count, char** words) {
 
 int main(int count, char** words) {
   const Options options = read_options(count, words);
-  std::vector<std::vector<Cell>> jobs;  // a printed row each: the same stream and memory
+  std::vector<std::vector<Cell>> jobs;  // one printed row each: its cells share stream and memory
   for (const PrintedRow& row : kPrinted) {
     if (options.table != 0 && options.table != row.table) continue;
     jobs.emplace_back();

@@ -1,7 +1,7 @@
 // The course of a Stable Bloom Filter with Max 1 over a shuffled list (streams.hpp), as
-// biased_model::Course has it for the other kinds: a cell is zero if none of its keys came
-// since it was last decremented. Decrements come to a cell at the rate P/m whatever the answers
-// are, and Poisson(D K/m) keys belong to it, so nothing has to be solved: all are integrals over
+// biased_model::Course describes it for other kinds. A cell is zero if none of its keys came since
+// its last decrement. Decrements reach a cell at the rate P/m, independent of answers, and
+// Poisson(D K/m) keys belong to it. So there is nothing to solve: all results are integrals over
 // the time since the last decrement, or since a repeat's last sight.
 #pragma once
 
@@ -27,10 +27,10 @@ class SbfCourse {
       const double width = i > 0 ? t - points_.back().row : 0;
       const double undrawn = std::exp(-draws * t), absent = undrawn * (1 - list * t);
       const double unseen = std::exp(-distinct * k / m * (1 - absent)), kept = std::exp(-rate * t);
-      // Of a cell that was set t ago.
+      // For a cell that was set t ago.
       unset += width * (rate * kept * unseen + unset_was) / 2;
       unset_was = rate * kept * unseen;
-      // Of repeats last seen at most t ago.
+      // For repeats last seen at most t ago.
       const double last = distinct * draws * undrawn * (2 * list + draws * (1 - list * t));
       const double lost = last * -std::expm1(k * std::log1p(-unset));
       missed += width * (lost + missed_was) / 2;
@@ -47,7 +47,7 @@ class SbfCourse {
     }
   }
 
-  // Of the first `row` elements; the load is the one after them.
+  // Results for the first `row` elements; the load is the one after them.
   Rates until(double row) const {
     std::size_t i = 1;
     while (i < kSteps && points_[i].row < row) ++i;

@@ -116,13 +116,13 @@ bool agree(double rate, double expected, double of) {
          std::max(0.03 * expected, five_errors(std::max(rate, expected), of));
 }
 
-// Algorithm 1 turns at element s, where its false negatives begin; the model's grid does not
-// resolve the next 3 %.
+// Algorithm 1 changes its phase at element s, and false negatives begin there; the model's grid
+// does not resolve the next 3 %.
 bool is_at_turn(const Algorithm& algorithm, double row, double s) {
   return algorithm.scheme == Scheme::rsbf_printed && row > s && row < 1.03 * s;
 }
 
-// All points of one curve against the model, shown by the one that deviates most.
+// Compares all points of one curve with the model, and shows the one that deviates most.
 void judge_course(ModelReport& report, const std::string& name, const std::string& setting,
                   const std::string& what, const Algorithm& algorithm, double s, const Curve& curve,
                   Share (*errors)(const Errors&), double Rates::*model) {
@@ -166,8 +166,8 @@ void judge_end(ModelReport& report, const std::string& name, const Figure& figur
   }
 }
 
-// Bera et al. 2012 §6.2, figures 2-4: false negatives get more along the stream for SBF, and fewer
-// for the biased kinds once the filter is no longer all but empty.
+// Bera et al. 2012 §6.2, figures 2-4: along the stream, false negatives increase for SBF, and
+// decrease for the biased kinds once the filter is no longer almost empty.
 void judge_trend(ModelReport& report, const std::string& name, const std::string& setting,
                  const Algorithm& algorithm, const Curve& curve) {
   const Share end = negatives(curve.back().counts);

@@ -13,8 +13,8 @@ namespace bench {
 
 constexpr unsigned kMax = 1, kHashes = 2, kTaken = 4;  // Deng, Rafiei 2006 §5.2 for 10 %
 
-// The least memory in which a buffer has so many entries: the print does not count what finding and
-// replacing them takes.
+// The least memory for a buffer of that many entries, including what finding and replacing them
+// takes; the paper does not count that.
 inline std::string buffer(const char* kind, double entries, unsigned entry_bits,
                           const std::string& rest) {
   const double links = 4 * std::ceil(std::log2(entries + 1));
@@ -44,7 +44,7 @@ inline Comparison compare(const StoredStream& stream, unsigned max, unsigned k, 
   return c;
 }
 
-// Does a miss less than b, by more than five standard errors of the difference?
+// True if a misses less than b by more than five standard errors of the difference.
 inline bool is_less(const Errors& a, const Errors& b) {
   return a.fnr() + std::hypot(five_errors(a.fnr(), a.repeats), five_errors(b.fnr(), b.repeats)) <
          b.fnr();

@@ -1,6 +1,6 @@
-// Figures 1 and 2 of Deng, Rafiei 2006: false negatives by Eq. 9-16 over K and over gaps, beside
-// what the filter does. The print sets P to the real number of Eq. 17, a filter to a whole one, so
-// each measured point stands beside Eq. 16 for its own P.
+// Figures 1 and 2 of Deng, Rafiei 2006: false negatives by Eq. 9-16 over K and over gaps, and those
+// of the filter. The paper sets P to the real number of Eq. 17, a filter to a whole one, so each
+// measured point is compared with Eq. 16 for its own P.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct Cells {
 
   unsigned bits() const { return max <= 1 ? 1 : max <= 3 ? 2 : max <= 7 ? 3 : 4; }
   double fnr(double gap) const { return stable_model::fnr(gap, max, k, p, m); }
-  // Eq. 16 for another deviation phi (Eq. 18), f_i/N = 0.
+  // Eq. 16 for another deviation phi (Eq. 18), with f_i/N = 0.
   double fnr(double gap, double phi) const {
     const double set = k / m + phi * std::sqrt(k / m * (1 - k / m));
     return -std::expm1(k * std::log1p(-stable_model::pr_zero(gap, set, p / m, max)));
@@ -31,7 +31,7 @@ struct Cells {
   }
 };
 
-// Eq. 17 as the print has it.
+// Eq. 17 as printed.
 inline Cells cells_for(double fps, unsigned max, unsigned k, double m) {
   return {max, k, stable_model::decrements(fps, max, k, m), m};
 }
@@ -45,9 +45,8 @@ struct Trials {
   double rate() const { return misses / of; }
 };
 
-// Looks keys up when `gap` others came after them. What is looked up within one gap depends on the
-// same decrements, of cells that lie within P of each other: so few keys at a time that this at
-// most doubles (kSpread) the variance.
+// Looks keys up after `gap` others. Keys looked up within one gap share decrements if their cells
+// are within P of each other: so few that the variance at most doubles (kSpread).
 constexpr double kSpread = 2;
 
 inline Trials missed_after(const Cells& cells, std::uint64_t gap, std::uint64_t elements) {
@@ -82,8 +81,8 @@ struct Scene {
 };
 constexpr Scene kScenes[] = {{4096, 200}, {102400, 5000}};
 
-// How much more than with the best K is missed with the best of the printed ones, at worst over the
-// sizes and gaps that the paper tries, in points of the rate.
+// The increase in misses with the best printed K over the best K, in points of the rate: the worst
+// of the sizes and gaps that the paper tries.
 inline double regret(const Target& target) {
   double worst = 0;
   for (const double m : {1e3, 1e5, 1e7, 1e9})
@@ -141,8 +140,8 @@ inline void figure_1(const Arguments& arguments, ModelReport& report) {
 
 constexpr double kRates[] = {0.2, 0.1, 0.01, 0.001};
 
-// From which gap on Max `low` misses less than Max `high` in as many bits, and what both miss
-// there.
+// The gap from which on Max `low` misses less than Max `high` in as many bits, and the rate of
+// misses there.
 struct Crossing {
   double gap = 0, fnr = 0;
   unsigned times = 0;
@@ -165,8 +164,7 @@ inline Crossing crossing(double fps, unsigned low, unsigned high, double bits, d
 }
 
 // Deng, Rafiei 2006 §4.1: the larger Max is better for small gaps, and "a smaller FPS suggests a
-// larger Max". It does so by the share that is missed where both are equal; the gap there gets
-// smaller.
+// larger Max". It raises the rate of misses where both are equal; the gap there gets smaller.
 inline void judge_crossings(ModelReport& report) {
   for (const unsigned low : {1u, 3u})
     for (const double bits : {1e3, 1e5, 1e7}) {
@@ -199,7 +197,7 @@ inline void figure_2(const Arguments& arguments, ModelReport& report) {
       bool met = true;
       double worst = 0, expected = 0, measured = 0, at = 0;
       for (int i = 0; i <= 48; ++i) {
-        // P gap / m of Max 1, how often a cell is decremented meanwhile: 0.02 to 5.
+        // P gap / m for Max 1, the number of decrements of a cell in a gap: 0.02 to 5.
         const double gap = std::floor(0.02 * std::exp2(i / 6.) * bits / one.p);
         if (i % 6 != 0) {
           data.row({gap, three.fnr(gap) - one.fnr(gap), kNone, kNone, kNone});

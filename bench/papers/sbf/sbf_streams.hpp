@@ -1,7 +1,7 @@
 // Figures 3-5 of Deng, Rafiei 2006: zeros along the crawl, and the errors of SBF, FPBuffering,
-// Buffering and a Bloom filter on it. The crawl cannot be had; crawl.hpp makes one with the printed
-// shares of distinct keys and of repeats that Buffering misses, so that SBF and the others can be
-// compared with the print. Rows and memory are divided by `scale`.
+// Buffering and a Bloom filter on it. The crawl is not public; crawl.hpp makes one with the printed
+// shares of distinct keys and of repeats that Buffering misses, so that the other results can be
+// compared with the paper. Rows and memory are divided by `scale`.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ inline std::vector<PrintedSet> printed_sets() {
             {4294967296, 2, 5, 1.6, 2, 1.87}}}};
 }
 
-// All three are the beginning of one stream.
+// All three streams begin with the same rows.
 inline std::vector<Knot> printed_growth(double scale) {
   std::vector<Knot> knots = {{1, 1}};
   for (const Knot& knot : {Knot{1e5, 75660}, {1e7, 4.851e6}, {694984445, 0.1475 * 694984445}})
@@ -69,7 +69,7 @@ inline std::vector<Knot> printed_growth(double scale) {
 }
 
 constexpr unsigned kEntryBits = 64;  // of an entry of a buffer: Deng, Rafiei 2006 §5.2
-constexpr double kLeastBits = 1024;  // less memory, divided, is left out
+constexpr double kLeastBits = 1024;  // settings with less memory, after division, are left out
 
 inline StoredStream crawl(const PrintedSet& set, double scale) {
   const std::vector<Knot> growth = printed_growth(scale);
@@ -90,8 +90,8 @@ inline StoredStream crawl(const PrintedSet& set, double scale) {
   return stream;
 }
 
-// The print gives whole points of FNR and tenths of FPR, and its stream is known by two curves
-// only: ours is met within two points and one.
+// The paper gives whole points of FNR and tenths of FPR, and two curves are all that is known of
+// its stream, so ours need only be within two points and one.
 inline bool is_near(double rate, double percent, double of, double points) {
   return std::fabs(100 * rate - percent) <= points + 100 * five_errors(rate, of);
 }
@@ -121,7 +121,8 @@ inline void judge_row(ModelReport& report, const std::string& setting, const Met
                is_near(c.fpbuffering.fnr(), printed.fpbuffering, c.sbf.repeats, 2));
   report.show("sbf-fig4", setting, "FNR of Buffering", printed.buffering, kNone,
               100 * c.buffering.fnr(), "given to the generator");
-  // Where more than a per cent is printed for a Bloom filter that has none, SBF's is as strange.
+  // Where the paper gives a Bloom filter more than a per cent, which has none, its SBF is as
+  // doubtful.
   const bool strange = printed.bloom > 1 && m.bloom.fpr() < 0.005;
   if (strange)
     report.show("sbf-fig4", setting, "FPR of SBF", printed.fpr, kNone, 100 * c.sbf.fpr(),
@@ -142,7 +143,7 @@ inline void judge_bound(ModelReport& report, const std::string& setting, const C
                100 * c.sbf.fpr(), is_at_most(c.sbf, c.bound()));
 }
 
-// A real stream beside the made ones, if it is there.
+// A real stream for comparison, if it is there.
 inline void figure_4_on_a_trace(ModelReport& report, DataFile& data, const char* name) {
   StoredStream stream;
   std::unordered_map<std::string, std::uint32_t> numbers;
@@ -166,7 +167,7 @@ inline void figure_4_on_a_trace(ModelReport& report, DataFile& data, const char*
   }
 }
 
-// Settings of figure 5, P as the print has it: Eq. 17 rounded down.
+// The settings of figure 5, P as printed: Eq. 17 rounded down.
 inline void figure_5(const Arguments& arguments, ModelReport& report, const PrintedSet& set,
                      double scale, const StoredStream& stream) {
   DataFile data(arguments, "sbf-fig5", "bits; points that SBF misses less, FPS 0.5, 1, 10, 20 %");
@@ -197,7 +198,7 @@ inline void figure_5(const Arguments& arguments, ModelReport& report, const Prin
   }
 }
 
-// The share of zeros of a filter over rows that grow by a quarter.
+// The share of zeros in a filter, at numbers of rows that grow by a quarter.
 struct Zeros {
   double row, share;
 };

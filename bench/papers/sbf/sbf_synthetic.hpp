@@ -1,5 +1,5 @@
-// Figure 6 of Deng, Rafiei 2006: SBF and FPBuffering on the synthetic streams of §5.1. The print
-// names b, l and u; the share of frequent keys is taken to be 10 % (the example of §5.1), and half
+// Figure 6 of Deng, Rafiei 2006: SBF and FPBuffering on the synthetic streams of §5.1. The paper
+// gives b, l and u. The share of frequent keys is taken to be 10 % (the example of §5.1), and half
 // of all for the Poisson stream, which has "more duplicates". Rows, u and memory are divided by
 // `scale`.
 #pragma once
@@ -56,7 +56,7 @@ inline void judge_space(ModelReport& report, const std::string& setting, const C
     report.show("sbf-fig6", setting, "SBF misses less; both few", kNone, kNone, gain, "");
 }
 
-// What the appendix says of the four together.
+// The appendix's statements about all four streams.
 inline void judge_together(ModelReport& report, const std::vector<std::vector<Comparison>>& all,
                            bool quick) {
   const auto most = [&](std::size_t i) {

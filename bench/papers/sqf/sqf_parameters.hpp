@@ -29,7 +29,7 @@ inline void figure_3a(Report& report, const Arguments& arguments, const Scale& s
   report.check(falls && errors[3].negatives == 0, "fig. 3a: FNR falls with k", "k 1 to 4",
                "to near 0", text("%.1f .. %.1f %%", 100 * errors[0].fnr(), 100 * errors[3].fnr()),
                "falls, exactly 0 at k = 4");
-  // Every fingerprint has a bit of its own here: D keys in 2^p bits.
+  // Each fingerprint has a bit of its own here: D keys in 2^p bits.
   const double x = static_cast<double>(d) / std::ldexp(1, static_cast<int>(p));
   const double expected = 1 + std::expm1(-x) / x;
   report.check(std::fabs(errors[7].fpr() - expected) <= four_errors(expected, errors[7].fresh),
@@ -74,7 +74,7 @@ inline void figure_3c(Report& report, const Arguments& arguments, const Scale& s
   std::vector<std::string> definitions;
   std::vector<unsigned> buckets;
   for (unsigned r_prime = 0; r_prime < r; ++r_prime) {
-    // As many buckets as leave a row to every quotient.
+    // The number of buckets that leaves a row for every quotient.
     unsigned k = 65;
     Parameters parameters{};
     Problem problem;

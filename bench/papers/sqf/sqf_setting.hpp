@@ -1,4 +1,4 @@
-// What the figures of Dutta et al. 2013 have in common: scale, filters, streams.
+// Shared by the figures of Dutta et al. 2013: scale, filters, streams.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Figures 4 and 5 of Dutta et al. 2013: the length of the stream, and the memory that thresholds
-// take.
+// Figures 4 and 5 of Dutta et al. 2013: errors over the length of the stream, and the memory needed
+// for given rates.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ struct Length {
   double printed[2];  // SBF, RSBF; 0: not printed
 };
 
-// Figure 4 prints no numbers; those of table 2 and of tables 4-8 of Bera et al. 2012 are for
-// the same streams and memory.
+// Figure 4 has no numbers; table 2 here, and tables 4-8 of Bera et al. 2012, have them for the same
+// streams and memory.
 inline void figure_4(Report& report, const Arguments& arguments, const Scale& scale,
                      bool positives) {
   constexpr Length kPositives[] = {
@@ -67,7 +67,7 @@ inline bool is_enough(const Errors& errors, unsigned threshold) {
   return (threshold == 0 ? errors.fpr() : errors.fnr()) <= kThresholds[threshold];
 }
 
-// Megabytes that suffice, by bisection of their logarithm.
+// The megabytes that suffice, by bisection of their logarithm.
 inline double memory_needed(std::string (*definition)(std::uint64_t), unsigned threshold,
                             std::uint64_t rows, std::uint64_t distinct, const Scale& scale) {
   double low = 3, high = 12;
@@ -80,9 +80,9 @@ inline double memory_needed(std::string (*definition)(std::uint64_t), unsigned t
   return std::exp2(high);
 }
 
-// The paper's setting (2, 1, 4) is exact where 2^p fingerprints fit, at two bits each; with half of
-// that memory, its table 2 goes on to (4, 2, 4). (Rows that are bitmaps, as they are in this
-// library, need one bit each: (2, 1, 4) is exact in half of that memory, too.)
+// The paper's setting (2, 1, 4) is exact if 2^p fingerprints fit, at two bits each. With half of
+// that memory, its table 2 continues with (4, 2, 4). (In this library such rows are bitmaps of one
+// bit each, so (2, 1, 4) is exact in half of that memory, too.)
 inline double memory_of_quotient(std::uint64_t rows, std::uint64_t distinct, const Scale& scale,
                                  bool& is_least) {
   const unsigned p = bits_of(distinct);

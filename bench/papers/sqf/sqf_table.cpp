@@ -23,9 +23,9 @@ namespace {
 
 using namespace streamfilter;
 
-// How the printed figure comes about.
+// The reason for the printed figure.
 enum class Reading {
-  exact_zero,   // every key has a place of its own: no errors at all; the print rounds up
+  exact_zero,   // every key has a place of its own: no errors at all; the paper rounds up
   same,         // within 3 % or four standard errors
   unexplained,  // no known setting gives it
 };
@@ -134,10 +134,10 @@ int main(int argc, char** argv) {
         static_cast<std::uint64_t>(std::floor(static_cast<double>(records) * part.distinct_share));
     const std::vector<std::uint32_t> stream = shuffled_list(records, distinct);
     for (const PrintedRow& row : part.rows) {
-      // The paper's memory is the table alone.
+      // The paper counts the table alone as memory.
       const std::uint64_t memory =
           (std::uint64_t{row.megabytes} << 20) / divisor + sizeof(Header) + sizeof(SliceState);
-      // Where 2^p fingerprints do not fit, as many as do.
+      // If 2^p fingerprints do not fit, the largest number that does.
       const bool fits = row.reading != Reading::unexplained;
       const std::string text =
           "sqf(slices=1, fingerprint=integer, memory=" + std::to_string((memory + 63) & ~63ull) +

@@ -23,7 +23,7 @@ inline double nanoseconds(const std::string& definition, std::uint64_t elements,
   return reported < 0 ? 0 : taken.count() / static_cast<double>(elements);
 }
 
-// Filters of the printed, unscaled size, so that caches matter as they did.
+// Filters have the printed size, unscaled, so that caches matter as they did.
 inline void query_times(Report& report, const Arguments& arguments, const Scale& scale) {
   struct Printed {
     unsigned megabytes;

@@ -31,7 +31,7 @@ inline constexpr Part kTable3[] = {
       {8, {1.03, 2.16, .008}, {17.08, 10.52, .004}, {.57, .39, .30}}}},
 };
 
-// The exponent that makes a share of `rows` draws distinct.
+// The exponent that makes this share of `rows` draws distinct.
 inline double exponent_for(std::uint64_t rows, std::uint64_t universe, double share) {
   double low = .3, high = 3;
   for (unsigned round = 0; round < 14; ++round) {
