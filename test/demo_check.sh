@@ -23,6 +23,9 @@ check() { # what, number, condition
 small=$("$here/demo.sh" --memory 1kB --kind lru "$events")
 check "missed by 1 kB of recent keys" "$(percent "$small" missed)" -gt 90
 large=$("$here/demo.sh" --memory 32kB "$events")
+for line in 'at most fpr' 'told auto' 'rows lost, rows twice, after settling' docs/pictures/row.svg docs/pictures/costs.svg 'WHAT TO TYPE NEXT'; do
+	grep -q -- "$line" <<<"$large" || { printf 'failed: the demo does not print: %s\n' "$line" && exit 1; }
+done
 check "missed in 32 kB" "$(percent "$large" missed)" -lt 10
 check "lost in 32 kB" "$(percent "$large" lost)" -le 1
 if "$here/demo.sh" --kind none "$events" >/dev/null 2>&1; then printf 'failed: an unknown kind was taken\n' && exit 1; fi

@@ -35,6 +35,7 @@ report_counts() {
 report_kinds() {
 	local kind way repeats=$((EVENTS - DISTINCT))
 	printf '\n%-42s %14s  %10s\n' "OTHER KINDS IN AS MUCH MEMORY" "lost" "missed"
+	printf '  %-40s %14s\n' "at most fpr, which is" "$(percent "$FPR" 1)"
 	printf '  %-40s %14s  %10s\n' "$KIND$([ "$KIND" = "$FILTER_KIND" ] || printf ', which is %s here' "$FILTER_KIND")" \
 		"$(percent "${LOST[trigger]}" "$DISTINCT")" "$(percent "${MISSED[trigger]}" "$repeats")"
 	for kind in "${COMPARED[@]}"; do
@@ -47,6 +48,23 @@ report_kinds() {
 				"$(percent "${MISSED[$way]}" "$repeats")"
 		fi
 	done
+	[ "$KIND" != auto ] || report_why
+}
+
+# The reader sees two kinds in the same memory, and asks why auto did not take the better one.
+report_why() {
+	local keys why
+	keys=$(commas "$DISTINCT")
+	if [[ "${OPTION_ARGUMENTS[*]-}" != *keys=* ]]; then
+		why="Nobody told auto how many keys come, so it took $FILTER_KIND, which keeps fpr for ever and forgets the oldest keys."
+		why+=" bloom was told ($keys) and forgets none; with more keys it would lose more."
+		why+=" Tell auto, too: --option keys=$DISTINCT"
+	elif [ "$FILTER_KIND" = bloom ]; then
+		why="auto was told how many keys come, as bloom was; both are the same."
+	else
+		why="auto was told how many keys come: bloom has no room for them at this fpr, $FILTER_KIND keeps fpr and forgets some."
+	fi
+	fold -s -w 116 <<<"$why" | sed 's/^/  /; s/ *$//'
 }
 
 report_settled() {
@@ -91,8 +109,8 @@ report_curve() {
 }
 
 report_times() {
-	local way us
-	printf '\n%-42s %14s  %10s %14s\n' "THE SAME EVENTS, best of $ROUNDS runs" "seconds" "x plain" "events kept"
+	local way us runs="best of $ROUNDS runs"
+	printf '\n%-42s %14s  %10s %14s\n' "THE SAME EVENTS, ${runs/#best of 1 runs/one run}" "seconds" "x plain" "events kept"
 	for way in plain unique trigger seen; do
 		us=${BEST_US[$way]:-}
 		[ -n "$us" ] || continue
@@ -117,4 +135,15 @@ report() {
 	report_times
 	check_counts
 	printf '\n%s\n' "A lost event is in no table, a missed repeat is there twice. Where that may not be: divert and settle, or a UNIQUE index."
+	report_next
+}
+
+report_next() {
+	printf '\n%s\n' "TWO PICTURES"
+	say "  docs/pictures/row.svg          the life of a row: where it passes, waits, or is discarded"
+	say "  docs/pictures/costs.svg        what five million rows cost with a filter and with a UNIQUE index"
+	printf '\n%s\n' "WHAT TO TYPE NEXT"
+	say "  test/demo.sh --key COLUMN,COLUMN FILE.csv      the same with events of yours"
+	say "  less README.md                                 from 'A first session': a filter in a server of yours, in ten statements"
+	say "  less docs/tutorial.md                          twenty minutes with a filter: its errors, sizes, modes"
 }
