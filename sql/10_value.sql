@@ -5,22 +5,18 @@ CREATE TYPE streamfilter;
 CREATE FUNCTION streamfilter_in(cstring) RETURNS streamfilter
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_in(cstring) IS 'I/O';
 
 CREATE FUNCTION streamfilter_out(streamfilter) RETURNS cstring
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_out(streamfilter) IS 'I/O';
 
 CREATE FUNCTION streamfilter_recv(internal) RETURNS streamfilter
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_recv(internal) IS 'I/O';
 
 CREATE FUNCTION streamfilter_send(streamfilter) RETURNS bytea
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_send(streamfilter) IS 'I/O';
 
 CREATE TYPE streamfilter (
   INPUT = streamfilter_in,
@@ -46,8 +42,6 @@ IS 'a copy of the filter that remembers the key; ROW(...) for several columns';
 CREATE FUNCTION streamfilter_contains(filter streamfilter, key "any") RETURNS boolean
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_contains(streamfilter, "any")
-IS 'does the filter (probably) remember the key?';
 
 CREATE FUNCTION streamfilter_union(streamfilter, streamfilter) RETURNS streamfilter
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100

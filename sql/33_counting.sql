@@ -5,7 +5,7 @@ CREATE FUNCTION streamfilter_distinct_count(filter streamfilter) RETURNS bigint
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_distinct_count(streamfilter)
-IS 'how many distinct keys the filter has seen, estimated';
+IS 'estimated number of distinct keys that the filter has seen';
 
 CREATE OPERATOR # (
   RIGHTARG = streamfilter,
@@ -24,4 +24,4 @@ CREATE FUNCTION streamfilter_overlap(a streamfilter, b streamfilter, OUT in_firs
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_overlap(streamfilter, streamfilter)
-IS 'how many distinct keys the first, both and the second have seen, and the standard error of those in both, in keys';
+IS 'estimated numbers of distinct keys seen by the first filter, by both and by the second, and the standard error of the number in both, in keys';

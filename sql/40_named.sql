@@ -3,14 +3,10 @@
 CREATE FUNCTION streamfilter_seen(filter regclass, VARIADIC key "any") RETURNS boolean
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_seen(regclass, VARIADIC "any")
-IS 'was the key (probably) seen before? it is remembered now';
 
 CREATE FUNCTION streamfilter_test(filter regclass, VARIADIC key "any") RETURNS boolean
 LANGUAGE C VOLATILE PARALLEL RESTRICTED COST 20
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_test(regclass, VARIADIC "any")
-IS 'was the key (probably) seen before? nothing is remembered';
 
 CREATE FUNCTION streamfilter_value(filter regclass) RETURNS streamfilter
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED

@@ -21,6 +21,6 @@ FROM pg_catalog.pg_foreign_table AS ft
 CROSS JOIN LATERAL _streamfilter.streamfilter_stat(ft.ftrelid) AS stat
 WHERE stat.kind IS NOT NULL OR stat.error IS NOT NULL;
 COMMENT ON VIEW streamfilter_stats
-IS 'what every filter of this database is, holds and has done';
+IS 'all filters of this database: parameters, contents and counters';
 GRANT SELECT ON streamfilter_stats TO PUBLIC;
 

@@ -1,14 +1,10 @@
 CREATE FUNCTION streamfilter_forget_saved(filter regclass) RETURNS bigint
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_forget_saved(regclass)
-IS 'deletes what is saved of a filter; returns the bytes of it';
 
 CREATE FUNCTION streamfilter_forget_saved() RETURNS void
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'streamfilter_forget_all_saved';
-COMMENT ON FUNCTION streamfilter_forget_saved()
-IS 'deletes what is saved of all filters of the database, also where it cannot be read; for superusers';
 
 CREATE FUNCTION _streamfilter.streamfilter_tune(filter oid)
 RETURNS TABLE (factor double precision, memory bigint, found bigint,
@@ -22,8 +18,6 @@ CREATE VIEW streamfilter_tuning AS
 SELECT ft.ftrelid::pg_catalog.regclass AS filter, tuned.*
 FROM pg_catalog.pg_foreign_table AS ft
 CROSS JOIN LATERAL _streamfilter.streamfilter_tune(ft.ftrelid) AS tuned;
-COMMENT ON VIEW streamfilter_tuning
-IS 'what filters would have missed with less and more memory, by what they have found so far';
 GRANT SELECT ON streamfilter_tuning TO PUBLIC;
 
 CREATE FUNCTION _streamfilter.streamfilter_tree_node(filter oid,
@@ -38,7 +32,5 @@ SELECT ft.ftrelid::pg_catalog.regclass AS filter, node.*
 FROM pg_catalog.pg_foreign_table AS ft
 CROSS JOIN LATERAL _streamfilter.streamfilter_tree_node(ft.ftrelid) AS node
 WHERE node.level IS NOT NULL OR node.error IS NOT NULL;
-COMMENT ON VIEW streamfilter_tree
-IS 'the nodes of trees of filters: how often a key has come to each, and how many repeats each has found';
 GRANT SELECT ON streamfilter_tree TO PUBLIC;
 

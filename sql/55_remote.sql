@@ -13,34 +13,24 @@ CREATE FUNCTION streamfilter_hashes_test(filter regclass, hashes bigint[],
   times bigint[] DEFAULT NULL, importances double precision[] DEFAULT NULL) RETURNS boolean[]
 LANGUAGE C VOLATILE PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_hashes_test(regclass, bigint[], bigint[], double precision[])
-IS 'was each hash seen before? nothing is remembered';
 
 CREATE FUNCTION streamfilter_hashes_seen(filter regclass, hashes bigint[],
   times bigint[] DEFAULT NULL, importances double precision[] DEFAULT NULL) RETURNS boolean[]
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_hashes_seen(regclass, bigint[], bigint[], double precision[])
-IS 'was each hash seen before? it is remembered now';
 
 CREATE FUNCTION streamfilter_hashes_claim(filter regclass, hashes bigint[],
   times bigint[] DEFAULT NULL, importances double precision[] DEFAULT NULL) RETURNS boolean[]
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_hashes_claim(regclass, bigint[], bigint[], double precision[])
-IS 'the same for one of several parts of a key: nobody else adds it until the transaction ends';
 
 CREATE FUNCTION streamfilter_hashes_put(filter regclass, hashes bigint[],
   times bigint[] DEFAULT NULL, importances double precision[] DEFAULT NULL) RETURNS boolean[]
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_hashes_put(regclass, bigint[], bigint[], double precision[])
-IS 'the same for the other parts of a key that is claimed';
 
 CREATE FUNCTION streamfilter_hashes_erase(filter regclass, hashes bigint[],
   times bigint[] DEFAULT NULL, importances double precision[] DEFAULT NULL) RETURNS boolean[]
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_hashes_erase(regclass, bigint[], bigint[], double precision[])
-IS 'was each hash there? it is forgotten now';
 

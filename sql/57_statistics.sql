@@ -13,8 +13,6 @@ SELECT t.tgrelid::pg_catalog.regclass AS "table", t.tgname AS trigger, stat.*
 FROM pg_catalog.pg_trigger AS t
 CROSS JOIN LATERAL _streamfilter.streamfilter_trigger_stat(t.oid) AS stat
 WHERE stat.kind IS NOT NULL;
-COMMENT ON VIEW streamfilter_triggers
-IS 'what the triggers of this database have done with the rows of each table';
 GRANT SELECT ON streamfilter_triggers TO PUBLIC;
 
 CREATE FUNCTION streamfilter_stats_reset(filter regclass) RETURNS void

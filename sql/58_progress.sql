@@ -10,6 +10,4 @@ IS 'the rows of the view streamfilter_progress';
 
 CREATE VIEW streamfilter_progress AS
 SELECT pid, command, filter, phase, done, total, unit FROM _streamfilter.streamfilter_show_progress();
-COMMENT ON VIEW streamfilter_progress
-IS 'how far long work of sessions of this database has come: advice, evaluations, streamfilter_distinct(), warming, restoring, resizing, settling';
 GRANT SELECT ON streamfilter_progress TO PUBLIC;

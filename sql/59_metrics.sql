@@ -2,7 +2,7 @@ CREATE FUNCTION streamfilter_counters(OUT counts_of text, OUT name text, OUT met
 LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 20
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_counters()
-IS 'what is counted of filters, of triggers, and of slices on other servers';
+IS 'all counters of filters, of triggers, and of slices on other servers, with their units';
 
 -- A row a value, in the manner of Prometheus: names end in their unit, those of counters in _total.
 -- Names and labels stay as they are from version to version; rows are added.

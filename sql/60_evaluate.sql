@@ -15,5 +15,3 @@ RETURNS TABLE (filter text, "from" double precision, "to" double precision, rows
   fnr double precision, fill double precision)
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE COST 10000
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_profile(text, streamfilter[], text)
-IS 'the same by lag (rows since the last sight), position (along the query) or importance';

@@ -39,5 +39,3 @@ CREATE FUNCTION streamfilter_slice_close(filter regclass, slice int, server int,
   producer text) RETURNS void
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_slice_close(regclass, int, int, int, text)
-IS 'the relation says from now on that a slice is on another server';

@@ -8,4 +8,4 @@ RETURNS record
 LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_settle(regclass, regclass, text[], timestamptz, boolean, text, bigint)
-IS 'moves rows that were diverted though their key is not in the table back into it, and deletes the others; returns how many of each';
+IS 'moves diverted rows whose key is not in the table back into it, and deletes the others; returns the number of each';

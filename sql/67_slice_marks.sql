@@ -12,4 +12,4 @@ CREATE FUNCTION streamfilter_slice_mark(filter regclass, slice int, retirements 
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_slice_mark(regclass, int, text)
-IS 'nobody moves the slice from now on who knows of fewer servers that were retired';
+IS 'from now on, only sessions that know of as many retired servers may move the slice';

@@ -84,15 +84,60 @@ COMMENT ON COLUMN streamfilter_triggers.would_discard IS 'repeats that passed in
 COMMENT ON COLUMN streamfilter_triggers.since IS 'when its counters were set to zero last';
 
 COMMENT ON COLUMN streamfilter_progress.pid IS 'process of the session';
-COMMENT ON COLUMN streamfilter_progress.command IS 'what it does';
+COMMENT ON COLUMN streamfilter_progress.command IS 'command that runs';
 COMMENT ON COLUMN streamfilter_progress.filter IS 'the filter that it works on; NULL: none';
-COMMENT ON COLUMN streamfilter_progress.phase IS 'what is under way';
-COMMENT ON COLUMN streamfilter_progress.done IS 'how far it has come';
-COMMENT ON COLUMN streamfilter_progress.total IS 'how far it has to come; NULL: not known';
-COMMENT ON COLUMN streamfilter_progress.unit IS 'what is counted';
+COMMENT ON COLUMN streamfilter_progress.phase IS 'present phase';
+COMMENT ON COLUMN streamfilter_progress.done IS 'amount that is done';
+COMMENT ON COLUMN streamfilter_progress.total IS 'amount in all; NULL: unknown';
+COMMENT ON COLUMN streamfilter_progress.unit IS 'unit of these amounts';
 
 COMMENT ON COLUMN streamfilter_metrics.name IS 'name of the metric';
-COMMENT ON COLUMN streamfilter_metrics.labels IS 'what it is about, as JSON';
+COMMENT ON COLUMN streamfilter_metrics.labels IS 'labels of the value, as JSON';
 COMMENT ON COLUMN streamfilter_metrics.value IS 'its value';
 COMMENT ON COLUMN streamfilter_metrics.unit IS 'unit of the value';
-COMMENT ON COLUMN streamfilter_metrics.help IS 'what it says';
+COMMENT ON COLUMN streamfilter_metrics.help IS 'meaning of the metric';
+
+-- ---- functions and views of earlier versions -------------------------------------------------------------
+
+COMMENT ON FUNCTION streamfilter_in(cstring)
+IS 'reads the text form';
+COMMENT ON FUNCTION streamfilter_out(streamfilter)
+IS 'writes the text form';
+COMMENT ON FUNCTION streamfilter_recv(internal)
+IS 'reads the binary form';
+COMMENT ON FUNCTION streamfilter_send(streamfilter)
+IS 'writes the binary form';
+COMMENT ON FUNCTION streamfilter_contains(streamfilter, "any")
+IS 'true if the filter (probably) remembers the key';
+COMMENT ON FUNCTION streamfilter_seen(regclass, VARIADIC "any")
+IS 'true if the key was (probably) seen before; remembers the key';
+COMMENT ON FUNCTION streamfilter_test(regclass, VARIADIC "any")
+IS 'true if the key was (probably) seen before; remembers nothing';
+COMMENT ON FUNCTION streamfilter_forget_saved(regclass)
+IS 'deletes the saved state of a filter; returns its bytes';
+COMMENT ON FUNCTION streamfilter_forget_saved()
+IS 'deletes the saved state of all filters of the database, even where it cannot be read; for superusers';
+COMMENT ON VIEW streamfilter_tuning
+IS 'estimated misses of each filter with less and more memory, from the repeats found so far';
+COMMENT ON VIEW streamfilter_tree
+IS 'nodes of trees of filters: keys that have come to each, and repeats that each has found';
+COMMENT ON FUNCTION streamfilter_forget()
+IS 'AFTER DELETE OR UPDATE FOR EACH ROW, or AFTER TRUNCATE trigger: the filter forgets keys that the table no longer has; arguments: filter [, column ...]';
+COMMENT ON FUNCTION streamfilter_hashes_test(regclass, bigint[], bigint[], double precision[])
+IS 'for each hash, true if it was seen before; remembers nothing';
+COMMENT ON FUNCTION streamfilter_hashes_seen(regclass, bigint[], bigint[], double precision[])
+IS 'for each hash, true if it was seen before; remembers the hashes';
+COMMENT ON FUNCTION streamfilter_hashes_claim(regclass, bigint[], bigint[], double precision[])
+IS 'streamfilter_hashes_seen for one of several parts of a key; no other transaction adds the key until this one ends';
+COMMENT ON FUNCTION streamfilter_hashes_put(regclass, bigint[], bigint[], double precision[])
+IS 'streamfilter_hashes_seen for the other parts of a key that streamfilter_hashes_claim has taken';
+COMMENT ON FUNCTION streamfilter_hashes_erase(regclass, bigint[], bigint[], double precision[])
+IS 'for each hash, true if it was there; forgets the hashes';
+COMMENT ON VIEW streamfilter_triggers
+IS 'rows of each table that triggers of this database have judged, discarded and diverted';
+COMMENT ON VIEW streamfilter_progress
+IS 'progress of long work in sessions of this database: advice, evaluations, streamfilter_distinct(), warming, restoring, resizing, settling';
+COMMENT ON FUNCTION streamfilter_profile(text, streamfilter[], text)
+IS 'error rates of streamfilter_evaluate by lag (rows since the last sight), position (along the query) or importance';
+COMMENT ON FUNCTION streamfilter_slice_close(regclass, int, int, int, text)
+IS 'notes that a slice is on another server from now on';

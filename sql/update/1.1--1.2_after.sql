@@ -1,9 +1,6 @@
 
 -- What 1.2 changes without making it anew.
 
-COMMENT ON VIEW streamfilter_progress
-IS 'how far long work of sessions of this database has come: advice, evaluations, streamfilter_distinct(), warming, restoring, resizing, settling';
-
 -- Filters that relied on the former default of fpr keep it. The function is not part of 1.2.
 CREATE FUNCTION streamfilter_write_former_fpr() RETURNS void
 LANGUAGE C
