@@ -34,11 +34,11 @@ extern "C" {
 
 #define SFLT_API __attribute__((visibility("default")))
 
-/* Of this header; and of the library that the program runs with, which is never less. */
+/* Versions of this header, and of the library at run time, which is never less. */
 #define SFLT_ABI_VERSION 1
 SFLT_API unsigned sflt_abi_version(void);
 
-/* Of the bytes of a filter: what this library writes, and the newest that it reads. */
+/* The version of a filter's bytes that this library writes; the newest that it reads. */
 SFLT_API unsigned sflt_format_version(void);
 
 /* ---- errors ---------------------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ typedef enum sflt_status {
   SFLT_ARGUMENT = 11       /* a null pointer; memory that is too small or not aligned */
 } sflt_status;
 
-/* In the words of the server: a line without a full stop, then sentences; "" if there are none. */
+/* The server's message: a line without a full stop, then sentences; "" if there are none. */
 typedef struct sflt_problem {
   int32_t status; /* an sflt_status */
   char message[256];
@@ -97,7 +97,7 @@ SFLT_API size_t sflt_print_definition(const sflt_definition* definition, char* b
 /* The bytes that a filter takes. */
 SFLT_API uint64_t sflt_size(const sflt_definition* definition);
 
-/* What the hashes of its keys start from. */
+/* The seed of the hashes of its keys. */
 SFLT_API uint64_t sflt_seed(const sflt_definition* definition);
 
 enum {
@@ -135,7 +135,7 @@ SFLT_API sflt_filter* sflt_init(void* memory, size_t size, const sflt_definition
  */
 SFLT_API sflt_filter* sflt_open(void* memory, size_t size, sflt_problem* problem);
 
-/* The check alone. */
+/* The check of sflt_open() alone. */
 SFLT_API sflt_status sflt_check(const void* memory, size_t size, sflt_problem* problem);
 
 SFLT_API void sflt_definition_of(const sflt_filter* filter, sflt_definition* definition);
@@ -148,14 +148,14 @@ typedef struct sflt_element {
   int64_t time;      /* microseconds since 1970, for kinds with SFLT_USES_TIME; else 0 */
 } sflt_element;
 
-/* Was the key (probably) seen? 1 or 0; nothing is remembered. */
+/* Returns 1 if the key was (probably) seen, else 0; remembers nothing. */
 SFLT_API int sflt_test(const sflt_filter* filter, const sflt_element* element);
 
-/* Was the key (probably) seen before? 1 or 0; it is remembered now. */
+/* Returns 1 if the key was (probably) seen before, else 0; remembers the key. */
 SFLT_API int sflt_insert(sflt_filter* filter, const sflt_element* element);
 
 /*
- * The same for `count` elements in their order, faster where a filter is larger than the caches.
+ * The two for `count` elements in order; faster if a filter is larger than the caches.
  * Stores each answer in seen[i], unless `seen` is NULL, and returns how many were 0.
  */
 SFLT_API size_t sflt_test_many(const sflt_filter* filter, const sflt_element* elements,
@@ -163,7 +163,7 @@ SFLT_API size_t sflt_test_many(const sflt_filter* filter, const sflt_element* el
 SFLT_API size_t sflt_insert_many(sflt_filter* filter, const sflt_element* elements, size_t count,
                                  unsigned char* seen);
 
-/* Forgets a key. *found (may be NULL) tells if it was there. SFLT_UNSUPPORTED: not in this kind. */
+/* Forgets a key. *found (may be NULL): was it there? SFLT_UNSUPPORTED: this kind cannot. */
 SFLT_API sflt_status sflt_forget(sflt_filter* filter, const sflt_element* element, int* found,
                                  sflt_problem* problem);
 
@@ -225,8 +225,8 @@ SFLT_API uint64_t sflt_hash_columns(const uint64_t* columns, size_t count, uint6
 SFLT_API uint64_t sflt_hash_null(uint64_t seed);
 
 /*
- * Of a decimal number of `length` characters: "-12.50", "1e3", "NaN", "Infinity". Zeros at either
- * end do not count. SFLT_SYNTAX if it is none, SFLT_OUT_OF_RANGE past what numeric can hold.
+ * The hash of a number in decimal, of `length` characters: "-12.50", "1e3", "NaN", "Infinity".
+ * Zeros at either end do not count. SFLT_SYNTAX for other text, SFLT_OUT_OF_RANGE beyond numeric.
  */
 SFLT_API sflt_status sflt_hash_numeric(const char* text, size_t length, uint64_t seed,
                                        uint64_t* hash, sflt_problem* problem);
