@@ -53,4 +53,24 @@ inline const std::vector<FilterSpec> kFilters = {
      Conflict::wait, true, true, true, 1024},
 };
 
+// Filters without tables that are filled beyond what they are made for, emptied and brought into
+// other sizes: what they say of their rates must be so.
+struct RateSpec {
+  const char* name;
+  const char* options;
+  bool deletes;
+};
+
+inline const std::vector<RateSpec> kRateFilters = {
+    {"r_bloom", "kind 'bloom', fpr '0.01', keys '4000'", false},
+    {"r_capped", "kind 'capped', fpr '0.01', keys '4000'", false},
+    {"r_rsbf", "kind 'rsbf', fpr '0.05', keys '3000'", false},
+    {"r_rlbsbf", "kind 'rlbsbf', fpr '0.02', keys '3000'", false},
+    {"r_timer", "kind 'timer', fpr '0.01', window '500 rows'", false},
+    {"r_clq", "kind 'clq', fpr '0.01'", true},
+};
+
+// The first is the one that they are created with.
+inline constexpr const char* kRateSizes[] = {"16kB", "32kB", "20kB", "12kB", "64kB"};
+
 }  // namespace checker

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <iterator>
 
 namespace checker {
 namespace {
@@ -88,11 +89,19 @@ struct Drawer {
       for (int& key : keys) key = random.below(64);
       plan.steps.push_back({Action::blind, 0, keys, random.below(40)});
     }
+    if (random.chance(0.08)) rate();
     if (random.chance(0.003)) put(Action::truncate, filter);
     if (random.chance(0.004)) put(Action::alter, filter, random.below(6));
     if (random.chance(0.002)) change(filter);
     if (random.chance(0.002)) put(Action::save, filter, random.below(4));
     if (random.chance(0.01)) put(Action::violate);
+  }
+
+  // Variant 0 is TRUNCATE, then each of the sizes, then removals; else keys come.
+  void rate() {
+    const int which = random.below(static_cast<int>(kRateFilters.size()));
+    const int first = random.below(20'000), count = random.between(1, 400);
+    plan.steps.push_back({Action::rate, which, {first, first + count}, random.below(30)});
   }
 
   // ALTERs the filter to another definition and back, variants 0 to 2. Keys removed in between must
@@ -110,7 +119,9 @@ struct Drawer {
   bool locks_a_filter() const {
     return std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) {
       return step.action == Action::truncate || step.action == Action::change ||
-             (step.action == Action::blind && step.variant == 0);
+             (step.action == Action::blind && step.variant == 0) ||
+             (step.action == Action::rate &&
+              step.variant <= static_cast<int>(std::size(kRateSizes)));
     });
   }
 

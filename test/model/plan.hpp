@@ -23,6 +23,7 @@ enum class Action {
   remove,     // DELETE of rows and keys
   truncate,   // of the tables and the filter
   blind,      // keys of a filter without tables, added and removed regardless of other sessions
+  rate,       // keys, another size, TRUNCATE of a filter that says how many it takes for others
   savepoint,
   roll_back_to,
   release,

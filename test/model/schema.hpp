@@ -61,6 +61,25 @@ BEGIN
   END;
 END $$;
 
+-- fpr_now is at most fpr_bound, and that at most fpr where one was asked for, or overfull is true. The numbers are read one
+-- after the other, while others change the filter: a second look decides.
+CREATE FUNCTION model_rates(filter regclass) RETURNS SETOF void LANGUAGE plpgsql AS $$
+DECLARE
+  now float8;
+  bound float8;
+  asked float8;
+BEGIN
+  FOR look IN 1 .. 3 LOOP
+    SELECT fpr_now, fpr_bound, (SELECT option_value::float8 FROM pg_options_to_table(ftoptions) WHERE option_name = 'fpr')
+    INTO now, bound, asked FROM pg_foreign_table, _streamfilter.streamfilter_stat(filter)
+    WHERE ftrelid = filter AND overfull IS NOT TRUE;
+    IF (now > bound OR bound > 1.1 * asked) IS NOT TRUE THEN
+      RETURN;
+    END IF;
+  END LOOP;
+  RAISE 'filter % says fpr_now %, fpr_bound %, and is not overfull', filter, now, bound;
+END $$;
+
 -- Each key in a transaction of its own.
 CREATE PROCEDURE model_steps(filter text, keys int[], tx bigint, fails int)
 LANGUAGE plpgsql AS $$

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 #include "server.hpp"
 
@@ -106,7 +107,7 @@ void Worker::advance() {
     if (shared_.drains) give_up();
     return;
   }
-  const std::string text = statement();
+  std::string text = statement();
   if (text.empty()) {
     if (next_ < plan_.steps.size()) ++next_;
     if (!begin_.empty()) advance();  // BEGIN is sent with the next statement
@@ -124,6 +125,7 @@ void Worker::advance() {
     model_.claim_begins(step().filter, keys_);
     claiming_ = true;
   }
+  text += rates_to_check();
   send(std::exchange(begin_, "") + text, data);
   if (plan_.disturb_signal != 0 && static_cast<size_t>(plan_.disturb_step) == next_)
     disturb_at_ = Clock::now() + std::chrono::microseconds(plan_.disturb_after);
@@ -165,6 +167,33 @@ std::string Worker::disable_once() {
   if (transaction_->number < shared_.defect_at) return "";
   shared_.defect_at = UINT64_MAX;
   return "SET LOCAL streamfilter.enabled = off; ";
+}
+
+// What follows the step's own statements in the same request: no rows, or an error.
+std::string Worker::rates_to_check() const {
+  const Action action = step().action;
+  if (action == Action::rate)
+    return std::string("; SELECT FROM model_rates('") +
+           kRateFilters[static_cast<size_t>(step().filter)].name + "')";
+  const bool changes = is_claim(action) || action == Action::block || action == Action::remove ||
+                       action == Action::truncate || action == Action::change ||
+                       action == Action::save;
+  if (!changes || !transaction_ || transaction_->automatic) return "";
+  return std::string("; SELECT FROM model_rates('") + spec_of(step().filter).name + "')";
+}
+
+std::string Worker::rate_statement() const {
+  const Step& step = this->step();
+  const RateSpec& filter = kRateFilters[static_cast<size_t>(step.filter)];
+  const std::string name = filter.name, keys = "generate_series(" + std::to_string(step.keys[0]) +
+                                               ", " + std::to_string(step.keys[1]) + ")";
+  if (step.variant == 0) return "TRUNCATE " + name;
+  if (step.variant <= static_cast<int>(std::size(kRateSizes)))
+    return "ALTER FOREIGN TABLE " + name + " OPTIONS (SET memory '" + kRateSizes[step.variant - 1] +
+           "')";
+  if (step.variant < 10 && filter.deletes)
+    return "DELETE FROM " + name + " USING " + keys + " k WHERE key = k";
+  return "INSERT INTO " + name + " SELECT " + keys;
 }
 
 std::string Worker::statement() {
@@ -246,6 +275,7 @@ std::string Worker::statement() {
         all += "DELETE FROM blind WHERE key = " + std::to_string(key) + ";";
       return all;
     }
+    case Action::rate: return rate_statement();
     case Action::savepoint: return "SAVEPOINT s" + std::to_string(savepoints_.size() + 1);
     case Action::roll_back_to: return "ROLLBACK TO s" + std::to_string(savepoints_.size());
     case Action::release: return "RELEASE s" + std::to_string(savepoints_.size());
@@ -572,7 +602,7 @@ void Worker::handle_failure(const Reply& reply) {
     abandon_plan();
     return;
   }
-  const bool usual = is_claim(action) || (action >= Action::copy && action <= Action::blind) ||
+  const bool usual = is_claim(action) || (action >= Action::copy && action <= Action::rate) ||
                      action == Action::sleep || (action >= Action::alter && action <= Action::save);
   const bool recovers = plan_.recovers && usual && !savepoints_.empty() &&
                         repair_ == Repair::none && connection_.in_failed_transaction();

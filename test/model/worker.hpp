@@ -71,6 +71,8 @@ class Worker {
   const Step& step() const { return plan_.steps[next_]; }
   std::string statement();
   std::string disable_once();
+  std::string rate_statement() const;
+  std::string rates_to_check() const;
   void send(const std::string& statements, const std::string& data = "");
   bool may_send();
   void give_up();
