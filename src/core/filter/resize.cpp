@@ -126,17 +126,28 @@ bool can_be_resized(const FilterOps* ops, const Parameters& p) noexcept {
          (resize.possible == nullptr || resize.possible(p));
 }
 
+// More memory may need fewer places for a key. But keys that are there already hold as large a
+// share of it as before, and keep the rate with all of theirs only.
+bool has_fewer_places_in_more(const Parameters& from, const Parameters& to) noexcept {
+  const WordSet hashes = find_ops(from.kind)->resize.hashes;
+  if (to.memory <= from.memory) return false;
+  for (unsigned i = 0; i < kMaxWords; ++i)
+    if (hashes >> i & 1 && to.word[i] < from.word[i]) return true;
+  return false;
+}
+
 // Derives as asked, otherwise with what follows from the former parameters; takes their number of
 // slices only if keys could not have their places otherwise.
 bool derive_like(const Definition& asked, const Parameters& from, Parameters* result) noexcept {
   const FilterOps* ops = find_ops(from.kind);
-  if (derive_for(asked, from, result)) {
+  const bool as_asked = derive_for(asked, from, result);
+  if (as_asked && !has_fewer_places_in_more(from, *result)) {
     fit_multiple(asked, from, result);
     return true;
   }
   Definition pinned = as_before(asked, from);
   for (const bool same_slices : {false, true}) {
-    if (same_slices && asked.is_given(Common::slices)) return false;
+    if (same_slices && asked.is_given(Common::slices)) break;
     if (same_slices) {
       pinned.parameters.slices = from.slices;
       pinned.parameters.slices2 = from.slices2;
@@ -148,7 +159,9 @@ bool derive_like(const Definition& asked, const Parameters& from, Parameters* re
     fit_multiple(pinned, from, result);
     return true;
   }
-  return false;
+  if (!as_asked || !derive_for(asked, from, result)) return false;
+  fit_multiple(asked, from, result);
+  return true;
 }
 
 bool cannot(const FilterOps* ops, const char* detail, Problem& problem) noexcept {

@@ -1,6 +1,10 @@
 #include "pg/server/postgres.hpp"
 
+#include <algorithm>
+#include <bit>
+
 #include "core/filter/filter.hpp"
+#include "core/filter/option_values.hpp"
 #include "core/filter/resize.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/resize_filter.hpp"
@@ -75,7 +79,87 @@ void begin_saved(FilterSlot* slot, const FilterRelation* relation, const Paramet
   pg_atomic_write_u32(&saved->has_header, saved->logged ? 0 : 1);
 }
 
-void warn_of_rate(const FilterRelation* relation, const Header* header) {
+namespace {
+
+uint32 slice_of_highest_rate(const Header* header) {
+  const Parameters& p = header->parameters;
+  const auto rate = find_ops(p.kind)->resize.fpr_to_come;
+  uint32 highest = 0;
+  for (uint32 i = 1; i < p.slices; ++i)
+    if (rate(p, slice_at(header, i)) > rate(p, slice_at(header, highest))) highest = i;
+  return highest;
+}
+
+// Would the state keep the rate in these parameters? Converts its fullest slice; of the new block,
+// no more than that is touched.
+bool keeps_rate(const Header* from, const Parameters& to, double fpr) {
+  constexpr Size kMostTried = 256 * 1024 * 1024;
+  const FilterOps* ops = find_ops(to.kind);
+  const Size scratch_bytes = to.slice_bytes * scratch_slices(from->parameters, to);
+  if (ops->fpr_bound(to) > fpr || scratch_bytes > kMostTried) return false;
+  constexpr int kFlags = MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM;
+  auto* block =
+      static_cast<Header*>(MemoryContextAllocExtended(CurrentMemoryContext, to.memory, kFlags));
+  void* scratch = MemoryContextAllocExtended(CurrentMemoryContext, scratch_bytes, kFlags);
+  double expected = 1;
+  if (block != nullptr && scratch != nullptr) {
+    const uint32 index = static_cast<uint32>(static_cast<uint64>(slice_of_highest_rate(from)) *
+                                             to.slices / from->parameters.slices);
+    format_header(block, to);
+    format_slice(block, index);
+    resize_slice(block, index, from, scratch);
+    expected = ops->resize.fpr_to_come(to, as_const(slice_at(block, index)));
+  }
+  if (block != nullptr) pfree(block);
+  if (scratch != nullptr) pfree(scratch);
+  return expected <= fpr;
+}
+
+// The size, a multiple of the present one, in which the state keeps the rate. nullptr: none of
+// those tried.
+const char* size_that_keeps(const FilterRelation* relation, const Header* header, double fpr) {
+  constexpr unsigned kMultiples[] = {1, 2, 3, 4, 6, 8, 12, 16};
+  // A filter may use up to a 50th less than its size, so that another is a whole multiple.
+  const uint64 memory = header->parameters.memory,
+               unit = std::max<uint64>(std::bit_floor(memory) / 64, 1024),
+               size = (memory + unit - 1) / unit * unit;
+  for (const unsigned times : kMultiples) {
+    Definition asked = relation->options.asked;
+    asked.parameters.memory = size * times;
+    asked.give(Common::memory);
+    Parameters parameters{};
+    Problem ignored;
+    if (!resized_parameters(header->parameters, asked, &parameters, ignored) ||
+        !keeps_rate(header, parameters, fpr))
+      continue;
+    char* text = static_cast<char*>(palloc(32));
+    print_size(asked.parameters.memory, text, 32);
+    return text;
+  }
+  return nullptr;
+}
+
+int give_sizes(const FilterRelation* relation, const Header* former, const Header* header,
+               double fpr) {
+  if (const char* size = size_that_keeps(relation, header, fpr))
+    return errhint(
+        "Type: ALTER FOREIGN TABLE %s OPTIONS (SET memory '%s'). Or TRUNCATE the filter "
+        "and fill it anew, for example with streamfilter_warm().",
+        quote_identifier(relation->name), size);
+  if (const char* size = size_that_keeps(relation, former, fpr))
+    return errhint(
+        "With memory '%s' instead of this size, it keeps the rate: roll back, and use "
+        "that. Or TRUNCATE the filter and fill it anew, for example with "
+        "streamfilter_warm().",
+        size);
+  return errhint(
+      "To have the promised rate, TRUNCATE the filter and fill it anew, for example "
+      "with streamfilter_warm().");
+}
+
+}  // namespace
+
+void warn_of_rate(const FilterRelation* relation, const Header* former, const Header* header) {
   const double fpr = relation->definition.wanted_fpr(), expected = fpr_to_come(header);
   if (expected <= fpr) return;
   ereport(WARNING, errmsg("filter \"%s\" will exceed its false-positive rate", relation->name),
@@ -86,8 +170,7 @@ void warn_of_rate(const FilterRelation* relation, const Header* header) {
               : errdetail("It keeps its keys. With %llu keys, its false-positive rate will be %.2g "
                           "instead of %g.",
                           static_cast<unsigned long long>(header->parameters.keys), expected, fpr),
-          errhint("To have the promised rate, TRUNCATE the filter and fill it anew, for example "
-                  "with streamfilter_warm()."));
+          give_sizes(relation, former, header, fpr));
 }
 
 bool resized_parameters(const FilterRelation* relation, const FilterSlot* former,
@@ -135,7 +218,7 @@ bool resize_filter(const FilterRelation* relation, Problem& problem) {
   const bool is_copy = state != block_of(former);
   Resizing resizing = {relation, &parameters, former, state};
   FilterSlot* slot = attach_filled(relation, parameters, fill, &resizing);
-  warn_of_rate(relation, block_of(slot));
+  warn_of_rate(relation, state, block_of(slot));
   if (is_copy) pfree(const_cast<Header*>(state));
   begin_changes(slot, block_of(slot), slot->saved.logged)->saving.needs_image = true;
   return true;

@@ -21,7 +21,8 @@ bool resized_parameters(const FilterRelation* relation, const FilterSlot* former
 // Copies counts and persistence to the slot of the new state.
 void take_over_counts(FilterSlot* slot, const FilterSlot* former);
 void begin_saved(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters);
-// Warns if the state is too full for the promised rate.
-void warn_of_rate(const FilterRelation* relation, const Header* header);
+// Warns if the state is too full for the promised rate, with a size, if there is one, in which it
+// or the former state keeps it.
+void warn_of_rate(const FilterRelation* relation, const Header* former, const Header* header);
 
 }  // namespace streamfilter::pg

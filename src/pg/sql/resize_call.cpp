@@ -306,7 +306,7 @@ void swap(const Resize* resize) {
   alter_filter(resize, now->options.asked.is_given(Common::memory));
   const FilterRelation* altered = load_filter_relation(resize->relid);
   if (peek_slot(altered) != resize->copy) raise_changed(wanted->name, "It was altered.");
-  warn_of_rate(altered, block_of(resize->copy));
+  warn_of_rate(altered, block_of(resize->former), block_of(resize->copy));
 }
 
 void run(Resize* resize) {

@@ -92,11 +92,24 @@ double found(const Filter& filter) {
   return static_cast<double>(sum);
 }
 
+// As far as the kind forgets single keys: every third of them. They are not known then, but as
+// others.
+bool erase_a_third(Filter& filter, std::uint64_t first, std::uint64_t end, double fpr) {
+  if (find_ops(filter.parameters().kind)->erase == nullptr) return false;
+  for (std::uint64_t i = first; i < end; i += 3) erase(filter.header(), timed(i));
+  std::uint64_t known = 0;
+  for (std::uint64_t i = first; i < end; i += 3) known += filter.test(timed(i));
+  const std::uint64_t erased = (end - first + 2) / 3;
+  BOOST_TEST(static_cast<double>(known) <= most(erased, fpr), known << " of " << erased);
+  return true;
+}
+
 // False: the state cannot be converted, so that a filter would begin empty, with a WARNING.
 bool resize(Filter& filter, const std::string& text) {
   Parameters parameters{};
   Problem problem;
-  if (!resized_parameters(filter.parameters(), definition_for(text), &parameters, problem))
+  if (!resized_parameters(filter.parameters(), definition_for(text), &parameters, problem) ||
+      !can_take_over(filter.header(), {0, filter.parameters().slices}, parameters, problem))
     return false;
   Filter to(parameters);
   std::vector<unsigned char> scratch(parameters.slice_bytes *
@@ -128,7 +141,7 @@ void check_now(const Filter& filter, double fpr, double told) {
 }
 
 // Some of the keys come before the path, the others after it.
-void walk(const Case& it, const Path& path, std::uint64_t before) {
+void walk(const Case& it, const Path& path, std::uint64_t before, bool erases = false) {
   Filter filter(with_memory(it.definition, "64kB"));
   const double fpr = definition_for(it.definition).wanted_fpr();
   insert(filter, 0, before);
@@ -138,11 +151,15 @@ void walk(const Case& it, const Path& path, std::uint64_t before) {
     if (!resize(filter, with_memory(it.definition, memory))) return;
     told = fpr_bound(filter.header(), OverfullLimit{});
     check_now(filter, fpr, told);
+    if (erases && erase_a_third(filter, 0, before, fpr)) check_now(filter, fpr, told);
   }
   for (unsigned step = 0; step < kSteps; ++step) {
     const std::uint64_t left = it.keys - before;
-    insert(filter, before + left * step / kSteps, before + left * (step + 1) / kSteps);
+    const std::uint64_t first = before + left * step / kSteps,
+                        end = before + left * (step + 1) / kSteps;
+    insert(filter, first, end);
     check_now(filter, fpr, told);
+    if (erases && erase_a_third(filter, first, end, fpr)) check_now(filter, fpr, told);
   }
 }
 
@@ -157,6 +174,19 @@ BOOST_AUTO_TEST_CASE(at_each_step_the_rate_is_what_is_said_of_it) {
         BOOST_TEST_CONTEXT(it.definition << ", " << sizes << ", " << part << "/3 before")
         walk(it, path, it.keys * part / 3);
       }
+}
+
+BOOST_AUTO_TEST_CASE(keys_that_are_removed_leave_the_rate_as_it_is_said) {
+  unsigned walked = 0;
+  for (const Case& it : kCases) {
+    if (find_ops(Filter(with_memory(it.definition, "64kB")).parameters().kind)->erase == nullptr)
+      continue;
+    ++walked;
+    for (const Path& path : kPaths)
+      BOOST_TEST_CONTEXT(it.definition << ", removals, last " << path.back())
+    walk(it, path, it.keys / 3, true);
+  }
+  BOOST_TEST(walked >= 4u);
 }
 
 // Merges two resized filters, each with half of the keys.
