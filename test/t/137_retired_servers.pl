@@ -92,9 +92,12 @@ like(output($away), $stale, '... then its producer moves no slices');
 like(of_q($away), $stale, '... nor does another one');
 like(of_q(q{SELECT streamfilter_retire('told', 'c')}), $stale, '... which retires no other server');
 is(count('told', 1, 1000) . ' ' . count_of_q('told', 1, 1000), '1000 1000', '... and both know all keys');
-unlike(output(q{SELECT streamfilter_retire('told', 'b')}), qr/ERROR/, '... until it is repeated');
+my $repeated = output(q{SELECT streamfilter_retire('told', 'b')});
+unlike($repeated, qr/ERROR/, '... until it is repeated');
 is(output(q{SELECT streamfilter_move_slice('told', 0, 'c'), streamfilter_move_slice('told', 0, 'a')}), '', '... and they move again');
 is(count('told', 1, 1000) . ' ' . count_of_q('told', 1, 1000), '1000 1000', '... with all keys');
+
+of_q($1) if $repeated =~ /(ALTER FOREIGN TABLE .*?OPTIONS \(.*?\))\. /;
 
 # Servers that were added go and come again: those that stand at their places in the list hold nothing there.
 sub retire_everywhere

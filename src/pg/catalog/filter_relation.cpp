@@ -14,6 +14,8 @@ extern "C" {
 #include "utils/rel.h"
 }
 
+#include <algorithm>
+
 #include "core/base/hash.hpp"
 #include "core/filter/option_values.hpp"
 #include "core/format/slicing.hpp"
@@ -116,10 +118,28 @@ bool cannot_hold(const FilterRelation* relation, const char* server, const char*
   return fault.add_detail("%s", detail);
 }
 
-bool add_server(FilterRelation* relation, const ForeignServer* server, Fault& fault) {
+// Another server has the place of one that was retired in the list.
+bool check_named_once(const FilterRelation* relation, Fault& fault) {
+  const RetiredServers retired = retired_servers_in(options_of_filter(relation->relid));
+  const auto is_retired = [&](int server) {
+    const uint32* end = retired.numbers + retired.count;
+    return std::find(retired.numbers, end, static_cast<uint32>(server) + 1) != end;
+  };
   for (int i = 0; i < relation->server_count; ++i)
-    if (relation->servers[i] == server->serverid && !may_move_slices(relation))
-      return cannot_hold(relation, server->servername, "It is named twice.", fault);
+    for (int j = 0; j < i; ++j)
+      if (relation->servers[i] == relation->servers[j] && !is_retired(i) && !is_retired(j)) {
+        const ForeignServer* server =
+            GetForeignServerExtended(relation->servers[i], FSV_MISSING_OK);
+        cannot_hold(relation, server != nullptr ? server->servername : "", "It is named twice.",
+                    fault);
+        return fault.add_hint(
+            "Name each server once. Where streamfilter_retire() has named one again, type the "
+            "ALTER that it has given as a whole.");
+      }
+  return true;
+}
+
+bool add_server(FilterRelation* relation, const ForeignServer* server, Fault& fault) {
   relation->servers[relation->server_count++] = server->serverid;
   return check_usage(relation, server->serverid, server->servername, fault);
 }
@@ -128,14 +148,25 @@ bool add_named_server(FilterRelation* relation, const char* name, Oid wrapper, F
   const ForeignServer* server = GetForeignServerByName(name, true);
   if (server == nullptr) {
     fault.set(ERRCODE_UNDEFINED_OBJECT, "server \"%s\" does not exist", name);
-    return fault.add_detail("Filter \"%s\" names it in option servers.", relation->name);
+    fault.add_detail("Filter \"%s\" names it in option servers.", relation->name);
+    return fault.add_hint(
+        "Type: CREATE SERVER %s FOREIGN DATA WRAPPER streamfilter OPTIONS (host '...', dbname "
+        "'...').",
+        quote_identifier(name));
   }
-  if (server->fdwid != wrapper)
-    return cannot_hold(relation, name, "It is of another wrapper.", fault);
+  if (server->fdwid != wrapper) {
+    cannot_hold(relation, name, "It is of another wrapper.", fault);
+    return fault.add_hint("Name servers of FOREIGN DATA WRAPPER streamfilter.");
+  }
   ServerOptions options;
   if (!read_server_options(server->options, &options, fault)) return false;
-  if (!options.is_remote)
-    return cannot_hold(relation, name, "It has none of the options host, port and dbname.", fault);
+  if (!options.is_remote) {
+    cannot_hold(relation, name, "It has none of the options host, port and dbname.", fault);
+    return fault.add_hint(
+        "Leave out option servers for a filter in the memory of this server. For another one, "
+        "type: ALTER SERVER %s OPTIONS (ADD host '...', ADD dbname '...').",
+        quote_identifier(name));
+  }
   return add_server(relation, server, fault);
 }
 
@@ -147,6 +178,19 @@ bool check_homes(const FilterRelation* relation, Fault& fault) {
             "option home_servers of filter \"%s\" exceeds the number of its servers",
             relation->name);
   return fault.add_hint("Servers are added behind those that the filter was made with.");
+}
+
+// A search that begins elsewhere than at home begins on a server of the list.
+bool check_first_places(const FilterRelation* relation, Fault& fault) {
+  const MovedSlices& first = relation->options.first_places;
+  for (int i = 0; i < first.count; ++i)
+    if (first.entries[i].server >= static_cast<uint32>(relation->server_count)) {
+      fault.set(ERRCODE_INVALID_TABLE_DEFINITION,
+                "option first_places of filter \"%s\" names a server that option servers does not",
+                relation->name);
+      return fault.add_hint("Type the ALTER that streamfilter_retire() has given as a whole.");
+    }
+  return true;
 }
 
 // Of a home that was retired, every slice has another first place: otherwise nobody would find
@@ -194,7 +238,8 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
   foreach (cell, names)
     if (!add_named_server(relation, static_cast<const char*>(lfirst(cell)), own->fdwid, fault))
       return false;
-  if (!check_homes(relation, fault) || !check_slices(relation, fault) ||
+  if (!check_named_once(relation, fault) || !check_first_places(relation, fault) ||
+      !check_homes(relation, fault) || !check_slices(relation, fault) ||
       !check_retired(relation, fault))
     return false;
   if (!is_remote(relation) || relation->options.parent == nullptr) return true;

@@ -29,19 +29,27 @@ bool take_entry(const char** at, MovedSlice* entry, bool is_last) {
   return true;
 }
 
+bool is_ordered(const MovedSlices& list) {
+  for (int i = 1; i < list.count; ++i)
+    if (list.entries[i].slice <= list.entries[i - 1].slice) return false;
+  return true;
+}
+
 }  // namespace
 
-bool read_moved_slices(const char* text, MovedSlices* result) {
+bool read_made_places(const char* text, MovedSlices* result) {
   int count = 1;
   for (const char* at = text; *at != '\0'; ++at) count += *at == ',';
   auto* entries = static_cast<MovedSlice*>(palloc(sizeof(MovedSlice) * static_cast<Size>(count)));
   const char* at = text;
   for (int i = 0; i < count; ++i)
-    if (!take_entry(&at, &entries[i], i == count - 1) ||
-        (i > 0 && entries[i].slice <= entries[i - 1].slice))
-      return false;
+    if (!take_entry(&at, &entries[i], i == count - 1)) return false;
   *result = {entries, count};
   return true;
+}
+
+bool read_moved_slices(const char* text, MovedSlices* result) {
+  return read_made_places(text, result) && is_ordered(*result);
 }
 
 const MovedSlice* find_moved_slice(const MovedSlices& moved, uint32 slice) {

@@ -26,6 +26,9 @@ constexpr char kSliceMovedCode[] = "55SF1";
 // Allocates in the current memory context. False: the text is not such a list.
 bool read_moved_slices(const char* text, MovedSlices* result);
 
+// The same for a list in which a slice may come several times.
+bool read_made_places(const char* text, MovedSlices* result);
+
 // nullptr: the slice is still there.
 const MovedSlice* find_moved_slice(const MovedSlices& moved, uint32 slice);
 

@@ -6,14 +6,14 @@
 namespace streamfilter::pg {
 namespace {
 
-// Takes a number from 1 off the front.
-bool take_number(const char** at, uint32* number) {
+// Takes a number off the front.
+bool take_number(const char** at, uint32* number, uint64 least = 1) {
   char* end;
   if (**at < '0' || **at > '9') return false;
   const uint64 value = strtoull(*at, &end, 10);
   *at = end;
   *number = static_cast<uint32>(value);
-  return value > 0 && value <= PG_INT32_MAX;
+  return value >= least && value <= PG_INT32_MAX;
 }
 
 }  // namespace
@@ -33,10 +33,12 @@ bool read_retired_servers(const char* text, RetiredServers* result) {
 }
 
 bool read_retirements(const char* text, Retirements* result) {
-  const char* at = text;
+  const Size length = strlen(text);
   uint32 server;
-  result->text = text;
-  if (!take_number(&at, &result->count)) return false;
+  result->of_copy = length > 0 && text[length - 1] == '?';
+  result->text = pnstrdup(text, length - result->of_copy);
+  const char* at = result->text;
+  if (!take_number(&at, &result->count, 0)) return false;
   if (*at == '\0') return true;
   if (*at++ != ':' || !take_number(&at, &server)) return false;
   return at[0] == ':' && at[1] != '\0';

@@ -1,8 +1,9 @@
 // Servers that were taken out of those that hold a filter. Option `retired` of a producer lists
 // them in this order, by their numbers in option servers, from 1. A relation that holds slices
 // knows how many there are by option `retirements`: "2"; while the last is being retired,
-// "2:3:identity": number 3 of option servers, by that producer. Both are read where they are
-// needed, which is seldom.
+// "2:3:identity": number 3 of option servers, by that producer. A copy that a move has made has
+// none, or one with "?" behind it, until its source is closed: a copy is not the slice. Both are
+// read where they are needed, which is seldom.
 #pragma once
 
 #include "pg/server/postgres.hpp"
@@ -11,7 +12,8 @@ namespace streamfilter::pg {
 
 struct Retirements {
   uint32 count = 0;
-  const char* text = nullptr;  // nullptr: not given
+  const char* text = nullptr;  // without "?"; nullptr: not given
+  bool of_copy = false;
 };
 
 struct RetiredServers {

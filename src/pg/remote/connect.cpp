@@ -397,10 +397,18 @@ void warn_unreachable(Connection* connection) {
   pg_unreachable();
 }
 
+// A definition changes on all servers or on none: all of them must be there when the first commits.
+void ask_whether_there(Connection* connection) {
+  if (connection->altered && queue_command(connection, "SET CONSTRAINTS ALL IMMEDIATE") &&
+      exchange(connection) && connection->error != nullptr)
+    raise_remote(connection);
+}
+
 void prepare_commit(Connection* connection) {
   if (stands(connection) && connection->level > 0 && settle(connection) && connection->changed &&
       has_ended(connection))
     fail(connection, Failure::ended, "it has ended");
+  if (stands(connection) && connection->level > 0) ask_whether_there(connection);
   if (connection->lost && (connection->removed || ensure_connected(connection)))
     raise_lost(connection);
   if (connection->changed) ForceSyncCommit();

@@ -25,6 +25,7 @@ constexpr int kAttempts = 12;
 constexpr int kPause = 100;   // ms
 constexpr int kMaxRaces = 5;  // retries when another session has moved the slice meanwhile
 constexpr int kMaxNames = 8;  // names tried for the relation, if others have taken one
+constexpr char kNoFunction[] = "42883";
 constexpr uint32 kMaxSkipped = 1 << 20;  // epochs
 
 [[noreturn]] void raise_interrupted(const RemoteFilter* remote, uint32 slice,
@@ -54,6 +55,11 @@ constexpr RowShape kAnyRow = {&kAnyColumn, 1, 0, 1};
 constexpr ColumnShape kStateColumn = {BYTEAOID, true, false, MaxAllocSize - 1};
 constexpr RowShape kStateRow = {&kStateColumn, 1, 1, 1};
 
+bool failed_with(const Connection* connection, const char* expected) {
+  const char* code = PQresultErrorField(connection->error, PG_DIAG_SQLSTATE);
+  return expected != nullptr && code != nullptr && strcmp(code, expected) == 0;
+}
+
 // Sends the queue. Raises the server's errors, except SQLSTATEs that the caller handles: then
 // false.
 bool finish(const Move* move, Connection* connection, bool queued, const RowShape* rows,
@@ -61,10 +67,10 @@ bool finish(const Move* move, Connection* connection, bool queued, const RowShap
             const char* expected = nullptr) {
   if (!queued || !exchange(connection, rows, visit, context)) move->interrupted(connection);
   if (connection->error == nullptr) return true;
-  check_version(connection);
-  const char* code = PQresultErrorField(connection->error, PG_DIAG_SQLSTATE);
-  if (expected == nullptr || code == nullptr || strcmp(code, expected) != 0)
+  if (!failed_with(connection, expected)) {
+    check_version(connection);
     raise_remote(connection);
+  }
   return false;
 }
 
@@ -134,10 +140,8 @@ void take_state(void* context, const PGresult* result) {
 bool is_answered(Connection* connection, const char* expected, bool* moved) {
   if (connection->error == nullptr) return true;
   check_version(connection);
-  const char* code = PQresultErrorField(connection->error, PG_DIAG_SQLSTATE);
-  *moved = code != nullptr && (strcmp(code, kSliceMovedCode) == 0 || strcmp(code, "42P01") == 0);
-  if (!*moved && (expected == nullptr || code == nullptr || strcmp(code, expected) != 0))
-    raise_remote(connection);
+  *moved = failed_with(connection, kSliceMovedCode) || failed_with(connection, "42P01");
+  if (!*moved && !failed_with(connection, expected)) raise_remote(connection);
   return *moved;
 }
 
@@ -189,12 +193,11 @@ bool take(const Move* move, Connection* connection, uint32 epoch, const State* s
 }
 
 // Who knows of fewer retirements moves the slice from there no more.
-void ask_to_mark(const Move* move, const SlicePlace& place) {
+void ask_to_mark(const Move* move, const SlicePlace& place, const char* retirements) {
   Connection* connection = move->remote->connections[place.server];
   const char* query = psprintf("SELECT %s.streamfilter_slice_mark($1, $2, $3)", connection->schema);
   const char* values[] = {relation_at(move->remote, move->slice, place),
-                          psprintf("%u", number_at(move->remote, move->slice, place)),
-                          move->retirements};
+                          psprintf("%u", number_at(move->remote, move->slice, place)), retirements};
   const bool queued = queue_call(connection, query, lengthof(values), values);
   if (!queued || !exchange(connection, &kAnyRow)) move->interrupted(connection);
 }
@@ -215,11 +218,47 @@ SlicePlace make_place(const Move* move, const SlicePlace& from, int server, cons
   }
   if (move->retirements != nullptr) {
     bool moved;
-    ask_to_mark(move, place);
+    ask_to_mark(move, place, psprintf("%s?", move->retirements));
     is_answered(connection, nullptr, &moved);
   }
   end(move, connection, "COMMIT");
   return place;
+}
+
+// From the end of its transaction on, a copy is known to be the slice, also where its source cannot
+// be asked. False: the server is of a version that does not tell.
+bool begin_confirming(const Move* move, const SlicePlace& copy) {
+  Connection* connection = move->remote->connections[copy.server];
+  bool moved;
+  begin(move, connection, Max(connection->options.timeout * 2, 1000));
+  ask_to_mark(move, copy, move->retirements != nullptr ? move->retirements : "0");
+  const bool tells = connection->error == nullptr || !failed_with(connection, kNoFunction);
+  if (tells)
+    is_answered(connection, nullptr, &moved);
+  else
+    end(move, connection, "ROLLBACK");
+  return tells;
+}
+
+// Confirms a place if the move was interrupted before it could.
+void confirm_place(const Move* move, const SlicePlace& place) {
+  RemoteFilter* remote = move->remote;
+  Connection* connection = remote->connections[place.server];
+  const char* mark;
+  bool moved = false, tells = true;
+  if (place.epoch == 0) return;
+  if (!ensure_connected(connection) ||
+      !read_option(connection, relation_at(remote, move->slice, place), "retirements", &mark))
+    move->interrupted(connection);
+  const Size length = mark != nullptr ? strlen(mark) : 0;
+  if (mark == nullptr || (length > 0 && mark[length - 1] != '?')) return;
+  const char* text = length > 0 ? pnstrdup(mark, length - 1) : "0";
+  begin_locked(move, connection, [&](const char* expected) {
+    ask_to_mark(move, place, text);
+    tells = connection->error == nullptr || !failed_with(connection, kNoFunction);
+    return !tells || is_answered(connection, expected, &moved);
+  });
+  end(move, connection, moved || !tells ? "ROLLBACK" : "COMMIT");
 }
 
 // The filter still belongs to the producer that has made it.
@@ -282,10 +321,12 @@ bool move_from(const Move* move, const SlicePlace& from, int server) {
   const SlicePlace now = make_place(move, from, server, &state);
   pfree(state.bytes);
   stop_at(FaultPoint::move_copied);
+  const bool confirms = begin_confirming(move, now);
   close(move, from, now);
   end(move, remote->connections[from.server], "COMMIT");
   remote->places[move->slice] = now;
   stop_at(FaultPoint::move_closed);
+  if (confirms) end(move, remote->connections[server], "COMMIT");
   tell_home(move, now);
   stop_at(FaultPoint::move_told);
   if (from.epoch > first_place(remote, move->slice).epoch) drop(move, from);
@@ -324,12 +365,57 @@ SlicePlace settle_place(const Move* move) {
   if (find_place(remote, move->slice, &place) == Search::unreachable)
     move->interrupted(remote->connections[place.server]);
   tell_home(move, place);
+  confirm_place(move, place);
   return remote->places[move->slice] = place;
 }
 
 const char* known_retirements(const RemoteFilter* remote) {
   const int count = retired_servers_in(options_of_filter(remote->relation->relid)).count;
   return count > 0 ? psprintf("%d", count) : nullptr;
+}
+
+// Drops a copy that a move has made and not gone on with, unless that move is still under way.
+void drop_copy(const Move* move, const SlicePlace& copy) {
+  RemoteFilter* remote = move->remote;
+  const SlicePlace& place = remote->places[move->slice];
+  State state = {};
+  if (remote->connections[copy.server] == remote->connections[place.server] ||
+      !fence(move, place, &state))
+    return;
+  drop(move, copy);
+  end(move, remote->connections[place.server], "ROLLBACK");
+}
+
+// Does nobody ask that place of the slice any more, whatever moves are under way?
+bool is_past(const RemoteFilter* remote, uint32 slice, const SlicePlace& at) {
+  const SlicePlace& now = remote->places[slice];
+  return at.epoch < now.epoch || (at.epoch == now.epoch && remote->connections[at.server] !=
+                                                               remote->connections[now.server]);
+}
+
+// Gives back the memory of what interrupted moves have left on a server.
+void drop_remains(RemoteFilter* remote, int server) {
+  Connection* connection = remote->connections[server];
+  const char* text;
+  MovedSlices made;
+  if (!ensure_connected(connection) ||
+      !list_made(connection, &remote->slices, Made::by_moves, &text) || text == nullptr ||
+      text[0] == '\0')
+    return;
+  if (!read_made_places(text, &made))
+    raise_protocol_violation(connection, "It does not tell which slices it has");
+  for (int i = 0; i < made.count; ++i) {
+    const MovedSlice& entry = made.entries[i];
+    const Move move = {remote, entry.slice, known_retirements(remote)};
+    const SlicePlace at = {server, entry.epoch};
+    if (entry.slice >= remote->parameters.slices ||
+        entry.epoch == first_place(remote, entry.slice).epoch)
+      continue;
+    if (is_past(remote, entry.slice, at))
+      drop(&move, at);
+    else if (entry.epoch > remote->places[entry.slice].epoch)
+      drop_copy(&move, at);
+  }
 }
 
 // How many slices each server has, as far as this session knows.
@@ -370,7 +456,7 @@ bool mark_slice(RemoteFilter* remote, uint32 slice, const char* retirements) {
   Connection* connection = remote->connections[place.server];
   bool has_moved = false;
   begin_locked(&move, connection, [&](const char* expected) {
-    ask_to_mark(&move, place);
+    ask_to_mark(&move, place, retirements);
     return is_answered(connection, expected, &has_moved);
   });
   end(&move, connection, has_moved ? "ROLLBACK" : "COMMIT");
@@ -386,6 +472,8 @@ int spread_slices(RemoteFilter* remote) {
     const Move move = {remote, i, known_retirements(remote)};
     settle_place(&move);
   }
+  for (int i = 0; i < remote->count; ++i)
+    if (!remote->retired[i]) drop_remains(remote, i);
   // Others may move slices, too; this session learns of them as it moves its own.
   for (int moved = 0;;) {
     count_slices(remote, on);

@@ -245,18 +245,19 @@ void take_definition(void* context, const PGresult* result) {
   strlcpy(reader->definition, PQgetvalue(result, 0, 0), kMaxDefinitionText);
 }
 
-constexpr char kMovedQuery[] =
+constexpr char kOptionQuery[] =
     "SELECT (SELECT option_value FROM pg_catalog.pg_options_to_table(ftoptions) "
-    "WHERE option_name = 'moved') FROM pg_catalog.pg_foreign_table "
+    "WHERE option_name = '%s') FROM pg_catalog.pg_foreign_table "
     "WHERE ftrelid = pg_catalog.to_regclass($1)";
 // 65536 slices: their numbers, servers and epochs.
 constexpr Size kMaxMoved = 65536 * 24;
 constexpr ColumnShape kMovedColumn = {TEXTOID, false, true, kMaxMoved};
 constexpr RowShape kMovedRow = {&kMovedColumn, 1, 0, 1};
 
-// Relations that a move has made, and that are not closed.
-constexpr char kPlacesQuery[] =
-    "SELECT pg_catalog.string_agg(slice || ':1@' || epoch, ', ' ORDER BY slice) FROM (SELECT "
+// Relations that a move has made.
+constexpr char kMadeQuery[] =
+    "SELECT pg_catalog.string_agg(slice || ':1@' || epoch, ', ' ORDER BY slice, epoch) FROM "
+    "(SELECT "
     "pg_catalog.substring(o.option_value, '^.\"slice\": \"([0-9]{1,9})\"')::int AS slice, "
     "pg_catalog.substring(o.option_value, '\"epoch\": \"([0-9]{1,10})\".$')::bigint AS epoch, "
     "c.relname, $1::text AS name "
@@ -265,8 +266,10 @@ constexpr char kPlacesQuery[] =
     "CROSS JOIN LATERAL pg_catalog.pg_options_to_table(t.ftoptions) o "
     "WHERE n.nspname = %s AND pg_catalog.starts_with(c.relname::text, $1::text || '/') "
     "AND pg_catalog.pg_has_role(c.relowner, 'USAGE') AND o.option_name = 'producer' "
-    "AND NOT EXISTS (SELECT FROM pg_catalog.pg_options_to_table(t.ftoptions) m "
-    "WHERE m.option_name = 'moved')) s WHERE relname::text = name || '/' || slice || '@' || epoch";
+    "AND %s (SELECT FROM pg_catalog.pg_options_to_table(t.ftoptions) m "
+    "WHERE m.option_name = 'retirements' AND m.option_value ~ '%s') AND (%s OR NOT EXISTS "
+    "(SELECT FROM pg_catalog.pg_options_to_table(t.ftoptions) m WHERE m.option_name = 'moved'))) s "
+    "WHERE relname::text = name || '/' || slice || '@' || epoch";
 
 struct MovedReader {
   char* text;  // nullptr, though found: out of memory
@@ -365,21 +368,26 @@ const char* define_slices(Connection* connection, const SliceDefinition* slices,
   return reader.definition;
 }
 
-bool read_moved(Connection* connection, const char* relation, const char** moved) {
+bool read_option(Connection* connection, const char* relation, const char* option,
+                 const char** value) {
   if (connection->level > 0 && !queue_transaction(connection)) return false;
   MovedReader reader = {};
-  if (!queue_query(connection, kMovedQuery, relation) ||
+  if (!queue_query(connection, psprintf(kOptionQuery, option), relation) ||
       !exchange(connection, &kMovedRow, take_moved, &reader))
     return false;
   if (connection->error != nullptr) raise_remote(connection);
   if (reader.found && reader.text == nullptr)
     ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
-  *moved = reader.text;
+  *value = reader.text;
   return true;
 }
 
-bool list_moved_slices(Connection* connection, const SliceDefinition* slices, const char** list) {
-  const char* query = psprintf(kPlacesQuery, quote_literal_cstr(slices->schema));
+bool list_made(Connection* connection, const SliceDefinition* slices, Made which,
+               const char** list) {
+  const char* schema = quote_literal_cstr(slices->schema);
+  const char* query = which == Made::places
+                          ? psprintf(kMadeQuery, schema, "EXISTS", "[^?]$", "false")
+                          : psprintf(kMadeQuery, schema, "NOT EXISTS", ":", "true");
   MovedReader reader = {};
   if (connection->level > 0 && !queue_transaction(connection)) return false;
   if (!queue_query(connection, query, slices->name) ||

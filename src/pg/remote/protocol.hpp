@@ -65,13 +65,20 @@ struct SliceDefinition {
 // connection has failed. Raises the server's errors.
 const char* define_slices(Connection* connection, const SliceDefinition* slices, bool* made);
 
-// Where slices of a relation there have gone, from its option `moved`, in the current memory
-// context; "": none has, nullptr: there is no such relation. False: the connection has failed.
-bool read_moved(Connection* connection, const char* relation, const char** moved);
+// An option of a relation there, in the current memory context; "": it has none, nullptr: there is
+// no such relation. False: the connection has failed.
+bool read_option(Connection* connection, const char* relation, const char* option,
+                 const char** value);
 
-// A filter's slices that have come to a server and not left again, as "slice:1@epoch, ...";
-// nullptr: none. False: the connection has failed.
-bool list_moved_slices(Connection* connection, const SliceDefinition* slices, const char** list);
+// Relations that moves of a filter's slices have made on a server.
+enum class Made : uint8 {
+  places,   // that certainly have their slice
+  by_moves  // any, except where a search may begin
+};
+
+// Lists them as "slice:1@epoch, ..."; nullptr: none. False: the connection has failed.
+bool list_made(Connection* connection, const SliceDefinition* slices, Made which,
+               const char** list);
 
 // Truncates the relation there, in the transaction. False: the connection has failed.
 bool truncate_slices(Connection* connection, const char* filter);

@@ -77,7 +77,7 @@ void warn_of_older_definition(const RemoteFilter* remote, int server) {
 // would be asked in two places. False: the connection has failed.
 bool check_is_there(RemoteFilter* remote, int server) {
   const char* moved;
-  if (!read_moved(remote->connections[server], remote->filter, &moved)) return false;
+  if (!read_option(remote->connections[server], remote->filter, "moved", &moved)) return false;
   MovedSlices list;
   if (moved != nullptr) {
     if (moved[0] != '\0' && read_moved_slices(moved, &list)) keep_places(remote, server, list);

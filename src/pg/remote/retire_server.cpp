@@ -66,7 +66,7 @@ int find_target(const RemoteFilter* remote, int server) {
   return target;
 }
 
-// Interrupted moves leave copies that nobody asks, so a slice must be found only once.
+// A slice must be found only once.
 void take_found(RemoteFilter* remote, int at, int server, const char* text, bool* found) {
   MovedSlices list;
   if (text == nullptr || text[0] == '\0') return;
@@ -87,7 +87,7 @@ void look_for_slices(RemoteFilter* remote, int server) {
     if (i == server || remote->retired[i]) continue;
     const char* text;
     if (!ensure_connected(remote->connections[i]) ||
-        !list_moved_slices(remote->connections[i], &remote->slices, &text))
+        !list_made(remote->connections[i], &remote->slices, Made::places, &text))
       raise_needed(remote, i);
     take_found(remote, i, server, text, found);
   }

@@ -28,7 +28,7 @@ bool read_list(RemoteFilter* remote, uint32 slice, const SlicePlace& at, MovedSl
   for (int i = 0; i < kMaxAttempts; ++i) {
     if (!ensure_connected(connection)) return false;
     const char* text;
-    if (!read_moved(connection, relation_at(remote, slice, at), &text)) continue;
+    if (!read_option(connection, relation_at(remote, slice, at), "moved", &text)) continue;
     *missing = text == nullptr;
     if (text != nullptr && text[0] != '\0' && !read_moved_slices(text, moved))
       raise_protocol_violation(connection, "It does not tell where slices have moved");

@@ -235,18 +235,21 @@ SF_FUNCTION(streamfilter_slice_close) {
 }
 
 // streamfilter_slice_mark(filter regclass, slice int, retirements text): who knows of fewer
-// retirements moves no slice of the relation from the end of this transaction on. Needs to be its
-// owner. Raises 55SF1 if the slice is elsewhere.
+// retirements moves no slice of the relation from the end of this transaction on. Also makes a copy
+// the place of its slice. Needs to be its owner. Raises 55SF1 if the slice is elsewhere.
 SF_FUNCTION(streamfilter_slice_mark) {
   const FilterHandle* filter = lock_slices(PG_GETARG_OID(0));
-  const char* before = retirements_in(options_of_filter(filter->relid)).text;
+  const Retirements before = retirements_in(options_of_filter(filter->relid));
   const Retirements told = retirements_argument(fcinfo, 2);
   check_slice_is_here(filter->relation, number_argument(fcinfo, 1, 0));
   check_list_is_current(filter->relation, told);
-  if (before != nullptr && strcmp(before, told.text) == 0) PG_RETURN_VOID();
+  if (before.text != nullptr && before.of_copy == told.of_copy &&
+      strcmp(before.text, told.text) == 0)
+    PG_RETURN_VOID();
   SPI_connect();
   run(psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s retirements %s)", qualified_name(filter->relid),
-               before != nullptr ? "SET" : "ADD", quote_literal_cstr(told.text)));
+               before.text != nullptr ? "SET" : "ADD",
+               quote_literal_cstr(text_argument(fcinfo, 2))));
   SPI_finish();
   ForceSyncCommit();
   PG_RETURN_VOID();
