@@ -71,8 +71,8 @@ double arrived(double taken, unsigned ranks) noexcept {
 
 }  // namespace
 
-// Of a bucket that has s of N different fingerprints, a new key is reported as new with probability
-// 1 - s/N, and found at each of the s ranks with 1/N. Hashes spread keys over buckets, so s is a
+// In a bucket with s of N different fingerprints, a new key is reported as new with probability 1 -
+// s/N, and found at each of the s ranks with 1/N. Hashes spread keys over buckets, so s is a
 // Poisson number, cut at the length of a bucket.
 void expect_false_hits(const std::uint64_t* misses, unsigned ranks, double fpr,
                        double* false_hits) noexcept {
@@ -214,7 +214,7 @@ void Tuning::find_lags() noexcept {
   }
 }
 
-// What more memory finds and less does not was found at a rank of the former.
+// Repeats that less memory still finds, by the share of each lag's keys that stay there.
 double Tuning::found_with_less(double factor, const double* weight) const noexcept {
   double found = 0, now = 0;
   for (unsigned i = 0; i < kLags; ++i) {
@@ -237,7 +237,7 @@ double Tuning::repeats(Tail tail) const noexcept {
   return std::accumulate(hits_[tail], hits_[tail] + kReach * ranks_, 0.0);
 }
 
-// Those that are gone are mistaken for others as often as new keys are.
+// Keys that are gone look like others as often as new keys do.
 double Tuning::found(double factor, Tail tail) const noexcept {
   const double there = factor < 1   ? found_with_less(factor, weight_)
                        : factor > 1 ? found_with_more(factor, tail)

@@ -9,7 +9,7 @@ namespace streamfilter {
 template <typename Integer>
 constexpr Integer saturate(double value) noexcept {
   using Limits = std::numeric_limits<Integer>;
-  // One past the largest is a power of two, which a double holds exactly.
+  // The number after the largest one is a power of two, which a double holds exactly.
   constexpr Integer kHalf = Limits::max() / 2 + 1;
   constexpr double kEnd = 2.0 * static_cast<double>(kHalf);
   if (!(value > static_cast<double>(Limits::min()))) return value < 0 ? Limits::min() : Integer{0};

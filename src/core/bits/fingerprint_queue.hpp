@@ -104,8 +104,8 @@ class BasicFingerprintQueue {
     return is_any(equal);
   }
 
-  // The same; `reach` becomes a mask of the queue's bits up to the fingerprint, or of all if it is
-  // not there.
+  // Does the same as above; `reach` becomes a mask of the queue's bits up to the fingerprint, or of
+  // all bits if it is not there.
   ALWAYS_INLINE bool find(std::uint64_t fingerprint, LineVector& reach) const noexcept {
     LineVector equal;
     find_fields(fingerprint, equal);
@@ -137,7 +137,7 @@ class BasicFingerprintQueue {
     words_ = (words_ & ~reach) | (reach & moved);
   }
 
-  // The same, but puts the fingerprint into `slot`, and leaves the fields in front of it.
+  // Does the same as above, but puts the fingerprint into `slot`, behind the fields in front.
   ALWAYS_INLINE void push_to(unsigned slot, std::uint64_t fingerprint,
                              const LineVector& reach) noexcept {
     LineVector front;

@@ -110,7 +110,7 @@ class Repeats {
           const std::uint64_t* insertions) noexcept
       : p_(p), words_(words), end_(words + count), insertions_(insertions) {}
 
-  // Of the slices one after the other.
+  // For the slices in turn.
   std::uint64_t of(std::uint32_t slice) noexcept {
     const Word* first = words_;
     while (words_ < end_ && slice_of_word(p_, *words_) == slice) ++words_;

@@ -13,7 +13,7 @@ Element at_probe(const Element& element, const KeyProbe& probe) noexcept {
   return {probe.hash, element.importance, element.time};
 }
 
-// So many keys are prefetched at once, some cache lines each: as many as a core can wait for.
+// Keys prefetched at once, some cache lines each: as many as a core can wait for.
 constexpr std::size_t kFetchedAtOnce = 16;
 
 void prefetch_some(const Header* header, const Element* elements, const bool* has_key,

@@ -16,7 +16,7 @@ void format_slice(Header* header, std::uint32_t index) noexcept;
 // Makes an empty slice number `index` of a filter with these parameters, in any place.
 void format_slice(const Parameters& parameters, Slice slice, std::uint32_t index) noexcept;
 
-// The same for a block of zeros, including those behind the last slice: touches only bytes that
+// format_slice for a block of zeros, including bytes behind the last slice: writes only bytes that
 // must change.
 void format_zeroes(Header* header, std::uint32_t index) noexcept;
 
@@ -39,9 +39,9 @@ inline const FilterOps& ops_of(const Header* header) noexcept {
 bool check_slice(const Parameters& parameters, ConstSlice slice, std::uint32_t index,
                  Problem& problem) noexcept;
 
-// One probe at a time, for hosts that lock each slice by itself. To insert a key, test its probes;
-// if one says no, put the key in all of them, and count it in the slice of the first. Only for keys
-// with several probes (k1 > 0), or with inserts_unconditionally.
+// These work on one probe, for hosts that lock each slice by itself. To insert a key, test its
+// probes; if one says no, put the key in all of them, and count it in the slice of the first. Only
+// for keys with several probes (k1 > 0), or with inserts_unconditionally.
 bool test_probe(const Header* header, const Element& element, const KeyProbe& probe) noexcept;
 void insert_probe(Header* header, const Element& element, const KeyProbe& probe) noexcept;
 inline void count_insertion(Header* header, std::uint32_t slice, bool seen) noexcept {
@@ -123,10 +123,10 @@ bool inserts_unconditionally(const Parameters& parameters) noexcept;
 // Adds the keys of slice `index` of `from` to the same slice of `into`; the filters are mergeable.
 void merge_slice(Header* into, const Header* from, std::uint32_t index) noexcept;
 
-// The same from a single slice of another filter.
+// Merges a single slice of another filter.
 void merge_slice(Header* into, ConstSlice from, std::uint32_t index) noexcept;
 
-// The same in two steps, for hosts that add many filters to one: settle_slice follows the last one.
+// The two steps of merge_slice, for hosts that add many filters to one: settle_slice comes last.
 // Until then the filter can be used and stored as any other.
 void merge_slice_unsettled(Header* into, ConstSlice from, std::uint32_t index) noexcept;
 void settle_slice(Header* header, std::uint32_t index) noexcept;
@@ -139,7 +139,7 @@ void share_stream(Header* header) noexcept;
 // for copies that share it (share_stream).
 bool can_merge(const Header* into, const Header* from, Problem& problem) noexcept;
 
-// The same for one slice of mergeable filters.
+// Checks the same for one slice of mergeable filters.
 bool fits_slice(const Parameters& parameters, ConstSlice into, ConstSlice from,
                 Problem& problem) noexcept;
 
@@ -154,7 +154,7 @@ struct Totals {
   std::uint64_t insertions = 0;
   std::uint64_t inserted_new = 0;
   Estimate estimate{};
-  // Of the slices added so far:
+  // Sums over the slices added so far:
   std::uint32_t slices = 0;
   double probe_fpr = 0;  // of the group that is being added
 };

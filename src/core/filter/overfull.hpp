@@ -29,7 +29,7 @@ std::uint64_t load_of(const Header* header, std::uint64_t hash) noexcept;
 // If the load is above the limit: does the false-positive rate of these places exceed it, too?
 bool exceeds_rate(const Header* header, std::uint64_t hash, const OverfullLimit& limit) noexcept;
 
-// Both checks.
+// True if either check fails.
 inline bool is_overfull(const Header* header, std::uint64_t hash,
                         const OverfullLimit& limit) noexcept {
   return !limit.is_none() && load_of(header, hash) > limit.load &&

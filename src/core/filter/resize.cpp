@@ -296,7 +296,7 @@ void resize_slice(Header* to, std::uint32_t index, const Header* from, void* scr
   for (std::uint32_t i = sources.first; i < sources.end; ++i) {
     const double share = share_of(old, i, p, index);
     const ConstSlice source = slice_at(from, i);
-    // What the old slice has drawn last must not be drawn again.
+    // The new slice must not repeat the random numbers of the old one.
     slice.state->random = mix64(slice.state->random + source.state->random);
     insertions += part(source.state->insertions, share);
     inserted_new += part(source.state->inserted_new, share);

@@ -54,8 +54,8 @@ class TreeWalk {
     return is_below_root(start, path) || take_answer(path, access_.test_and_insert(path.root));
   }
 
-  // The same in two steps, for callers that ask the root for many keys at once. The nodes on the
-  // way to it, which have missed the key:
+  // Two steps of a walk, for callers that ask the root for many keys at once. The nodes on the way
+  // to the root, which have missed the key:
   struct Path {
     Node missed[kMaxTreeLevels];
     unsigned count;
@@ -79,7 +79,7 @@ class TreeWalk {
     return false;
   }
 
-  // What test_and_insert of the root has found. Was the key seen anywhere in the tree?
+  // Takes the root's answer to test_and_insert. Returns true if any node has seen the key.
   bool take_answer(const Path& path, bool found) {
     access_.accessed(path.root);
     const bool seen = found && is_confirmed_by_root(path.root, path.below());

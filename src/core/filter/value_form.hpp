@@ -46,7 +46,7 @@ class BodyWriter {
   // `buffer` has room for BodyText::length() characters.
   BodyWriter(const Header* header, char* buffer) noexcept : header_(header), text_(buffer) {}
 
-  // One more piece; false if this was the last one.
+  // Writes another piece; false if this was the last one.
   bool step() noexcept;
 
  private:
@@ -55,8 +55,8 @@ class BodyWriter {
   std::size_t done_ = 0;
 };
 
-// What becomes of a definition without a version and a body. request: it must keep what it
-// promises. restored: a dump has it from a version that accepted it, so it is taken as it is.
+// How to read a definition without a version and a body. request: it must keep what it promises.
+// restored: from a dump, so that a version has accepted it; it is taken as it is.
 enum class Reading : std::uint8_t { request, restored };
 
 // What a text says before the body.
@@ -76,7 +76,7 @@ class BodyReader {
   // The header is there (format_header); `body` is what read_text_start has found.
   BodyReader(Header* header, const char* body) noexcept : header_(header), text_(body) {}
 
-  // One more piece; false if this was the last one.
+  // Reads another piece; false if this was the last one.
   bool step() noexcept;
 
   // After the last step: is this a filter? Errors: corrupt.

@@ -1,4 +1,4 @@
-// What is inserted into a filter and asked of it.
+// The elements of a stream that filters are asked about.
 #pragma once
 
 #include <cstdint>

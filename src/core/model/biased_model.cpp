@@ -87,7 +87,7 @@ double fnr_bound(const Setting& setting, double gap) noexcept {
   return -std::expm1(setting.k * std::log1p(-reset));
 }
 
-// What the past says of the next element.
+// Probabilities of the next element, given the past.
 struct Course::Next {
   double is_new;        // probability that it is new
   double load;          // that a bit of a new key is set
@@ -146,7 +146,7 @@ Course::Next Course::next(unsigned i) const noexcept {
 
     const double newer = inserted;
     inserted = inserted_sum_[i] - at(inserted_sum_);
-    // Neither reset since then, nor set again by any of its keys.
+    // The share of bits that were neither reset since then, nor set again by any of their keys.
     kept = std::exp(at(reset_sum_) - reset_sum_[i] - stream_.distinct_in(inserted));
     unset.add(lag - previous, at(reset_rate_) * kept);
 

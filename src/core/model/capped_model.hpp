@@ -37,8 +37,8 @@ double clearing(const Setting& setting) noexcept;
 // Treats the k bits as independent; the test shows how little that matters.
 double fnr(const Setting& setting, double keys) noexcept;
 
-// The same for a Poisson distributed number of keys with that mean, and the share of the key's bits
-// that are zero then.
+// The mean of fnr for a Poisson number of keys with that mean, and the share of the key's bits that
+// are zero then.
 double mean_fnr(const Setting& setting, double keys) noexcept;
 double mean_zeros(const Setting& setting, double keys) noexcept;
 

@@ -22,8 +22,8 @@ unsigned slots(unsigned bits, bool is_aged, unsigned lines) noexcept {
   return is_aged ? (kLineBits - kStampBits) / (bits + kAgeBits) : kLineBits / bits;
 }
 
-// Of `different` fingerprints, which keys have with equal probability, those that a Poisson number
-// of keys has: each is among them independently of the others.
+// The fingerprints in a line: keys have any of `different` ones with equal probability, and a
+// Poisson number of keys has come, so each is there independently of the others.
 class Fingerprints {
  public:
   Fingerprints(double different, double keys) noexcept

@@ -39,8 +39,8 @@ unsigned longest(unsigned bits, bool is_aged = false, unsigned lines = 1) noexce
 // too high by a factor of at most 1/(1 - fpr).
 double fnr(double others, double length, double buckets) noexcept;
 
-// The same if new keys enter that of two lines which has taken fewer, with `slices` times `lines`
-// lines, and all others are new keys.
+// The rate if new keys enter the line of two that has had fewer entries, with `slices` times
+// `lines` lines, and all others are new keys.
 double fnr_of_two(double others, double length, double lines, double slices) noexcept;
 
 // The error rates over a stream of a filter (LRU) with `buckets` buckets in all. Exact if the

@@ -51,7 +51,7 @@ inline std::uint32_t merged(std::uint32_t a, std::uint32_t b) noexcept {
   return a | (more <= kHistory ? all >> more : 0);
 }
 
-// The same for so many registers, one behind the other.
+// Merges `count` registers that lie one behind the other.
 void merge_registers(unsigned char* into, const unsigned char* from, std::uint64_t count) noexcept;
 
 // Could update values make it? None is below 1.
@@ -72,7 +72,7 @@ inline bool is_possible(std::uint32_t bits) noexcept {
 // register would have.
 class Likelihood {
  public:
-  // So many registers, one behind the other.
+  // Adds `count` registers that lie one behind the other.
   void add_registers(const unsigned char* bytes, std::uint64_t count) noexcept;
 
   void add_empty(std::uint64_t registers) noexcept {

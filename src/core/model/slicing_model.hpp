@@ -17,7 +17,7 @@ struct Shape {
   double m;       // cells of a slice
 };
 
-// Of a filter with k bits a key and m cells a slice; what `complete` derives later is not needed.
+// The shape of a filter with k bits a key and m cells a slice, which may not be derived yet.
 Shape shape_of(const Parameters& parameters, double k, double m) noexcept;
 
 // The false-positive rate of one part after n of its keys. Vertical (Eq. 3) and horizontal: Eq. 1
@@ -28,8 +28,8 @@ double group_rate(const Shape& shape, double n) noexcept;
 // averaged over Poisson(n / parts).
 double rate(const Shape& shape, double n) noexcept;
 
-// The same for slices of few cells (tens): Eq. 1 takes the share of cells that are set for its
-// mean, but the mean of its k-th power is larger.
+// The rate for slices of few cells (tens): Eq. 1 takes the share of set cells for its mean, but the
+// mean of its k-th power is larger.
 double rate_of_few_cells(const Shape& shape, double n) noexcept;
 
 // ---- failures (§3.2)

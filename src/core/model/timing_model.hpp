@@ -27,14 +27,14 @@ double equal_timers_fpr(double k, double n, double m) noexcept;
 // set again by a later key with probability `overwritten`.
 double equal_timers_fnr(unsigned k, unsigned equal, double overwritten) noexcept;
 
-// The same for repeats spread evenly over the window, where a share `fill` of all timers runs.
+// Its mean for repeats spread evenly over the window, where a share `fill` of all timers runs.
 double mean_equal_timers_fnr(unsigned k, unsigned equal, double fill) noexcept;
 
 // §5: the rate of j filters asked together, each of rate p; and the rate that each may have.
 double rate_of_filters(double p, double j) noexcept;
 double share_of_rate(double fpr, double j) noexcept;
 
-// The same where keys have `probes` that must all be found in one of their j filters.
+// The rate of one filter, if `probes` of a key must all be found in one of their j filters.
 double rate_of_one(double fpr, double probes, double j) noexcept;
 
 // §5: the k of j filters that grow. Of one cell a probe, the filters of a slice are together as one

@@ -114,7 +114,7 @@ bool find_code(Node* node, void* context) {
       if (maker != code->owner && maker != code->type_owner && !superuser_arg(maker))
         code->stranger = function;
     } else if (function < FirstNormalObjectId) {
-      // It may look for casts of its argument: to_jsonb does.
+      // The function may look for casts of its argument: to_jsonb does.
       ListCell* cell;
       foreach (cell, reinterpret_cast<FuncExpr*>(node)->args)
         if (!is_trusted_type(exprType(static_cast<Node*>(lfirst(cell))))) code->functions = true;

@@ -20,7 +20,7 @@ List* lasting_children(Oid filter);
 bool depend_on(Oid relid, Oid class_id, Oid object);
 void depend_no_more_on(Oid relid, Oid class_id, Oid object);
 
-// The same for its own server and those in option servers, and no others.
+// Records dependencies on its own server and those in option servers, and on no others.
 bool depend_on_servers(const FilterRelation* relation);
 
 // May the current transaction change the catalog?

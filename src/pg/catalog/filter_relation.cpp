@@ -60,7 +60,7 @@ bool read_class(FilterRelation* relation, int* attributes, Fault& fault) {
   return fault.add_detail("A filter holds no rows that a partitioned table could show.");
 }
 
-// Of a row of pg_foreign_table.
+// The options in a row of pg_foreign_table.
 List* options_in(HeapTuple tuple) {
   bool isnull;
   const Datum options =
@@ -193,8 +193,8 @@ bool check_first_places(const FilterRelation* relation, Fault& fault) {
   return true;
 }
 
-// Of a home that was retired, every slice has another first place: otherwise nobody would find
-// them.
+// Every slice of a retired home needs another first place: otherwise a search would begin at that
+// home, and not find it.
 bool check_retired(const FilterRelation* relation, Fault& fault) {
   const RelationOptions& options = relation->options;
   const auto homes =

@@ -97,7 +97,7 @@ uint64 key_signature(const FilterRelation* relation);
 // Ties saved state to a filter: a hash of the asked-for options (with these `keys` and `fpr`) and
 // of the columns. Independent of how a version derives the rest.
 uint64 asked_signature(const FilterRelation* relation, uint64 keys, double fpr);
-// The same for version 1.0: a hash of complete parameters and of the columns.
+// The signature that version 1.0 used: a hash of complete parameters and of the columns.
 uint64 signature_of(const FilterRelation* relation, const Parameters& complete);
 // Do these parameters match what was asked for, whichever version derived the rest?
 bool is_asked_for(const FilterRelation* relation, const Parameters& complete);

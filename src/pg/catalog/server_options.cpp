@@ -104,7 +104,7 @@ bool read_max_filters(DefElem* option, ServerOptions* result, Fault& fault) {
          bad_value(option, "Give a number of filters, 0 or more.", fault);
 }
 
-// One port for each of several hosts, or one for all.
+// Option port: one for each of several hosts, or one for all.
 bool check_port(DefElem* option, Fault& fault) {
   for (char *rest = pstrdup(value_of(option)), *next; rest != nullptr; rest = next) {
     next = strchr(rest, ',');

@@ -27,7 +27,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// One command for one filter.
+// A command for one filter.
 struct NodeCommand {
   const char* relation;  // its name before the statement
   const char* text;
@@ -73,7 +73,7 @@ void add_truncate(List** commands, const TruncateStmt* statement) {
       add(commands, relid, psprintf("TRUNCATE %s", qualified_name(relid)));
 }
 
-// One command for all: they may depend on each other.
+// Drops all filters in one command, because they may depend on each other.
 void add_drop(List** commands, const DropStmt* statement) {
   Oid first = InvalidOid;
   StringInfoData text;

@@ -52,7 +52,7 @@ void stop(Point* point) {
     if (!NoRaise::is_marked()) CHECK_FOR_INTERRUPTS();
   }
   pg_atomic_write_u32(&point->standing, 0);
-  // What was dropped meanwhile has left the caches, as it has after any lock that is taken.
+  // Takes invalidations, like every lock does: an object dropped meanwhile leaves the caches.
   if (point == &points[static_cast<int>(FaultPoint::lookup)]) AcceptInvalidationMessages();
 }
 

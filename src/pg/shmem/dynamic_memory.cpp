@@ -21,7 +21,7 @@ namespace {
 constexpr uint64 kPiece = 64 * 1024 * 1024;
 constexpr int kMaxNames = 100;
 
-// Of this process and of those that it forks.
+// Open in this process and in those that it forks.
 int file = -1;
 // Is it limited only by the machine's memory? Then pages may come when they are used.
 bool is_lazy = false;

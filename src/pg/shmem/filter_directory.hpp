@@ -79,8 +79,8 @@ struct LossEstimate {
   pg_atomic_uint64 applied;    // FilterSlot::applied, and
   pg_atomic_uint64 accepted;   // RowCount::accepted, at the last look, and
   pg_atomic_uint64 looked_at;  // its time
-  // Of the latest rows: their number, weighted by the odds that a new one was accepted, and the
-  // accepted ones; both in units of 2^-16.
+  // Counts of the latest rows: their number, weighted by the odds that a new one was accepted, and
+  // the accepted ones; both in units of 2^-16.
   pg_atomic_uint64 weight, fresh;
   pg_atomic_uint64 passing;  // a double: slices above this rate discard nothing; 0: all discard
 };
@@ -110,8 +110,8 @@ struct alignas(PG_CACHE_LINE_SIZE) FilterSlot {
   pg_atomic_uint64 ahead_of_clock;   // the filter's time, in microseconds: that has gone back
   pg_atomic_uint64 unregistered;     // keys of unfinished transactions that are not in that table
   pg_atomic_uint64 applied;          // how often transactions have brought their changes in
-  // Of a live one that is being restored: ranges of slices that are not there yet, as bits, those
-  // that somebody waits for, and the pid of who restores it (missing_ranges.hpp).
+  // While a live filter is restored: the ranges of slices still missing, as bits, the ranges that a
+  // session waits for, and the pid of the restoring process (missing_ranges.hpp).
   pg_atomic_uint64 missing, wanted;
   pg_atomic_uint32 restorer;
   // Transactions marked as arriving (arrivals.hpp) that add keys which the table in flight does not

@@ -61,7 +61,7 @@ Owner owner_of(const InFlightEntry* entry);
 bool add_in_flight(InFlightPartition* partition, InFlightEntry* entry, InFlightTag tag, Owner owner,
                    uint32 own);
 
-// The same for a key of a prepared transaction: max_in_flight of these have room besides all
+// Adds a key of a prepared transaction: there is room for max_in_flight of these besides all
 // others.
 bool add_prepared_in_flight(InFlightPartition* partition, InFlightEntry* entry, InFlightTag tag,
                             Owner owner);

@@ -22,10 +22,10 @@ inline bool is_whole(const FilterSlot* slot) {
 // Before others see the slot: all is missing, and this process restores it.
 void begin_ranges(FilterSlot* slot);
 
-// One that somebody waits for, if there is such. Some range is missing.
+// Returns a range that a session waits for, else any. Some range must be missing.
 uint32 next_range(FilterSlot* slot);
 
-// It is there now.
+// Marks the range as restored.
 void end_range(FilterSlot* slot, uint32 range);
 
 // This process restores it no longer, and may have left ranges out. Cannot fail.

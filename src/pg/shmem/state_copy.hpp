@@ -35,12 +35,12 @@ struct CopyNotes {
 };
 
 struct StateCopy {
-  // Of a slot that is copied.
+  // Fields of a slot that is copied.
   pg_atomic_uint32 to;           // slot number of the copy + 1; 0: not being copied
   pg_atomic_uint32 spoiled;      // the filter was emptied, or the like
   pg_atomic_uint32 applying[2];  // sessions that bring in changes, by parity of the phase
   pg_atomic_uint32 phase;
-  // Of a copy. The lock of the slice that is next is held where these two change.
+  // Fields of a copy. The lock of the next slice is held where these two change.
   pg_atomic_uint32 copied;  // the copy has all slices below this one
   pg_atomic_uint32 noting;  // is the next slice being copied?
   CopyNotes* notes;

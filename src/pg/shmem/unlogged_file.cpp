@@ -63,7 +63,7 @@ constexpr RowCount kFormerCounts[] = {
     RowCount::tested, RowCount::accepted,    RowCount::discarded, RowCount::accesses,
     RowCount::hits,   RowCount::rolled_back, RowCount::waits,     RowCount::overflowed};
 
-// One of these follows the record; then comes the block.
+// Each follows its record; then comes the block.
 struct FoundRecord {
   uint64 found_at[kMaxRanks];
   uint64 missed_at[kFillSteps + 1];

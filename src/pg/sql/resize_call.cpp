@@ -287,8 +287,8 @@ void alter_filter(const Resize* resize, bool has_memory) {
   CommandCounterIncrement();
 }
 
-// Nobody else uses the filter: all keys that transactions have added are in the copy, or about to
-// be.
+// No other session uses the filter: the copy has all keys that transactions have added, or is about
+// to get them.
 void swap(const Resize* resize) {
   const FilterRelation* wanted = resize->relation;
   stop_at(FaultPoint::resize_locked);

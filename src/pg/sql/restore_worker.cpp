@@ -51,7 +51,7 @@ void begin_work(Oid database) {
   SetConfigOption("lock_timeout", "1s", PGC_SUSET, PGC_S_OVERRIDE);
 }
 
-// Nobody keeps filters in templates, and who copies one wants it for himself.
+// Skips templates: they hold no filters, and a session in one blocks CREATE DATABASE.
 List* list_databases() {
   List* databases = NIL;
   const MemoryContext caller = CurrentMemoryContext;
@@ -126,7 +126,7 @@ void in_transaction(const Work& work) {
   CommitTransactionCommand();
 }
 
-// What fails here fails again, with the same message, for the row that needs the filter.
+// A failure here happens again, with the same message, for the row that needs the filter.
 void try_to_restore(Oid relid) {
   const MemoryContext caller = CurrentMemoryContext;
   PG_TRY();

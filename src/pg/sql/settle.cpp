@@ -124,7 +124,7 @@ int64 confirm(const SettleTask* task, const Places* places) {
   return confirmed;
 }
 
-// Those of all rows, which need not be listed.
+// Confirms keys of all rows, which need not be listed.
 int64 confirm_all(const SettleTask* task, const Datum* since) {
   Oid type = TIMESTAMPTZOID;
   Datum value = since == nullptr ? 0 : *since;

@@ -189,7 +189,7 @@ void append_first_rows(StringInfo text, const SettleTask* task) {
   append_unknown(text, task);
 }
 
-// Of the rows of the table of diverted rows, those that this call is about.
+// Limits the query to the diverted rows that this call is about.
 void append_wanted(StringInfo text, const SettleTask* task, bool since) {
   if (since) appendStringInfoString(text, " AND d.diverted_at OPERATOR(pg_catalog.>=) $1");
   if (task->others_divert)

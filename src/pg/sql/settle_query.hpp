@@ -43,7 +43,7 @@ const char* query_for_rows(const SettleTask* task);
 // those that have a NULL in it, where two NULLs are one key; without, the others.
 const char* statement_for_known(const SettleTask* task, bool nulls);
 
-// The same of all rows, or those diverted since $1: that takes no arrays.
+// The statement for all rows, or those diverted since $1: it takes no arrays.
 const char* statement_for_all_known(const SettleTask* task, bool since, bool nulls);
 
 // Moves the first row of each key that is not in the table; returns how many were taken, and how

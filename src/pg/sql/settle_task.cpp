@@ -57,8 +57,8 @@ void lock_table(Oid table) {
                           : errmsg("relation with OID %u does not exist", table));
 }
 
-// One call at a time on rows of the table, otherwise two could restore one key. Take this lock
-// first: a call that has it may need the table exclusively.
+// Admits one call at a time to rows of the table, otherwise two could restore one key. Take this
+// lock first: a call that has it may need the table exclusively.
 void lock_tables(Oid diverted, Oid target) {
   LockDatabaseObject(RelationRelationId, topmost_table(target), 0, ExclusiveLock);
   lock_table(diverted);

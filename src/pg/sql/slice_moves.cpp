@@ -54,8 +54,8 @@ bool may_be_first_place(Oid relid) {
          find_option(options, "moved") != nullptr;
 }
 
-// What earlier moves of the slice have left here, and nobody is told of any more. What others own
-// may look like that, too.
+// Drops relations that earlier moves of the slice have left here, and that no session is told of
+// any more. Relations of other owners may look the same.
 void drop_remains(Oid schema, const char* name, uint32 slice) {
   const char* query = psprintf(
       "SELECT c.oid FROM pg_catalog.pg_class c WHERE c.relnamespace OPERATOR(pg_catalog.=) %u "

@@ -15,7 +15,7 @@ namespace streamfilter::pg {
 // The slot with a filter's state, as the current transaction sees it; nullptr if there is none.
 FilterSlot* slot_to_show(const FilterRelation* relation);
 
-// The same; without state, the slot with its statistics from before the start.
+// slot_to_show or, without state, the slot with its statistics from before the start.
 FilterSlot* slot_with_counts(const FilterRelation* relation);
 
 // Counts of a local filter, including this session's. Takes directory_lock.

@@ -78,7 +78,7 @@ bool comes_before(TransactionId one, TransactionId other) {
   return TransactionIdPrecedes(one, other);
 }
 
-// Of ascending ids. Too many ranges of those that are older than the latest: count stays -1.
+// Stores ascending ids. If older ones make too many ranges, count stays -1.
 void remember(const TransactionId* ids, uint32 count, SavedState::RunningXids* ran) {
   uint32 made = 0;
   memset(ran->latest, 0, sizeof ran->latest);
@@ -144,7 +144,7 @@ bool is_news(const SavedState* saved, TransactionId xid) {
 
 void follow_log(FilterSlot* slot, const FilterRelation* relation) {
   SavedState* saved = &slot->saved;
-  // One session at a time; the others wait until the filter is as new as they need.
+  // One session works at a time; the others wait until the filter is as new as they need.
   ConditionVariablePrepareToSleep(&shared_state->built);
   for (;;) {
     uint32 idle = 0;

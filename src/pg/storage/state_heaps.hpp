@@ -46,14 +46,14 @@ void close_state_tables(const StateTables& tables);
 void open_all_saved(StateTables* tables, LOCKMODE lock);
 void empty_state_tables(const StateTables& tables);
 
-// What is committed by now, whatever the isolation level; also within a parallel query.
+// Sees what is committed by now, whatever the isolation level; also within a parallel query.
 Snapshot register_latest_snapshot();
 
 // The filter's rows in a heap, by its index if there is one. A damaged page counts as empty, with a
 // WARNING.
 class StateScan {
  public:
-  // Of images, those of these numbers: see has_image_order.
+  // Restricts a scan to image rows with these numbers: see has_image_order.
   struct Chunks {
     int32 first, last;
   };

@@ -58,7 +58,7 @@ bool is_wanted(StateReading* reading, HeapTupleHeader tuple) {
   return true;
 }
 
-// Of this database. The place of one that has ended keeps its id.
+// True if this database has a prepared transaction. An ended one's place keeps its id.
 bool is_any_prepared() {
   for (int i = 0; i < max_prepared_xacts; ++i) {
     const PGPROC& place = PreparedXactProcs[i];

@@ -60,7 +60,7 @@ void read_prepared(StateReading* reading);
 void read_log(StateReading* reading);
 // The slices of the block must be zeroed, and its header have the definition.
 void read_image(StateReading* reading);
-// What is wrong with an image after all of it was read; nullptr: nothing.
+// The damage that shows after all of an image was read; nullptr: none.
 const char* damage_of_whole(const SavedImage& image);
 
 // Calls one of these functions, and returns the error that damaged bytes may cause; nullptr: none.
@@ -75,7 +75,7 @@ const char* take_parameters(const char* bytes, const FilterRelation* relation, i
 // The newest header of the log, which decides whose state is saved; nullptr if there is none.
 const LogRow* newest_header(const LogRows& log);
 
-// One change of a row that was read, and that is no reset.
+// Replays one change that is no reset.
 void replay_change(FilterSlot* slot, Header* block, const LoggedChange& change);
 
 // Plays the rows that were read, those of the number `from` and above, on a filter that others may

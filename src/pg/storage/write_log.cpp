@@ -8,7 +8,7 @@
 namespace streamfilter::pg {
 namespace {
 
-// What a row is made of, of the one writer at a time.
+// The data of a row; there is one writer at a time.
 char buffer[kRowData];
 
 // Collects changes of the same sort and writes a row when they are as many as fit.

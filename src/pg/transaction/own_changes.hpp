@@ -137,7 +137,7 @@ class ChangeReader {
   const ChangeLog* log_;
   uint32 position_;  // where the next level begins, or the start
   uint32 left_ = 0;  // in this level
-  // Both point before the next one.
+  // Both point before the next change.
   Change* change_ = nullptr;
   const ChangeLog::Roles* roles_ = nullptr;
 };

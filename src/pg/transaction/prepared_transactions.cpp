@@ -93,7 +93,7 @@ bool is_key(const PreparedKey& key) { return key.change <= PreparedChange::repea
 // Such a key is not in the table of keys in flight; other sessions are told to wait for any key.
 bool is_hidden(const PreparedKey& key) { return is_key(key) && key.owner == 0 && is_alive(key); }
 
-// Nobody else uses the filter until the transaction has ended.
+// Until the transaction ends, no other session uses the filter.
 void count_removal(const PreparedKey& key, int32 by) {
   if (is_key(key)) return;
   prepared->removals += static_cast<uint32>(by);

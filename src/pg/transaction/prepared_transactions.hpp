@@ -44,8 +44,8 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
 // is being loaded stay until it is. Cheap if there are none. The caller holds no lock. Raises
 // nothing.
 void resolve_prepared();
-// The same, if any may have emptied, dropped or redefined a filter. Call it before looking for the
-// slot of a locked filter.
+// resolve_prepared, but only if some transaction may have emptied, dropped or redefined a filter.
+// Call it before looking for the slot of a locked filter.
 void resolve_removals();
 
 // With conflict 'admit', a prepared transaction may add a key that the current one erases. It has a

@@ -63,7 +63,7 @@ struct TransactionChanges {
 
 // The transaction's changes to this use of the slot; nullptr: none.
 TransactionChanges* find_changes(const FilterSlot* slot, uint64 generation);
-// The same, begun if there are none. Raises 53200.
+// Finds the changes, or begins them if there are none. Raises 53200.
 TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged);
 
 // Makes room for one change of the current subtransaction, so that `append_change` cannot fail.
@@ -78,7 +78,7 @@ inline void reserve_change(TransactionChanges* changes) {
 void append_change(TransactionChanges* changes, ChangeType type, const Element& element,
                    const IndexHint& hint = {});
 
-// The same for a new key that owner_of_new_key's owner has put into the table of keys in flight.
+// Adds a new key that the owner in owner_of_new_key has put into the table of keys in flight.
 void append_registered(TransactionChanges* changes, const Element& element, const IndexHint& hint);
 
 // Sets the current subtransaction's owner in the table of keys in flight, which assigns a
@@ -120,9 +120,9 @@ TransactionChanges* first_changes();
 // The transaction is about to log its changes: it is marked as arriving (arrivals.hpp), and waits
 // for those marked before it whose changes do not commute with its own. Raises 55P03, 57014.
 void order_transaction_changes(const CommitWait& wait);
-// It is not: it has to wait for a prepared transaction first.
+// Takes that back: the transaction has to wait for a prepared one first.
 void forget_order();
-// It is about to commit: others are told that its changes arrive. Both are taken back by
+// The transaction is about to commit: tells others that its changes arrive. Both are taken back by
 // forget_transaction_changes.
 void announce_transaction_changes();
 // The transaction has committed: its changes are brought into the filters; then these count them,
@@ -130,7 +130,7 @@ void announce_transaction_changes();
 // neither place came before the transaction.
 void apply_transaction_changes();
 void publish_transaction_changes();
-// It has rolled back: the keys are taken out of the table.
+// The transaction has rolled back: takes its keys out of the table.
 void retract_transaction_changes();
 // Last: lets go of the slots. Changes of a prepared transaction live on in
 // prepared_transactions.hpp.

@@ -26,7 +26,7 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// One for each row that is being diverted: triggers of the target may divert it further.
+// A row that is being diverted: triggers of the target may divert it further.
 struct Diversion {
   const FilterHandle* filter;
   const Diversion* outer;
@@ -64,7 +64,7 @@ void check_is_table(Oid target) {
                   "diverted_at timestamptz, filter regclass)."));
 }
 
-// What is diverted must not come to the same trigger again, nor be gone when the session is.
+// A diverted row must not come to the same trigger again, nor go when the session ends.
 void check_is_another(Oid target, const TriggerOrigin* origin) {
   if (topmost_table(target) == topmost_table(origin->table))
     ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),

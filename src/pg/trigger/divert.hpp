@@ -24,7 +24,7 @@ Oid topmost_table(Oid relation);
 Oid lock_target(const Trigger* trigger, const TriggerOrigin* origin, LOCKMODE lockmode,
                 int missing_right);
 
-// The same without a lock; InvalidOid: there is none.
+// Finds the target without a lock; InvalidOid: there is none.
 Oid find_target(const Trigger* trigger, const TriggerOrigin* origin);
 
 // Raises 42703 if they have no column in common, 42804 if one cannot be assigned to its namesake;

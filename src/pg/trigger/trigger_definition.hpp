@@ -54,7 +54,7 @@ AttrNumber find_exactly(Relation table, const char* name);
 Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
                 LOCKMODE lockmode, int missing_right);
 
-// The same without a lock; InvalidOid if there is no such filter.
+// Finds the filter without a lock; InvalidOid: there is no such filter.
 Oid find_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin);
 
 // Reports 42P17 at this level if a trigger that fires later could drop the row.

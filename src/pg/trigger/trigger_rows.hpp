@@ -80,7 +80,7 @@ inline bool make_element(const RowJudge* judge, TupleTableSlot* row, Element* el
   return true;
 }
 
-// What becomes of its repeats; not for mode off.
+// The outcome for repeats; not for mode off.
 inline Outcome of_repeats(const RowJudge* judge) {
   if (unlikely(judge->keys.filter->mode == FilterMode::shadow)) return Outcome::would_discard;
   if (likely(judge->kind == TriggerKind::discard)) return Outcome::discarded;

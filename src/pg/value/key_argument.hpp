@@ -9,7 +9,7 @@ namespace streamfilter::pg {
 // collation; lives as long as the call site.
 TypeHasher* make_key_hasher(FunctionCallInfo fcinfo, int number);
 
-// The same, made at the first call and kept in fn_extra, which the caller must not use otherwise.
+// The hasher, made at the first call and kept in fn_extra, which the caller must not use otherwise.
 TypeHasher* key_hasher(FunctionCallInfo fcinfo, int number);
 
 }  // namespace streamfilter::pg
