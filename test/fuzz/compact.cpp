@@ -1,13 +1,13 @@
-// The compact form of a value of kind ell. What is read is valid, and what is written of it is read
-// as the same.
-#include "core/filter/compact_form.hpp"
+// The compact forms of values. What is read is valid, and what is written of it is read as the
+// same.
+#include "core/filter/sparse_form.hpp"
 
 #include "fuzz/filters.hpp"
 
 namespace fuzz {
 namespace {
 
-bool read_compact_form(const std::uint8_t* body, std::size_t size, Block& block, Problem& problem) {
+bool read_words_form(const std::uint8_t* body, std::size_t size, Block& block, Problem& problem) {
   CompactReader reader;
   if (!reader.open(body, size, problem)) return false;
   if (reader.parameters().memory > kMostMemory) return problem.set(Error::too_large, "too large");
@@ -16,8 +16,18 @@ bool read_compact_form(const std::uint8_t* body, std::size_t size, Block& block,
   return read_compact(reader, block.header(), problem);
 }
 
+bool read_compact_form(const std::uint8_t* body, std::size_t size, Block& block, Problem& problem) {
+  if (has_words(body, size)) return read_words_form(body, size, block, problem);
+  SparseReader reader;
+  if (!reader.open(body, size, problem)) return false;
+  if (reader.parameters().memory > kMostMemory) return problem.set(Error::too_large, "too large");
+  block = Block(reader.parameters().memory);
+  return reader.read(block.header(), problem) &&
+         check(block.bytes.data(), block.bytes.size(), problem);
+}
+
 // With the host's word.
-std::vector<unsigned char> compact_of(const Block& block, std::uint32_t count) {
+std::vector<unsigned char> words_form_of(const Block& block, std::uint32_t count) {
   const Parameters& p = block.header()->parameters;
   std::vector<Word> words(count);
   std::vector<std::uint64_t> insertions(p.slices);
@@ -30,11 +40,28 @@ std::vector<unsigned char> compact_of(const Block& block, std::uint32_t count) {
   return bytes;
 }
 
+// Empty: it has none.
+std::vector<unsigned char> compact_of(const Block& block) {
+  if (std::uint32_t count; count_words(block.header(), count)) return words_form_of(block, count);
+  SparsePlan plan;
+  if (!plan_sparse(block.header(), block.header()->parameters.memory, plan)) return {};
+  std::vector<unsigned char> bytes(plan.room);
+  const std::size_t size = write_sparse(block.header(), plan, bytes.data());
+  FUZZ_REQUIRE(size <= plan.room);
+  bytes.resize(size);
+  return bytes;
+}
+
 }  // namespace
 }  // namespace fuzz
 
 void fuzz::compact(const std::uint8_t* data, std::size_t size) {
-  const std::vector<std::uint8_t> body(data, data + size);
+  std::vector<std::uint8_t> body(data, data + size);
+  if (body.size() > sizeof(std::uint32_t) && !has_words(data, size)) {  // with the right checksum
+    const std::size_t length = size - sizeof(std::uint32_t);
+    const auto sum = static_cast<std::uint32_t>(hash_bytes(data, length, kCompactMagic));
+    std::memcpy(body.data() + length, &sum, sizeof sum);
+  }
   Block block(0), again(0);
   Problem problem;
   if (!read_compact_form(body.data(), size, block, problem)) {
@@ -43,11 +70,9 @@ void fuzz::compact(const std::uint8_t* data, std::size_t size) {
     return;
   }
   FUZZ_REQUIRE(is_valid(block));
-  if (std::uint32_t count; count_words(block.header(), count)) {
-    const std::vector<unsigned char> bytes = compact_of(block, count);
+  if (const std::vector<unsigned char> bytes = compact_of(block); !bytes.empty())
     FUZZ_REQUIRE(
         read_compact_form(bytes.data() + kHostWord, bytes.size() - kHostWord, again, problem) &&
         again.bytes == block.bytes);
-  }
   use(block);
 }

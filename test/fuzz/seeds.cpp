@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/filter/compact_form.hpp"
+#include "core/filter/sparse_form.hpp"
 #include "fuzz/filters.hpp"
 
 namespace fuzz {
@@ -125,13 +125,8 @@ void seed_filter(const std::string& name, const Parameters& parameters, const Ta
   take({"packet", name, text + std::string(5, '\0') + slices.substr(0, parameters.slice_bytes)});
 }
 
-// Kind ell, with a dozen keys.
-void seed_compact(const std::string& name, const Parameters& parameters, const Take& take) {
-  Block block(parameters.memory);
-  format(block.header(), parameters);
-  for (unsigned i = 0; i < 20; ++i) insert(block.header(), {mix64(i * 7 / 10)});
-  std::uint32_t count;
-  if (!count_words(block.header(), count)) return;
+std::string seed_words(const Block& block, std::uint32_t count) {
+  const Parameters& parameters = block.header()->parameters;
   std::vector<Word> words(count);
   std::vector<std::uint64_t> insertions(parameters.slices);
   list_words(block.header(), words.data());
@@ -139,6 +134,25 @@ void seed_compact(const std::string& name, const Parameters& parameters, const T
   std::string bytes(most_compact(parameters, count), '\0');
   bytes.resize(write_compact(parameters, words.data(), count, insertions.data(),
                              reinterpret_cast<unsigned char*>(bytes.data()), bytes.size()));
+  return bytes;
+}
+
+// With a dozen keys.
+void seed_compact(const std::string& name, const Parameters& parameters, const Take& take) {
+  Block block(parameters.memory);
+  format(block.header(), parameters);
+  for (unsigned i = 0; i < 20; ++i) insert(block.header(), {mix64(i * 7 / 10)});
+  std::string bytes;
+  SparsePlan plan;
+  if (std::uint32_t count; count_words(block.header(), count)) {
+    bytes = seed_words(block, count);
+  } else if (plan_sparse(block.header(), parameters.memory, plan)) {
+    bytes.resize(plan.room);
+    bytes.resize(
+        write_sparse(block.header(), plan, reinterpret_cast<unsigned char*>(bytes.data())));
+  } else {
+    return;
+  }
   take({"compact", name, bytes.substr(kHostWord)});
 }
 
@@ -197,7 +211,7 @@ void make_seeds(const Take& take) {
                           parameters)) {
         const std::string name = own.kind + ("-" + std::to_string(number++));
         seed_filter(name, parameters, take);
-        if (parameters.kind == Kind::ell) seed_compact(name, parameters, take);
+        seed_compact(name, parameters, take);
       }
     }
   seed_texts(take);

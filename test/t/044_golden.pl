@@ -53,7 +53,7 @@ sub all_are
 	is($result, 't|', $what);
 }
 
-# Values of kind ell as tables have them: version of the compact form, prototype, so many keys, a fifth of them twice, bytes.
+# Values as tables have them: version of the compact form, prototype, so many keys, a fifth of them twice, bytes.
 # Lines are added for new versions, never changed. The function of the server returns its argument as it is.
 $node->safe_psql('postgres', q{
 	CREATE FUNCTION stored(bytea, typmod int = -1, explicit boolean = true) RETURNS streamfilter

@@ -9,13 +9,14 @@
 //   10   flags: what follows
 //   11   numbers of variable length, 7 bits each byte, the lower first: memory; those flagged, seed
 //        in 8 bytes; how many keys
-//   …    the tokens in the order of their words (exa_log_log_words.hpp), as bits, the lowest of a
-//        byte first, and 0 bits up to a whole byte: how much further the place is than the one
-//        before, by a Golomb-Rice code whose parameter follows from the numbers; then the payload
+//   …    the tokens in the order of their words (exa_log_log_words.hpp), as places with their
+//        payload (core/bits/rice_bits.hpp), and 0 bits up to a whole byte; the parameter of the
+//        code follows from the numbers
 //
 // Everything else follows: a filter that differs from what its compact form gives back has none.
 #pragma once
 
+#include "core/bits/rice_bits.hpp"
 #include "core/filter/filter.hpp"
 #include "core/kind/exa_log_log_words.hpp"
 
@@ -33,6 +34,20 @@ inline bool is_compact(const void* body, std::size_t length) noexcept {
   if (length < kLeastCompact - kHostWord) return false;
   std::memcpy(&magic, body, sizeof magic);
   return magic == kCompactMagic;
+}
+
+// Are they, of a version that we know? Errors: corrupt, newer_version.
+bool is_readable(const void* body, std::size_t length, Problem& problem) noexcept;
+
+// Is it the compact form of this file? Another kind has that of sparse_form.hpp.
+inline bool has_words(const void* body, std::size_t length) noexcept {
+  return is_compact(body, length) &&
+         static_cast<const unsigned char*>(body)[5] == static_cast<unsigned char>(Kind::ell);
+}
+
+// State of the random numbers of a fresh slice.
+inline std::uint64_t fresh_random(const Parameters& p, std::uint32_t index) noexcept {
+  return mix64(p.seed ^ (index + 1) * kGoldenRatio);
 }
 
 // Do these parameters follow from what a compact form stores?
@@ -80,11 +95,8 @@ class CompactReader {
   bool finish(Problem& problem) const noexcept;
 
  private:
-  bool read_number(std::uint64_t& number) noexcept;
   bool read_parameters() noexcept;
   bool read_repeats() noexcept;
-  std::uint64_t peek(std::uint64_t bit) const noexcept;
-  bool is_at_end() const noexcept;
 
   const unsigned char* at_ = nullptr;
   const unsigned char* end_ = nullptr;
@@ -92,8 +104,7 @@ class CompactReader {
   Parameters parameters_{};
   std::uint32_t count_ = 0, done_ = 0;
   unsigned flags_ = 0, rice_ = 0;
-  // Bits of the keys, from at_ on: read ones, and all.
-  std::uint64_t bit_ = 0, bits_ = 0;
+  std::uint64_t bit_ = 0;  // of the keys, which begin at at_: the first that is not read
   std::uint64_t place_ = 0, places_ = 0;
   Word word_ = 0;
   bool is_sound_ = true;

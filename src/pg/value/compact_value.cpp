@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/filter/sparse_form.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/value/value.hpp"
 
@@ -13,13 +14,17 @@ namespace {
 // A compact form pays if it takes less than this share of the filter's memory.
 bool pays(Size size, const Parameters& parameters) { return size <= parameters.memory / 4 * 3; }
 
+// Others, which are decoded as a whole, pay if they take less than one part of so many: reading
+// that many pages takes longer.
+constexpr Size kSparseShare = 4;
+
 // Reused, because consecutive values are mostly alike.
 CompactReader the_reader;
 
-// Opens the compact form in a datum; nullptr: it has another form.
+// Opens the compact form of words in a datum; nullptr: it has another form.
 struct varlena* open_compact(Datum value, CompactReader* reader) {
   struct varlena* bytes = PG_DETOAST_DATUM_PACKED(value);
-  if (!is_compact(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes))) return nullptr;
+  if (!has_words(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes))) return nullptr;
   Problem problem;
   if (!reader->open(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), problem)) raise_value(problem);
   return bytes;
@@ -51,7 +56,18 @@ Datum words_datum(const Parameters& parameters, const Word* words, uint32 count,
   return PointerGetDatum(bytes);
 }
 
+static Datum sparse_datum(Header* filter) {
+  const Size most = filter->parameters.memory / kSparseShare;
+  SparsePlan plan;
+  if (!plan_sparse(filter, most, plan)) return PointerGetDatum(filter);
+  auto* bytes = static_cast<unsigned char*>(palloc(plan.room));
+  const Size size = write_sparse(filter, plan, bytes);
+  SET_VARSIZE(bytes, size);
+  return PointerGetDatum(size <= most ? bytes : reinterpret_cast<unsigned char*>(filter));
+}
+
 Datum value_datum(Header* filter) {
+  if (filter->parameters.kind != Kind::ell) return sparse_datum(filter);
   uint32 count;
   if (!count_words(filter, count) || !pays(count, filter->parameters))
     return PointerGetDatum(filter);

@@ -1,4 +1,5 @@
-// Values of kind ell with few keys, in their stored form (core/filter/compact_form).
+// Values in their stored form, which is short for few keys: core/filter/compact_form.hpp of kind
+// ell, core/filter/sparse_form.hpp of others.
 #pragma once
 
 #include "core/filter/compact_form.hpp"

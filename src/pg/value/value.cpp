@@ -2,7 +2,7 @@
 
 #include "pg/value/value.hpp"
 
-#include "core/filter/compact_form.hpp"
+#include "core/filter/sparse_form.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
@@ -17,27 +17,48 @@ bool is_sound(const Header* header, Size length) {
          p.slice_bytes <= (length - sizeof(Header)) / p.slices;
 }
 
+Header* allocate_value(const Parameters& parameters, MemoryContext context) {
+  Problem problem;
+  if (!fits_value(parameters, problem)) raise(problem);
+  return static_cast<Header*>(MemoryContextAlloc(context, parameters.memory));
+}
+
 bool is_compact_value(const struct varlena* bytes) {
   return is_compact(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
 }
 
-// The filter of a compact form.
-const Header* decode(const struct varlena* bytes) {
+// Reused, because consecutive values are mostly alike.
+CompactReader words_reader;
+SparseReader sparse_reader;
+
+// Opens a compact form; `words`: it is one of words.
+const Parameters& open_compact(const struct varlena* bytes, bool* words) {
+  const void* body = VARDATA_ANY(bytes);
+  const Size length = VARSIZE_ANY_EXHDR(bytes);
   Problem problem;
-  CompactReader reader;
-  if (reader.open(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), problem)) {
-    Header* filter = make_value(reader.parameters(), CurrentMemoryContext);
-    if (read_compact(reader, filter, problem)) return filter;
-  }
-  raise_value(problem);
+  *words = has_words(body, length);
+  if (!(*words ? words_reader.open(body, length, problem)
+               : sparse_reader.open(body, length, problem)))
+    raise_value(problem);
+  return *words ? words_reader.parameters() : sparse_reader.parameters();
+}
+
+const Header* decode(const struct varlena* bytes) {
+  bool words;
+  Problem problem;
+  const Parameters& parameters = open_compact(bytes, &words);
+  Header* filter = words ? make_value(parameters, CurrentMemoryContext)
+                         : allocate_value(parameters, CurrentMemoryContext);
+  if (!(words ? read_compact(words_reader, filter, problem) : sparse_reader.read(filter, problem)))
+    raise_value(problem);
+  SET_VARSIZE(filter, parameters.memory);
+  return filter;
 }
 
 const Header* decode_header(const struct varlena* bytes) {
-  Problem problem;
-  CompactReader reader;
-  if (!reader.open(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes), problem)) raise_value(problem);
+  bool words;
   Header* header = static_cast<Header*>(palloc(sizeof(Header)));
-  format_header(header, reader.parameters());
+  format_header(header, open_compact(bytes, &words));
   return header;
 }
 
@@ -86,9 +107,7 @@ Header* copy_value(const Header* value, MemoryContext context) {
 }
 
 Header* make_value(const Parameters& parameters, MemoryContext context) {
-  Problem problem;
-  if (!fits_value(parameters, problem)) raise(problem);
-  Header* header = static_cast<Header*>(MemoryContextAlloc(context, parameters.memory));
+  Header* header = allocate_value(parameters, context);
   format_header(header, parameters);
   for (uint32 i = 0; i < parameters.slices; ++i) {
     CHECK_FOR_INTERRUPTS();

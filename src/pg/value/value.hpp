@@ -9,8 +9,8 @@ namespace streamfilter::pg {
 // message.
 constexpr uint64 kMaxValueMemory = MaxAllocSize - 64;
 
-// Values of kind ell with few keys are stored and returned in a compact form (compact_value.hpp),
-// which is decoded here.
+// Values with few keys are stored and returned in a compact form (compact_value.hpp), which is
+// decoded here.
 
 // The filter inside a datum of type streamfilter (or of bytea, when an aggregate's state travels),
 // detoasted and aligned in the current memory context if needed. Checks its header as far as memory

@@ -29,10 +29,10 @@ bool read_element(FunctionCallInfo fcinfo, TypeHasher* hasher, const Parameters&
 // What streamfilter_contains keeps from row to row, in fn_extra.
 struct CallSite {
   TypeHasher* hasher;
-  varatt_external stored;  // where `filter` was read from
-  struct varlena* filter;
-  struct varlena* compact;  // a value in compact form, and its datum
-  const Header* decoded;
+  const Header* decoded;    // the last filter that was stored out of line or in compact form
+  struct varlena* compact;  // its datum, or
+  bool is_stored;           // where it was read from
+  varatt_external stored;
 };
 
 CallSite* call_site(FunctionCallInfo fcinfo) {
@@ -46,19 +46,24 @@ CallSite* call_site(FunctionCallInfo fcinfo) {
   return static_cast<CallSite*>(function->fn_extra);
 }
 
+// Forgets the filter of the rows before.
+void forget_filter(CallSite* site) {
+  if (site->compact != nullptr) pfree(site->compact);
+  if (site->decoded != nullptr) pfree(const_cast<Header*>(site->decoded));
+  site->compact = nullptr;
+  site->decoded = nullptr;
+  site->is_stored = false;
+}
+
 // Decodes a compact filter once, not for every key.
-const Header* decode_once(FunctionCallInfo fcinfo, CallSite* site, Datum value) {
-  struct varlena* bytes = PG_DETOAST_DATUM(value);
-  const Size size = VARSIZE(bytes);
-  if (!is_compact(bytes, size)) return get_value(PointerGetDatum(bytes));
-  if (site->compact != nullptr && VARSIZE(site->compact) == size &&
+const Header* decode_once(FunctionCallInfo fcinfo, CallSite* site, struct varlena* bytes) {
+  const Size size = VARSIZE_ANY(bytes);
+  if (!is_compact(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes)))
+    return get_value(PointerGetDatum(bytes));
+  if (site->compact != nullptr && VARSIZE_ANY(site->compact) == size &&
       memcmp(site->compact, bytes, size) == 0)
     return site->decoded;
-  if (site->compact != nullptr) {
-    pfree(site->compact);
-    pfree(const_cast<Header*>(site->decoded));
-    site->compact = nullptr;
-  }
+  forget_filter(site);
   const MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
   site->decoded = get_value(PointerGetDatum(bytes));
   site->compact = static_cast<struct varlena*>(memcpy(palloc(size), bytes, size));
@@ -70,18 +75,20 @@ const Header* decode_once(FunctionCallInfo fcinfo, CallSite* site, Datum value) 
 const Header* read_filter(FunctionCallInfo fcinfo, CallSite* site) {
   const Datum value = PG_GETARG_DATUM(0);
   struct varlena* pointer = reinterpret_cast<struct varlena*>(DatumGetPointer(value));
-  if (!VARATT_IS_EXTERNAL_ONDISK(pointer)) return decode_once(fcinfo, site, value);
+  if (!VARATT_IS_EXTERNAL_ONDISK(pointer))
+    return decode_once(fcinfo, site, PG_DETOAST_DATUM_PACKED(value));
   varatt_external stored;
   VARATT_EXTERNAL_GET_POINTER(stored, pointer);
-  if (site->filter == nullptr || memcmp(&stored, &site->stored, sizeof stored) != 0) {
-    if (site->filter != nullptr) pfree(site->filter);
-    site->filter = nullptr;
-    const MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
-    site->filter = PG_DETOAST_DATUM(value);
-    MemoryContextSwitchTo(caller);
-    site->stored = stored;
-  }
-  return decode_once(fcinfo, site, PointerGetDatum(site->filter));
+  if (site->is_stored && memcmp(&stored, &site->stored, sizeof stored) == 0) return site->decoded;
+  forget_filter(site);
+  const MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+  struct varlena* bytes = PG_DETOAST_DATUM(value);
+  site->decoded = get_value(PointerGetDatum(bytes));
+  if (static_cast<const void*>(site->decoded) != bytes) pfree(bytes);
+  MemoryContextSwitchTo(caller);
+  site->stored = stored;
+  site->is_stored = true;
+  return site->decoded;
 }
 
 void append_count(StringInfo json, const char* name, uint64 value) {
