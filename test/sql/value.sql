@@ -117,9 +117,9 @@ COPY copied FROM :'file' (FORMAT binary);
 SELECT id, streamfilter_send(c.f) = streamfilter_send(f.f) AS same_bytes
 FROM filters f JOIN copied c USING (id) ORDER BY id;
 
--- Stored values are compressed and moved out of line like any other: an empty megabyte is small.
+-- Stored values are compact, and moved out of line like any other: an empty megabyte is small.
 SELECT id, streamfilter_info(f) -> 'memory' AS memory,
-       pg_column_size(f) < (streamfilter_info(f) ->> 'memory')::int AS compressed
+       pg_column_size(f) < (streamfilter_info(f) ->> 'memory')::int AS compact
 FROM filters ORDER BY id;
 
 -- A filter that went through all of it goes on as before.
