@@ -87,7 +87,7 @@ sub catalog { my ($place) = @_; return join "\n", map { $node{$_}->safe_psql('po
 # Does an error say what to do? Of what PostgreSQL itself raises, the message is what it is.
 my $own = join '|', 'syntax error', 'is not a (?:table|view)', 'does not exist', 'cannot be changed (?:now|without restarting)', 'permission denied',
   'must be owner', 'in a read-only transaction', 'during recovery', 'cannot run inside a transaction block', 'not supported for foreign tables',
-  'provided more than once', 'option "\w+" not found';
+  'provided more than once', 'option "\w+" not found', 'cannot use 2PC', 'are distributed from the coordinator';
 sub helps { my ($err) = @_; return $err =~ /HINT:/ || $err =~ /$own/; }
 
 # Runs a statement on filter f of a place. It fails, helps, and has changed nothing; or it acts, says what was lost, and the
@@ -340,22 +340,79 @@ SKIP:
 {
 	skip 'Citus is not installed', 1 if sql(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'citus'}) eq '0';
 	require CitusCluster;
-	my $citus = CitusCluster->new(workers => 1);
-	my @nodes = map { $citus->node($_) } 0, 1;
+	my $citus = CitusCluster->new(workers => 2);
 	$citus->query('CREATE ROLE keeper; CREATE ROLE reader; CREATE SCHEMA later');
-	my $relations = q{SELECT string_agg(format('%s.%s %s %s %s', c.relnamespace::regnamespace, c.relname, c.relowner::regrole, c.relacl,
-		(SELECT string_agg(a.attname, ' ' ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0)), chr(10)) FROM pg_class c WHERE relkind = 'f'};
+	my @where = qw(coordinator worker);
+
+	# What every node has: definitions, rights, and which keys are known.
+	my $here = 'SET citus.enable_ddl_propagation = off;';
+	my $state = $here . q{SELECT format('%s.%s %s %s %s %s', c.relnamespace::regnamespace, c.relname, c.relowner::regrole, c.relacl, t.ftoptions, obj_description(c.oid)),
+			(SELECT string_agg(format('%s %s %s', a.attname, a.atttypid::regtype, a.attacl), ' ' ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0)
+			FROM pg_class c JOIN pg_foreign_table t ON t.ftrelid = c.oid;
+		SELECT srvoptions FROM pg_foreign_server WHERE srvname = 'streamfilter';
+		SELECT string_agg(streamfilter_test(c.oid, i)::int::text, '' ORDER BY i) FROM pg_class c, generate_series(1, 210) i WHERE relkind = 'f'};
+	my $states = sub { return map { my ($code, $err, $out) = said($state, $citus->node($_)); "$out$err" } 0 .. 2 };
+	my $new = sub {
+		my ($with, $of) = @_;
+		$citus->everywhere("DROP FOREIGN TABLE IF EXISTS $_ CASCADE") foreach qw(f g later.f);
+		my ($code, $err) = said("CREATE FOREIGN TABLE f ($with) SERVER streamfilter OPTIONS ($of)", $citus->coordinator);
+		return $err if $code != 0;
+		$citus->query(q{SELECT streamfilter_distribute('f')});
+		$citus->everywhere('INSERT INTO f (id) SELECT generate_series(1, 100)');
+		return '';
+	};
+	# On one of the nodes. Returns whether it acted.
+	my $runs = sub {
+		my ($number, $statement, $approximate) = @_;
+		my @before = $states->();
+		my ($code, $err) = said($statement, $citus->node($number));
+		my @now = $states->();
+		s/,?identity=[^,}]*//g foreach @before, @now;                                        # with the number of the node
+		if ($approximate) { s/^[01]{210}$/($& =~ tr{1}{}) > 50/me foreach @before, @now }    # each node has its seed
+		my $what = "$where[$number]: $statement";
+		if ($code != 0)
+		{
+			ok(helps($err), "$what fails, and says what to do") or diag($err);
+			is(join("\n", @now), join("\n", @before), '... and has changed nothing');
+			return 0;
+		}
+		return 1 if $err =~ /NOTICE:.*of this node only.*HINT:/s;
+		is($now[$_], $now[0], "$what acts on node $_, too") or diag($err) foreach 1, 2;
+		return 1;
+	};
 	for my $number (0, 1)
 	{
-		for my $statement ((sort grep { !$statements{$_}{skip} && !/PREPARE/ } keys %statements), map { $functions{$_}[0] } sort keys %functions)
+		my $acted = 1;
+		for my $statement ((sort grep { !$statements{$_}{skip} } keys %statements), map { $functions{$_}[0] } sort keys %functions)
 		{
-			$citus->everywhere(qq{DROP FOREIGN TABLE IF EXISTS $_ CASCADE}) foreach qw(f g later.f);
-			$citus->query(qq{CREATE FOREIGN TABLE f ($columns) SERVER streamfilter OPTIONS ($given); SELECT streamfilter_distribute('f')});
-			my ($code, $err) = said($statement, $nodes[$number]);
-			my $what = ($number ? 'worker' : 'coordinator') . ": $statement";
-			if ($code != 0) { ok(helps($err), "$what fails, and says what to do") or diag($err); next; }
-			is($nodes[0]->safe_psql('postgres', $relations), $nodes[1]->safe_psql('postgres', $relations), "$what acts on all nodes");
+			is($new->($columns, $given), '', 'a filter on Citus') if $acted;
+			$acted = $runs->($number, $statement);
 		}
+	}
+	for my $case (option_cases(sub { return scalar said($_[0]) }))
+	{
+		my ($kind, $option, $with, $of, $first, $second) = @$case;
+		next if "$of $option" =~ /parent|tree|top_down/ || $new->($with, $of eq '' ? q{kind 'bloom'} : $of) ne '';
+		my $has = $citus->query("SELECT count(*) FROM pg_foreign_table, pg_options_to_table(ftoptions) WHERE option_name = '$option'");
+		$runs->(0, "ALTER FOREIGN TABLE f OPTIONS (" . ($has ? 'SET' : 'ADD') . " $option '$second')", 1);
+	}
+
+	# Sessions that load a table: what they set counts where rows are judged, or they are told.
+	$new->('id int', $given);
+	$citus->query(q{CREATE TABLE events (id int); SELECT create_distributed_table('events', 'id');
+		CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('f')});
+	my $last = 100;
+	for my $case (map { my $setting = $_; map { [ $setting, @$_ ] } [ 0, 0 ], [ 0, 1 ], [ 1, 0 ], [ 1, 1 ] } @settings)
+	{
+		my ($setting, $session, $number) = @$case;
+		local $ENV{PGOPTIONS} = $session ? "-c $setting=$session{$setting}[0]" : '';
+		my $load = 'INSERT INTO events SELECT generate_series(1, ' . ($last + 1) . ')';
+		my ($code, $err) = said($session ? $load : "SET $setting = '$session{$setting}[0]'; $load", $citus->node($number));
+		my $what = "$where[$number]: " . ($session ? "PGOPTIONS of $setting" : "SET $setting");
+		ok($code == 0 ? $setting =~ /batch_scan/ || $err =~ /NOTICE:.*HINT:/s : helps($err), "$what counts there, or says what to do") or diag($err);
+		++$last if $code == 0;
+		local $ENV{PGOPTIONS} = '';
+		is($citus->query('SELECT count(*) FROM events'), $last - 100, '... and no row is lost, none stored twice');
 	}
 }
 

@@ -29,7 +29,7 @@ namespace {
 
 // A command for one filter.
 struct NodeCommand {
-  const char* relation;  // its name before the statement
+  const char* condition;  // for a node to run it
   const char* text;
 };
 
@@ -50,7 +50,7 @@ Oid find_own_filter(const RangeVar* name) {
 
 void add(List** commands, Oid relid, const char* text) {
   auto* command = static_cast<NodeCommand*>(palloc(sizeof(NodeCommand)));
-  *command = {qualified_name(relid), text};
+  *command = {has_filter(qualified_name(relid)), text};
   *commands = lappend(*commands, command);
 }
 
@@ -94,9 +94,13 @@ void add_drop(List** commands, const DropStmt* statement) {
 
 // ---- RENAME, SET SCHEMA
 
+// Of the filter or a column; its triggers and constraints are those of one node.
 void add_rename(List** commands, const RenameStmt* statement) {
   const Oid relid = find_own_filter(statement->relation);
   if (!OidIsValid(relid)) return;
+  if (statement->renameType != OBJECT_FOREIGN_TABLE && statement->renameType != OBJECT_TABLE &&
+      statement->renameType != OBJECT_COLUMN)
+    return refuse(relid, "ALTER", "ALTER ...");
   const char* column = statement->renameType == OBJECT_COLUMN
                            ? psprintf("COLUMN %s ", quote_identifier(statement->subname))
                            : "";
@@ -155,6 +159,29 @@ void add_alter(List** commands, const AlterTableStmt* statement) {
     else
       refuse(relid, "ALTER", psprintf("ALTER FOREIGN TABLE %s ...", qualified_name(relid)));
   }
+}
+
+void add_alter_server(List** commands, const AlterForeignServerStmt* statement) {
+  const ForeignServer* server = GetForeignServerByName(statement->servername, true);
+  if (server == nullptr || !is_wrapper_of_filters(server->fdwid) ||
+      server_options(server->options).is_remote || statement->options == NIL)
+    return;
+  auto* command = static_cast<NodeCommand*>(palloc(sizeof(NodeCommand)));
+  *command = {psprintf("EXISTS (SELECT FROM pg_catalog.pg_foreign_server WHERE srvname "
+                       "OPERATOR(pg_catalog.=) %s)",
+                       quote_literal_cstr(server->servername)),
+              psprintf("ALTER SERVER %s OPTIONS (%s)", quote_identifier(server->servername),
+                       changes_of_options(statement->options))};
+  *commands = lappend(*commands, command);
+}
+
+void add_comment(List** commands, const CommentStmt* statement) {
+  if (statement->objtype != OBJECT_FOREIGN_TABLE) return;
+  const Oid relid = find_own_filter(makeRangeVarFromNameList(castNode(List, statement->object)));
+  if (!OidIsValid(relid)) return;
+  add(commands, relid,
+      psprintf("COMMENT ON FOREIGN TABLE %s IS %s", qualified_name(relid),
+               statement->comment != nullptr ? quote_literal_cstr(statement->comment) : "NULL"));
 }
 
 // ---- GRANT
@@ -230,6 +257,10 @@ List* commands_of(Node* statement) {
       add_schema(&commands, castNode(AlterObjectSchemaStmt, statement));
       break;
     case T_AlterTableStmt: add_alter(&commands, castNode(AlterTableStmt, statement)); break;
+    case T_AlterForeignServerStmt:
+      add_alter_server(&commands, castNode(AlterForeignServerStmt, statement));
+      break;
+    case T_CommentStmt: add_comment(&commands, castNode(CommentStmt, statement)); break;
     case T_GrantStmt: add_grant(&commands, castNode(GrantStmt, statement)); break;
     default: break;
   }
@@ -242,6 +273,8 @@ bool may_be_of_filters(Node* statement) {
     case T_RenameStmt:
     case T_AlterObjectSchemaStmt:
     case T_AlterTableStmt:
+    case T_AlterForeignServerStmt:
+    case T_CommentStmt:
     case T_GrantStmt: return true;
     case T_DropStmt: return castNode(DropStmt, statement)->removeType == OBJECT_FOREIGN_TABLE;
     default: return false;
@@ -258,6 +291,7 @@ bool is_sent_by_citus(const VariableSetStmt* statement) {
 
 void run_set(UtilityCall* call) {
   set_travels = is_sent_by_citus(castNode(VariableSetStmt, statement_of(call)));
+  set_traveled = set_traveled || set_travels;
   PG_TRY();
   { call->go_on(); }
   PG_FINALLY();
@@ -282,18 +316,23 @@ void send_to_nodes(UtilityCall* call) {
   ListCell* cell;
   foreach (cell, commands) {
     const auto* command = static_cast<const NodeCommand*>(lfirst(cell));
-    run_on_other_nodes(command->relation, command->text);
+    run_on_other_nodes(command->condition, command->text);
   }
 }
 
 void call_on_other_nodes(Oid filter, Oid function) {
-  if (likely(!is_citus_loaded()) || !is_on_all_nodes(filter) || !speaks_for_all_nodes()) return;
+  if (likely(!is_citus_loaded()) || (OidIsValid(filter) && !is_on_all_nodes(filter)) ||
+      !speaks_for_all_nodes())
+    return;
+  const char* called = quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
+                                                  get_func_name(function));
+  if (!OidIsValid(filter))
+    return run_on_other_nodes(psprintf("pg_catalog.to_regprocedure(%s) IS NOT NULL",
+                                       quote_literal_cstr(psprintf("%s()", called))),
+                              psprintf("PERFORM %s()", called));
   const char* name = qualified_name(filter);
-  run_on_other_nodes(
-      name, psprintf("PERFORM %s(%s::pg_catalog.regclass)",
-                     quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
-                                                get_func_name(function)),
-                     quote_literal_cstr(name)));
+  run_on_other_nodes(has_filter(name), psprintf("PERFORM %s(%s::pg_catalog.regclass)", called,
+                                                quote_literal_cstr(name)));
 }
 
 }  // namespace streamfilter::pg

@@ -9,7 +9,8 @@ namespace streamfilter::pg {
 // REVOKE, the other nodes do the same. Before other ALTERs raises 0A000, with what to type.
 void send_to_nodes(UtilityCall* call);
 
-// Call after one of our functions was called for a filter: calls it on the other nodes, too.
+// Call after one of our functions was called for a filter, or for all (InvalidOid, no argument):
+// calls it on the other nodes, too.
 void call_on_other_nodes(Oid filter, Oid function);
 
 }  // namespace streamfilter::pg

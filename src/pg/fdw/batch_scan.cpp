@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_call.hpp"
+#include "pg/trigger/citus_nodes.hpp"
 #include "pg/trigger/judged_once.hpp"
 
 namespace streamfilter::pg {
@@ -120,6 +121,7 @@ void begin(CustomScanState* node, EState* estate, int flags) {
     state->values[i] = ExecInitExpr(value, &node->ss.ps);
   }
   if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;
+  require_shard_node(state->filter, "streamfilter_seen");
   init_key_call(&state->call, "streamfilter_seen", state->types, state->count, false);
   state->memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_SMALL_SIZES);

@@ -202,6 +202,8 @@ void begin_foreign_modify(ModifyTableState* state, ResultRelInfo* target, List* 
 }
 
 void begin_foreign_insert(ModifyTableState* state, ResultRelInfo* target) {
+  require_one_node(RelationGetRelid(target->ri_RelationDesc), "INSERT",
+                   "run_command_on_all_nodes($$INSERT INTO ...$$)", true);
   begin_modify(state, target, Use::insert_granted, InvalidAttrNumber);
 }
 

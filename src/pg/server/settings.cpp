@@ -15,7 +15,7 @@ int shared_memory_kb = 256 * 1024;
 int dynamic_memory_kb = 1024 * 1024;
 int max_filters = 128;
 int max_in_flight = 100000;
-int commit_wait_timeout_ms = 60'000;
+int commit_wait_timeout_ms = kCommitWaitTimeout;
 int restore_workers = 1;
 int min_log_size_kb = 8 * 1024;
 bool enabled = true;
@@ -26,7 +26,7 @@ bool verbose = false;
 
 SessionMode session_mode = {};
 SettingOrigin enabled_origin = {};
-bool set_travels = false;
+bool set_travels = false, set_traveled = false;
 uint64 handle_epoch = 1;
 
 namespace {
@@ -106,8 +106,8 @@ void init_settings() {
   DefineCustomIntVariable(
       "streamfilter.commit_wait_timeout", "Longest wait for other transactions in COMMIT.",
       "statement_timeout has ended there. 0 waits for ever; lock_timeout counts, too.",
-      &commit_wait_timeout_ms, 60'000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr, nullptr,
-      nullptr);
+      &commit_wait_timeout_ms, kCommitWaitTimeout, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr,
+      nullptr, nullptr);
   // These settings size shared memory, so only values at the start count. A library that is not
   // preloaded knows them, too, because the configuration may have them.
   const GucContext at_start =

@@ -19,6 +19,7 @@ extern bool report;                 // streamfilter.report
 extern bool verbose;                // streamfilter.verbose, the former name
 
 constexpr int kMostRestoreWorkers = 16;
+constexpr int kCommitWaitTimeout = 60'000;  // ms, by default
 
 // Origin of a value that other nodes of Citus may not have.
 struct SettingOrigin {
@@ -36,8 +37,8 @@ struct SessionMode {
 extern SessionMode session_mode;
 extern SettingOrigin enabled_origin;
 
-// True while a SET LOCAL runs that Citus sends to the nodes.
-extern bool set_travels;
+// True while a SET LOCAL runs that Citus sends to the nodes; has one of this session?
+extern bool set_travels, set_traveled;
 
 // Changes with `enabled` and `session_mode`, and with what else a filter that is in use depends on:
 // it is made ready again (pg/handle/filter_handle.hpp).

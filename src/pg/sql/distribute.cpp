@@ -65,19 +65,8 @@ List* run(const char* command, const char* filter) {
   return rows;
 }
 
-// A command that gives this identity to a filter made by an older version.
-const char* adoption(const char* name, const char* identity) {
-  const char* literal = quote_literal_cstr(name);
-  const char* block = psprintf(
-      "BEGIN IF NOT EXISTS (SELECT FROM pg_catalog.pg_foreign_table, "
-      "pg_catalog.pg_options_to_table(ftoptions) o WHERE ftrelid OPERATOR(pg_catalog.=) "
-      "%s::pg_catalog.regclass AND o.option_name OPERATOR(pg_catalog.=) 'identity') THEN "
-      "ALTER FOREIGN TABLE %s OPTIONS (ADD identity %s); END IF; END",
-      literal, name, quote_literal_cstr(identity));
-  return psprintf("DO %s", quote_literal_cstr(block));
-}
-
-// Marks the filter as this one: a later filter of its name, or one from a dump, is another.
+// Marks the coordinator's filter as this one: a later filter of its name, or one from a dump, is
+// another.
 void set_identity(Oid relid, const char* identity) {
   const char* before = find_option(options_of_filter(relid), "identity");
   if (before != nullptr && strcmp(before, identity) == 0) return;
@@ -112,7 +101,7 @@ void raise_other(List* row, const char* filter, const char* full) {
 
 void check_equal(List* rows, Oid relid, const char* filter, const char* full) {
   const char* definition = definition_of(relid);
-  const char* identity = identity_of_filter(relid);
+  const char* identity = psprintf("identity '%s@", identity_of_filter(relid));
   const char* own = pnstrdup(definition, strcspn(definition, "\n"));
   ListCell* cell;
   foreach (cell, rows) {
@@ -168,7 +157,7 @@ SF_FUNCTION(streamfilter_distribute) {
   List* rows = NIL;
   foreach (cell, definition_commands(relid)) rows = run(static_cast<char*>(lfirst(cell)), name);
   const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
-  run(adoption(full, identity_of_filter(relid)), name);
+  run(mark_command(full, identity_of_filter(relid)), name);
   rows = run(
       psprintf("SELECT %s(%s::pg_catalog.regclass)",
                quote_qualified_identifier(get_namespace_name(schema), "streamfilter_definition"),

@@ -20,6 +20,8 @@ using namespace streamfilter::pg;
 SF_FUNCTION(streamfilter_seen) {
   PreventCommandDuringRecovery("streamfilter_seen()");
   PreventCommandIfReadOnly("streamfilter_seen()");
+  if (unlikely(fcinfo->flinfo->fn_extra == nullptr) && !PG_ARGISNULL(0))
+    require_shard_node(PG_GETARG_OID(0), "streamfilter_seen");
   KeyCall* site = key_call_site(fcinfo, Use::judge, "streamfilter_seen", false);
   FilterHandle* filter = site->keys.filter;
   check_mode(filter, InvalidOid);
@@ -39,8 +41,7 @@ SF_FUNCTION(streamfilter_seen) {
 // Remembers nothing; role columns may be left out. Needs SELECT on the filter.
 SF_FUNCTION(streamfilter_test) {
   if (unlikely(fcinfo->flinfo->fn_extra == nullptr) && !PG_ARGISNULL(0))
-    require_one_node(PG_GETARG_OID(0), "streamfilter_test()",
-                     "run_command_on_all_nodes($$SELECT streamfilter_test(...)$$)", true);
+    require_shard_node(PG_GETARG_OID(0), "streamfilter_test");
   KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_test", true);
   Element element;
   if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
@@ -49,6 +50,7 @@ SF_FUNCTION(streamfilter_test) {
 
 // streamfilter_value(filter regclass) → streamfilter: the shared state as a value. Needs SELECT.
 SF_FUNCTION(streamfilter_value) {
+  require_shard_node(PG_GETARG_OID(0), "streamfilter_value");
   FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   use_filter(filter, Use::test);
   if (filter->remote != nullptr && filter->remote->count != 1)
@@ -71,6 +73,7 @@ SF_FUNCTION(streamfilter_value) {
 SF_FUNCTION(streamfilter_merge) {
   PreventCommandDuringRecovery("streamfilter_merge()");
   PreventCommandIfReadOnly("streamfilter_merge()");
+  require_shard_node(PG_GETARG_OID(0), "streamfilter_merge");
   FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   const Header* value = get_value(PG_GETARG_DATUM(1));
   use_filter(filter, Use::insert);

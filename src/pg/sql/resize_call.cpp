@@ -33,6 +33,7 @@ extern "C" {
 #include "pg/storage/persistence.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/transaction/transaction_changes.hpp"
+#include "pg/trigger/citus_nodes.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -113,6 +114,8 @@ void save_if_unsaved(FilterHandle* filter) {
 // Returns false if there is nothing to do.
 bool begin(Resize* resize) {
   require_own_filter(resize->relid);
+  require_one_node(resize->relid, "streamfilter_resize()",
+                   "run_command_on_all_nodes($$CALL streamfilter_resize('...', '...')$$)", false);
   FilterHandle* filter = filter_handle(resize->relid);
   LockRelationOid(resize->relid, AccessShareLock);
   check_kind(load_filter_relation(resize->relid));

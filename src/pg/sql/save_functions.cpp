@@ -137,8 +137,12 @@ SF_FUNCTION(streamfilter_save_all) {
   check_may_write();
   Failures failures{};
   initStringInfo(&failures.list);
+  List* filters = list_filters();
   ListCell* cell;
-  foreach (cell, list_filters()) {
+  foreach (cell, filters)
+    require_one_node(lfirst_oid(cell), "streamfilter_save()",
+                     "run_command_on_all_nodes($$SELECT streamfilter_save()$$)", false);
+  foreach (cell, filters) {
     CHECK_FOR_INTERRUPTS();
     if (is_owned(lfirst_oid(cell))) try_to_save(lfirst_oid(cell), &failures);
   }
@@ -275,11 +279,14 @@ SF_FUNCTION(streamfilter_forget_all_saved) {
   if (!superuser())
     ereport(ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
             errmsg("must be superuser to forget what is saved of all filters"));
+  ListCell* cell;
+  foreach (cell, list_filters())
+    require_one_node(lfirst_oid(cell), "streamfilter_forget_saved()",
+                     "run_command_on_all_nodes($$SELECT streamfilter_forget_saved()$$)", false);
   lock_filters();
   StateTables tables;
   open_all_saved(&tables, AccessExclusiveLock);
   lock_filters();  // one may have been created meanwhile
-  ListCell* cell;
   foreach (cell, list_filters()) note_forgotten(lfirst_oid(cell));
   empty_state_tables(tables);
   close_state_tables(tables);

@@ -6,6 +6,7 @@
 #include "pg/handle/key_call.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/sql/slice_transfer.hpp"
+#include "pg/trigger/citus_nodes.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -65,6 +66,7 @@ SF_FUNCTION(streamfilter_slice) {
 // streamfilter_export(filter regclass, slice int) → bytea: the state of the slice as this
 // transaction sees it. Needs SELECT.
 SF_FUNCTION(streamfilter_export) {
+  require_shard_node(PG_GETARG_OID(0), "streamfilter_export");
   FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   use_filter(filter, Use::test);
   require_local(filter, "streamfilter_export");
@@ -76,6 +78,7 @@ SF_FUNCTION(streamfilter_export) {
 SF_FUNCTION(streamfilter_import) {
   PreventCommandDuringRecovery("streamfilter_import()");
   PreventCommandIfReadOnly("streamfilter_import()");
+  require_shard_node(PG_GETARG_OID(0), "streamfilter_import");
   FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   use_filter(filter, Use::insert);
   require_local(filter, "streamfilter_import");

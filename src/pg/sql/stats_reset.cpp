@@ -59,7 +59,7 @@ SF_FUNCTION(streamfilter_stats_reset) {
 
 // streamfilter_stats_reset(): for all filters of the database, by superusers.
 SF_FUNCTION(streamfilter_stats_reset_all) {
-  (void)fcinfo;
   reset(InvalidOid);
+  call_on_other_nodes(InvalidOid, fcinfo->flinfo->fn_oid);
   PG_RETURN_VOID();
 }

@@ -91,7 +91,24 @@ void require_reach(SettingOrigin* origin, const char* setting, Oid table) {
                   setting, value, session_mode.given && enabled ? value : "off"));
 }
 
-bool has_settings_to_check() { return (session_mode.given || !enabled) && speaks_for_all_nodes(); }
+// Changes nothing of what is stored: rows may go on. Nodes are asked once a session.
+void tell_of_reach(bool is_set, const char* setting, bool* asked, Oid table) {
+  if (!is_set || *asked) return;
+  *asked = true;
+  if (nodes_have(setting)) return;
+  ereport(NOTICE,
+          errmsg("%s of this session does not reach the nodes that hold table \"%s\"", setting,
+                 get_rel_name(table)),
+          errhint("Type, in one transaction: SET LOCAL citus.propagate_set_commands = 'local'; "
+                  "SET LOCAL %s = '%s'.",
+                  setting, GetConfigOption(setting, false, false)));
+}
+
+// Is one set otherwise than by default, which nodes may not have?
+bool is_any_set() {
+  return session_mode.given || !enabled || report || verbose || !batch_insert ||
+         commit_wait_timeout_ms != kCommitWaitTimeout;
+}
 
 }  // namespace
 
@@ -117,7 +134,14 @@ bool is_on_other_nodes(Oid filter, const char* full_name) {
              TEXTOID, CStringGetTextDatum(command)) != NIL;
 }
 
-void run_on_other_nodes(const char* relation, const char* command) {
+const char* has_filter(const char* full_name) {
+  return psprintf(
+      "EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) "
+      "pg_catalog.to_regclass(%s) AND relkind OPERATOR(pg_catalog.=) 'f')",
+      quote_literal_cstr(full_name));
+}
+
+void run_on_other_nodes(const char* condition, const char* command) {
   const PGFunction function = sending_function();
   if (function == nullptr)
     ereport(
@@ -125,11 +149,7 @@ void run_on_other_nodes(const char* relation, const char* command) {
         errmsg("the statement would act on this node only"),
         errdetail("This version of Citus cannot send it to all nodes in one transaction."),
         errhint("Type: SELECT * FROM run_command_on_all_nodes(%s).", quote_literal_cstr(command)));
-  const char* block = psprintf(
-      "BEGIN IF EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) "
-      "pg_catalog.to_regclass(%s) AND relkind OPERATOR(pg_catalog.=) 'f') THEN %s; END IF; "
-      "END",
-      quote_literal_cstr(relation), command);
+  const char* block = psprintf("BEGIN IF %s THEN %s; END IF; END", condition, command);
   Oid user;
   int security;
   GetUserIdAndSecContext(&user, &security);
@@ -152,17 +172,30 @@ void require_one_node(Oid filter, const char* what, const char* command, bool ma
                   command));
 }
 
+void require_shard_node(Oid filter, const char* function) {
+  if (unlikely(is_citus_loaded()))
+    require_one_node(filter, psprintf("%s()", function),
+                     psprintf("run_command_on_all_nodes($$SELECT %s(...)$$)", function), true);
+}
+
 void check_settings_reach(Oid table) {
-  if (likely(!is_citus_loaded()) || !OidIsValid(table) || !has_settings_to_check() ||
-      !is_distributed_with_trigger(table))
+  if (likely(!is_citus_loaded()) || !OidIsValid(table) || !is_any_set() ||
+      !speaks_for_all_nodes() || !is_distributed_with_trigger(table))
     return;
   if (session_mode.given) require_reach(&session_mode.origin, "streamfilter.mode", table);
   if (!enabled) require_reach(&enabled_origin, "streamfilter.enabled", table);
+  if (set_traveled) return;
+  static bool asked[4] = {};
+  tell_of_reach(report, "streamfilter.report", &asked[0], table);
+  tell_of_reach(verbose, "streamfilter.verbose", &asked[1], table);
+  tell_of_reach(!batch_insert, "streamfilter.batch_insert", &asked[2], table);
+  tell_of_reach(commit_wait_timeout_ms != kCommitWaitTimeout, "streamfilter.commit_wait_timeout",
+                &asked[3], table);
 }
 
 void check_settings_reach(RunCall* call) {
   constexpr AclMode kChanges = ACL_INSERT | ACL_UPDATE | ACL_DELETE;
-  if (unlikely((session_mode.given || !enabled) && is_citus_loaded())) {
+  if (unlikely(is_citus_loaded() && is_any_set())) {
     ListCell* cell;
     foreach (cell, SF_PERMISSIONS(call->get<QueryDesc*>()->plannedstmt)) {
       const auto* used = static_cast<const SF_RELATION_PERMISSIONS*>(lfirst(cell));

@@ -17,13 +17,19 @@ bool is_on_all_nodes(Oid filter);
 bool is_on_other_nodes(Oid filter, const char* full_name);
 
 // Runs a command on all other nodes, as the current user, in the same distributed transaction. A
-// node without a foreign table of that name skips it.
-void run_on_other_nodes(const char* relation, const char* command);
+// node skips it where the condition is false.
+void run_on_other_nodes(const char* condition, const char* command);
+
+// The condition that a node has a foreign table of that name.
+const char* has_filter(const char* full_name);
 
 // Raises 0A000 if the filter is on several nodes but the statement acts on one; `command` is the
 // text to send to the others. With `may_be_shard` only a NOTICE: the coordinator may call this
 // within its own shards, without a connection.
 void require_one_node(Oid filter, const char* what, const char* command, bool may_be_shard);
+
+// The same for a function about keys: acts on a node for its shards.
+void require_shard_node(Oid filter, const char* function);
 
 // A step before queries and COPY: raises 0A000 if the nodes that hold a table with our triggers do
 // not get this session's streamfilter.mode and streamfilter.enabled.

@@ -13,6 +13,8 @@ extern "C" {
 #include "utils/snapmgr.h"
 }
 
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/option_list.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/trigger/citus_tables.hpp"
@@ -25,12 +27,20 @@ const char* text_at(List* row, int column) {
   return static_cast<const char*>(list_nth(row, column));
 }
 
-// The coordinator knows all filters; it is group 0.
-bool is_worker() {
+// The number of this node, another one whenever Citus adds it; nullptr: of a coordinator, which
+// knows all filters.
+const char* worker_group() {
   List* rows = query_rows("SELECT groupid FROM pg_catalog.pg_dist_local_group", OIDOID, 0);
-  if (rows == NIL) return false;
-  const char* group = text_at(static_cast<List*>(linitial(rows)), 0);
-  return group != nullptr && strcmp(group, "0") != 0;
+  const char* group = rows == NIL ? nullptr : text_at(static_cast<List*>(linitial(rows)), 0);
+  return group == nullptr || strcmp(group, "0") == 0 ? nullptr : group;
+}
+
+// Was the filter made before this node was removed and added again? It missed what has happened to
+// it elsewhere, and no shard here needs its keys.
+bool is_left_over(Oid filter, const char* group) {
+  const char* identity = find_option(options_of_filter(filter), "identity");
+  const char* made_in = identity != nullptr ? strchr(identity, '@') : nullptr;
+  return made_in != nullptr && strcmp(made_in + 1, group) != 0;
 }
 
 void execute(const char* commands) {
@@ -98,10 +108,27 @@ List* query_rows(const char* query, Oid type, Datum argument) {
   return rows;
 }
 
+const char* mark_command(const char* name, const char* identity) {
+  const char* block = psprintf(
+      "DECLARE had text := (SELECT o.option_value FROM pg_catalog.pg_foreign_table, "
+      "pg_catalog.pg_options_to_table(ftoptions) o WHERE ftrelid OPERATOR(pg_catalog.=) "
+      "%1$s::pg_catalog.regclass AND o.option_name OPERATOR(pg_catalog.=) 'identity'); "
+      "id CONSTANT text := %2$s; own text := pg_catalog.concat(id, '@', (SELECT groupid FROM "
+      "pg_catalog.pg_dist_local_group)); "
+      "BEGIN IF had OPERATOR(pg_catalog.=) own OR pg_catalog.split_part(had, '@', 1) "
+      "OPERATOR(pg_catalog.<>) id THEN RETURN; END IF; "
+      "IF had OPERATOR(pg_catalog.<>) id THEN TRUNCATE %3$s; END IF; "
+      "EXECUTE pg_catalog.format('ALTER FOREIGN TABLE %%s OPTIONS (%%s identity %%L)', %4$s, "
+      "CASE WHEN had IS NULL THEN 'ADD' ELSE 'SET' END, own); END",
+      quote_literal_cstr(name), quote_literal_cstr(identity), name, quote_literal_cstr(name));
+  return psprintf("DO %s", quote_literal_cstr(block));
+}
+
 void import_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
-  if (trigger->tgnargs < 1 || OidIsValid(find_filter(trigger, kind, origin)) || !has_citus() ||
-      !is_worker())
-    return;
+  if (trigger->tgnargs < 1 || !has_citus()) return;
+  const Oid existing = find_filter(trigger, kind, origin);
+  const char* group = worker_group();
+  if (group == nullptr || (OidIsValid(existing) && !is_left_over(existing, group))) return;
   // Shards are made by several connections of one transaction at once, which would wait for each
   // other.
   if (is_on_shard(trigger, origin)) raise_missing(full_name(trigger, kind, origin), nullptr);
@@ -114,8 +141,14 @@ void import_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin
   if (rows == NIL) return;
   List* row = static_cast<List*>(linitial(rows));
   const bool success = text_at(row, 0) != nullptr && text_at(row, 0)[0] == 't';
-  if (success && text_at(row, 1) != nullptr) return execute(text_at(row, 1));
-  raise_missing(full_name(trigger, kind, origin), text_at(row, 1));
+  if (!success || text_at(row, 1) == nullptr)
+    raise_missing(full_name(trigger, kind, origin), text_at(row, 1));
+  const char* name = full_name(trigger, kind, origin);
+  if (OidIsValid(existing)) execute(psprintf("DROP FOREIGN TABLE %s", name));
+  execute(text_at(row, 1));
+  const Oid filter = find_filter(trigger, kind, origin);
+  if (const char* identity = find_option(options_of_filter(filter), "identity"))
+    execute(mark_command(name, identity));
 }
 
 void check_distribution(const Trigger* trigger, TriggerKind kind, Relation table) {
@@ -136,7 +169,7 @@ void check_distribution(const Trigger* trigger, TriggerKind kind, Relation table
                   "copies would differ."),
         errhint("Distribute the table by a column of the filter's key with "
                 "create_distributed_table(), or judge rows before they are inserted, with "
-                "streamfilter_seen() on the coordinator."));
+                "streamfilter_seen() of a filter that only the coordinator has."));
   const char* column = text_at(row, 2);
   if (column == nullptr) return;
   const TriggerOrigin origin = find_origin(trigger, table);

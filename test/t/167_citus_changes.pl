@@ -1,0 +1,162 @@
+# Citus: nodes that come and go, roles without rights of superusers, an upgrade, and statements about a filter while rows come.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use CitusCluster;
+use IPC::Run qw(start timeout);
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $citus = CitusCluster->new(workers => 3, spare => 1);
+sub query { return $citus->query($_[0]); }
+
+# What a query says on every node: "a a a a".
+sub nodes
+{
+	my ($query) = @_;
+	return join ' ', map { $citus->node($_)->safe_psql('postgres', $query) } 0 .. 3;
+}
+
+sub make
+{
+	query(q{
+		CREATE FOREIGN TABLE seen (key int) SERVER streamfilter OPTIONS (kind 'lru', memory '256kB');
+		SELECT streamfilter_distribute('seen');
+		CREATE TABLE events (id int, key int);
+		SELECT create_distributed_table('events', 'key');
+		CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen', 'key')});
+	return;
+}
+
+sub load { query('INSERT INTO events SELECT i, i FROM generate_series(1, 1000) i'); return query('SELECT count(*) FROM events'); }
+
+# Only when what a move has left behind is cleaned up.
+sub move
+{
+	my ($query) = @_;
+	query('CALL citus_cleanup_orphaned_resources()');
+	$citus->coordinator->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_dist_cleanup') or die 'shards are not cleaned up';
+	return query($query);
+}
+
+sub rebalance { return move(q{SELECT rebalance_table_shards(shard_transfer_mode => 'block_writes')}); }
+
+# ---- a node that is added later
+
+make();
+load();
+query(q{CREATE FOREIGN TABLE alone (key int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB'); SELECT streamfilter_distribute('alone')});
+$citus->add_node(3);
+rebalance();
+is(load(), 1000, 'a node that is added later knows the keys of its shards');
+query(q{ALTER FOREIGN TABLE seen OPTIONS (SET memory '512kB'); TRUNCATE events, seen});
+is(load(), 1000, '... and statements act on it');
+is(nodes(q{SELECT streamfilter_definition('seen') ~ '512kB'}), 't t t t', '... all of them');
+query(q{ALTER FOREIGN TABLE alone OPTIONS (SET memory '128kB')});
+is(query(q{SELECT streamfilter_distribute('alone')}), 3, 'a filter without a table gets there when it is distributed again');
+is(nodes(q{SELECT streamfilter_definition('alone') ~ '128kB'}), 't t t t', '... as it is now');
+query('DROP FOREIGN TABLE alone');
+
+# ---- a node that is removed, and comes again with what it knew
+
+sub remove
+{
+	move('SELECT citus_drain_node(' . $citus->place(3) . q{, shard_transfer_mode => 'block_writes')});
+	move('SELECT citus_remove_node(' . $citus->place(3) . ')');
+	return;
+}
+
+sub come_again
+{
+	my $said = $citus->messages('SELECT citus_add_node(' . $citus->place(3) . ')');
+	rebalance();
+	return $said;
+}
+
+remove();
+is(load(), 1000, 'without a node');
+query('TRUNCATE events, seen');
+come_again();
+is(query('SELECT count(DISTINCT nodeport) FROM citus_shards'), 3, 'it holds shards again');
+is(load(), 1000, 'what was emptied meanwhile is empty there, too');
+is(load(), 1000, '... and repeats are discarded');
+remove();
+query('DROP FOREIGN TABLE seen CASCADE; DROP TABLE events');
+make();
+come_again();
+is(load(), 1000, 'nor does it go on with a filter that was dropped meanwhile');
+is(load(), 1000, '... and repeats are discarded');
+remove();
+come_again();
+is(load(), 1000, 'a node that comes again learns the keys of its shards');
+query('DROP FOREIGN TABLE seen CASCADE; DROP TABLE events');
+
+# ---- a role that owns table and filter, and nothing more
+
+query('CREATE ROLE owner LOGIN; CREATE ROLE loader LOGIN; GRANT ALL ON SCHEMA public TO owner; GRANT USAGE ON FOREIGN SERVER streamfilter TO owner');
+$citus->everywhere('GRANT USAGE ON FOREIGN SERVER streamfilter TO owner');
+sub as
+{
+	my ($role, $statement) = @_;
+	my ($code, $out, $err) = $citus->coordinator->psql('postgres', $statement, extra_params => [ '-U', $role ]);
+	return $code == 0 ? 'done' : $err;
+}
+is(as('owner', q{
+	CREATE FOREIGN TABLE seen (key int) SERVER streamfilter OPTIONS (kind 'lru', memory '256kB');
+	SELECT streamfilter_distribute('seen');
+	CREATE TABLE events (id int, key int);
+	SELECT create_distributed_table('events', 'key');
+	CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen', 'key');
+	INSERT INTO events SELECT i, i FROM generate_series(1, 1000) i}), 'done', 'a role without rights makes table and filter');
+is(as('owner', $_), 'done', $_)
+  for q{ALTER FOREIGN TABLE seen OPTIONS (SET memory '512kB')}, 'COMMENT ON FOREIGN TABLE seen IS $$mine$$', 'GRANT SELECT ON seen TO loader', 'GRANT INSERT ON events TO loader',
+  q{SELECT streamfilter_stats_reset('seen')}, 'BEGIN; TRUNCATE events, seen; ROLLBACK', 'SELECT * FROM streamfilter_stats';
+is(nodes(q{SELECT streamfilter_definition('seen') ~ '512kB' AND has_table_privilege('loader', 'seen', 'SELECT') AND obj_description('seen'::regclass) = 'mine'}),
+	't t t t', 'on all nodes');
+is(as('loader', 'INSERT INTO events SELECT i, i FROM generate_series(1, 1100) i'), 'done', 'another one inserts');
+is(query('SELECT count(*) FROM events'), 1100, '... and its repeats are discarded');
+like(as('loader', $_), qr/permission denied|must be owner/, "$_: only the owner")
+  for q{ALTER FOREIGN TABLE seen OPTIONS (SET memory '1MB')}, 'TRUNCATE seen', 'DROP FOREIGN TABLE seen CASCADE', q{SELECT streamfilter_stats_reset('seen')},
+  'COMMENT ON FOREIGN TABLE seen IS NULL', q{ALTER SERVER streamfilter OPTIONS (ADD max_filters '10')};
+is(as('owner', 'TRUNCATE events, seen'), 'done', 'the owner empties both');
+is(load(), 1000, '... and the same rows are stored again');
+is(as('owner', 'DROP FOREIGN TABLE seen CASCADE; DROP TABLE events'), 'done', 'and drops them');
+is(nodes(q{SELECT to_regclass('seen') IS NULL}), 't t t t', 'on all nodes');
+
+# ---- a trigger of the filter, and its server
+
+make();
+$citus->everywhere(q{CREATE OR REPLACE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'});
+query('CREATE TRIGGER one BEFORE INSERT ON seen FOR EACH ROW EXECUTE FUNCTION nothing()');
+like($citus->messages('ALTER TRIGGER one ON seen RENAME TO two'), qr/this node only.*HINT/s, 'a trigger of a filter is renamed on one node');
+query(q{ALTER SERVER streamfilter OPTIONS (ADD max_filters '77')});
+is(nodes(q{SELECT srvoptions FROM pg_foreign_server WHERE srvname = 'streamfilter'}), join(' ', ('{max_filters=77}') x 4), 'limits of the server are those of all nodes');
+query(q{ALTER SERVER streamfilter OPTIONS (DROP max_filters); DROP FOREIGN TABLE seen CASCADE; DROP TABLE events});
+
+# ---- keys that come in while all of that is done
+
+make();
+my $folder = PostgreSQL::Test::Utils::tempdir();
+append_to_file("$folder/rows$_.sql", join '', "SET statement_timeout = '60s';\n",
+	map { my $first = 50 * $_; "INSERT INTO events SELECT i, i FROM generate_series($first + 1, $first + 100) i;\n" } 1 .. 60) foreach 1 .. 3;
+append_to_file("$folder/admin.sql", join '', "SET statement_timeout = '60s';\n", map { "$_;\n" } map {
+		(   q{ALTER FOREIGN TABLE seen OPTIONS (SET memory '512kB')}, q{BEGIN; TRUNCATE events, seen; COMMIT}, q{BEGIN; TRUNCATE events, seen; ROLLBACK},
+			q{SELECT * FROM run_command_on_all_nodes($$SELECT streamfilter_save('seen')$$)}, q{SELECT streamfilter_stats_reset('seen')},
+			q{ALTER FOREIGN TABLE seen OPTIONS (SET memory '256kB')}, q{BEGIN; ALTER FOREIGN TABLE seen OPTIONS (SET memory '1MB'); ROLLBACK},
+			q{SELECT * FROM run_command_on_all_nodes($$SELECT streamfilter_forget_saved('seen')$$)})
+	} 1 .. 4);
+my @runs = map {
+	my ($file, $output) = ("$folder/$_.sql", '');
+	{ file => $file, output => \$output, run => start([ 'psql', '-Xq', '-d', $citus->coordinator->connstr('postgres'), '-f', $file ], '>', \$output, '2>&1', timeout(600)) };
+} qw(rows1 rows2 rows3 admin);
+$_->{run}->finish foreach @runs;
+my @errors = map { split /\n/, ${ $_->{output} } } @runs;
+is(join("\n", grep { /ERROR|WARNING/ && !/deadlock|canceling statement|could not serialize/ } @errors), '', 'statements while rows come fail for no other reason than deadlocks');
+query('INSERT INTO events SELECT i, i FROM generate_series(51, 3100) i');
+is($citus->counts('events', 'key'), '3050|3050', 'no key is lost, none is there twice');
+is(nodes('SELECT count(*) FROM pg_prepared_xacts'), '0 0 0 0', 'nothing stays prepared');
+my $definition = q{SELECT regexp_replace(streamfilter_definition('seen'), '@\d+', '')};
+is(nodes($definition), join(' ', (query($definition)) x 4), 'nodes agree');
+
+done_testing();
