@@ -67,6 +67,7 @@ suites() {
 	server_suite model count_lines "the model checker finds planted defects" in_copy check-defects
 	server_suite model count_lines "random transactions against a model, a minute" in_copy check-model
 	server_suite chaos count_lines "servers of slices lost in every way, a minute" in_copy check-chaos
+	suite citus count_lines "TAP on Citus, where it is built" citus
 	server_suite soak count_lines "what accumulates stays within its bounds, a minute" in_copy check-soak
 	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
 	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap $TWO_FILES \
@@ -149,6 +150,15 @@ in_copy() { # make there, as the server's user
 	! is_root || chown postgres "$WORK/tap"
 	as_server env PERL_TEST_HARNESS_DUMP_TAP="$WORK/tap" make -C "$WORK/tree" --no-print-directory \
 		PG_CONFIG="$PG_CONFIG" "$@"
+}
+
+citus() { # the build that test/citus.sh --build keeps
+	local kept=${STREAMFILTER_CITUS:-$ROOT/build/citus}
+	if [ ! -d "$kept/pg$("$PG_CONFIG" --version | grep -oE '[0-9]+' | head -n 1)" ]; then
+		say "skip: Citus is not built, see test/citus.sh --build"
+	else
+		"$ROOT/test/citus.sh" && say "ok Citus"
+	fi
 }
 
 pg_upgrade() { PG_CONFIG=$PG_CONFIG "$ROOT/test/pg_upgrade.sh"; }
@@ -362,7 +372,7 @@ build() { # a failed build counts as a failed test
 	elif is_wanted quick; then
 		build_step "build" make_here -j2 FLAVOUR=quick flavour library scripts
 	else
-		return
+		return 0
 	fi
 	build_step "copy of the tree" copy_tree
 }

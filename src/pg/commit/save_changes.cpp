@@ -12,6 +12,7 @@ extern "C" {
 #include "pg/commit/save_changes.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/save_filter.hpp"
+#include "pg/server/citus.hpp"
 #include "pg/server/commit_wait.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/restore_ranges.hpp"
@@ -83,7 +84,11 @@ bool replaces_saved(const TransactionChanges* changes) {
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
           errmsg("cannot PREPARE a transaction that replaces what is saved of filter \"%s\"", name),
           errdetail("Its saved state is not what the filter holds now."),
-          changes->saving.logged
+          is_citus_loaded()
+              ? errhint("Type: SELECT * FROM run_command_on_all_nodes($$SELECT %s('%s')$$).",
+                        changes->saving.logged ? "streamfilter_save" : "streamfilter_forget_saved",
+                        quote_identifier(name))
+          : changes->saving.logged
               ? errhint("Run streamfilter_save('%s') in a transaction of its own before.",
                         quote_identifier(name))
               : errhint("Commit another change of the filter before."));
