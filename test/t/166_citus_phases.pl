@@ -9,7 +9,7 @@ use IPC::Run qw(start timeout);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $citus = CitusCluster->new(workers => 2, settings => "wal_receiver_status_interval = 1s\ncitus.recover_2pc_interval = -1");
+my $citus = CitusCluster->new(workers => 2, settings => 'citus.recover_2pc_interval = -1');
 sub query { return $citus->query($_[0]); }
 
 # What every node has: "a a a".
@@ -75,6 +75,15 @@ sub crash { my ($number) = @_; $citus->node($number)->stop('immediate'); return;
 
 # Sessions that a coordinator has with a node.
 my $remote = q{application_name ~ '^citus_internal' AND backend_type = 'client backend'};
+
+# A statement that cannot reach a node does nothing.
+make();
+my $at_first = nodes($definition);
+crash(2);
+like($citus->messages($_->[0]), qr/ERROR/, "$_->[0] without a node fails") foreach @cases;
+$citus->node(2)->start;
+is(nodes($definition), $at_first, '... and alters nothing');
+is(load(), 1000, '... nor what is known');
 
 # The phases: each ends with all nodes up. 0: the statement must not have happened, 1: it must have.
 my @phases = (

@@ -90,7 +90,27 @@ is(load(), 1000, '... and repeats are discarded');
 remove();
 come_again();
 is(load(), 1000, 'a node that comes again learns the keys of its shards');
+move('SELECT citus_drain_node(' . $citus->place(3) . q{, shard_transfer_mode => 'block_writes')});
+move('SELECT citus_disable_node(' . $citus->place(3) . ', synchronous => true)');
+query(q{TRUNCATE events, seen; ALTER FOREIGN TABLE seen OPTIONS (SET memory '512kB')});
+query('SELECT citus_activate_node(' . $citus->place(3) . ')');
+query('SELECT citus_set_node_property(' . $citus->place(3) . q{, 'shouldhaveshards', true)});
+rebalance();
+is(query('SELECT count(DISTINCT nodeport) FROM citus_shards'), 3, 'a node that was disabled holds shards again');
+is(load(), 1000, '... and has nothing of what it knew');
+is(nodes(q{SELECT streamfilter_definition('seen') ~ '512kB'}), 't t t t', '... nor a former definition');
+is(load(), 1000, '... and repeats are discarded');
 query('DROP FOREIGN TABLE seen CASCADE; DROP TABLE events');
+
+# ---- all in one transaction
+
+query(q{CREATE FOREIGN TABLE alone (key int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB');
+	BEGIN; SET LOCAL statement_timeout = '120s'; SELECT streamfilter_distribute('alone'); SET LOCAL citus.shard_count = 1; CREATE TABLE one_shard (key int);
+	SELECT create_distributed_table('one_shard', 'key', colocate_with => 'none');
+	CREATE TRIGGER zz BEFORE INSERT ON one_shard FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('alone'); COMMIT;
+	INSERT INTO one_shard VALUES (1), (1)});
+is(query('SELECT count(*) FROM one_shard'), 1, 'filter, table and trigger in one transaction, where not all nodes have shards');
+query('DROP FOREIGN TABLE alone CASCADE; DROP TABLE one_shard');
 
 # ---- a role that owns table and filter, and nothing more
 
@@ -151,6 +171,14 @@ sub fails_until
 }
 make();
 load();
+on_all_nodes(q{DELETE FROM seen WHERE key = 7});
+is(load(), 1001, 'DELETE of a key, typed as the hint says');
+query('DELETE FROM events WHERE id = 7');
+on_all_nodes(q{CALL streamfilter_resize('seen', '512kB')});
+is(nodes(q{SELECT streamfilter_definition('seen') ~ '512kB'}), 't t t t', 'so is streamfilter_resize()');
+is(load(), 999, '... and repeats are discarded');
+on_all_nodes(q{DELETE FROM seen WHERE key = 7});
+query('INSERT INTO events VALUES (7, 7)');
 on_all_nodes(q{SELECT streamfilter_forget_saved('seen')});
 fails_until('what was saved is forgotten', 1100);
 query(q{ALTER FOREIGN TABLE seen OPTIONS (ADD persistence 'unlogged')});

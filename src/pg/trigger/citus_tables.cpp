@@ -35,12 +35,29 @@ const char* worker_group() {
   return group == nullptr || strcmp(group, "0") == 0 ? nullptr : group;
 }
 
-// Was the filter made before this node was removed and added again? It missed what has happened to
-// it elsewhere, and no shard here needs its keys.
-bool is_left_over(Oid filter, const char* group) {
+// Has the node no shard, and the filter no trigger? So it is when Citus activates a node that was
+// disabled, and its filter has missed what has happened meanwhile.
+bool is_unused(Oid filter) {
+  return query_rows(
+             "SELECT 1 FROM pg_catalog.pg_depend WHERE refclassid OPERATOR(pg_catalog.=) "
+             "'pg_catalog.pg_class'::pg_catalog.regclass AND refobjid OPERATOR(pg_catalog.=) $1 "
+             "AND "
+             "classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_trigger'::pg_catalog.regclass UNION "
+             "ALL "
+             "SELECT 1 FROM pg_catalog.pg_dist_placement p JOIN pg_catalog.pg_dist_local_group g "
+             "ON "
+             "g.groupid OPERATOR(pg_catalog.=) p.groupid JOIN pg_catalog.pg_dist_shard s ON "
+             "s.shardid OPERATOR(pg_catalog.=) p.shardid JOIN pg_catalog.pg_dist_partition t ON "
+             "t.logicalrelid OPERATOR(pg_catalog.=) s.logicalrelid WHERE t.partmethod "
+             "OPERATOR(pg_catalog.<>) 'n' LIMIT 1",
+             OIDOID, ObjectIdGetDatum(filter)) == NIL;
+}
+
+// The node for which streamfilter_distribute() has made the filter; nullptr: it has not.
+const char* group_of(Oid filter) {
   const char* identity = find_option(options_of_filter(filter), "identity");
-  const char* made_in = identity != nullptr ? strchr(identity, '@') : nullptr;
-  return made_in != nullptr && strcmp(made_in + 1, group) != 0;
+  const char* separator = identity != nullptr ? strchr(identity, '@') : nullptr;
+  return separator != nullptr ? separator + 1 : nullptr;
 }
 
 void execute(const char* commands) {
@@ -128,19 +145,28 @@ void import_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin
   if (trigger->tgnargs < 1 || !has_citus()) return;
   const Oid existing = find_filter(trigger, kind, origin);
   const char* group = worker_group();
-  if (group == nullptr || (OidIsValid(existing) && !is_left_over(existing, group))) return;
+  if (group == nullptr) return;
+  // A node that was away missed what has happened to its filter, and no shard here needs its keys.
+  const char* made_for = OidIsValid(existing) ? group_of(existing) : nullptr;
+  const bool is_former = made_for != nullptr && strcmp(made_for, group) != 0;
+  if (OidIsValid(existing) && !is_former &&
+      (made_for == nullptr || is_on_shard(trigger, origin) || !is_unused(existing)))
+    return;
   // Shards are made by several connections of one transaction at once, which would wait for each
   // other.
   if (is_on_shard(trigger, origin)) raise_missing(full_name(trigger, kind, origin), nullptr);
   const char* function = quote_qualified_identifier(get_namespace_name(origin->function_schema),
                                                     "streamfilter_definition");
-  const char* command = psprintf("SELECT %s(%s::pg_catalog.regclass)", function,
-                                 quote_literal_cstr(full_name(trigger, kind, origin)));
+  // The transaction that creates the trigger may have locked the filter there.
+  const char* command = psprintf(
+      "SELECT %s(%s::pg_catalog.regclass) FROM pg_catalog.set_config('lock_timeout', '5s', true)",
+      function, quote_literal_cstr(full_name(trigger, kind, origin)));
   List* rows = query_rows("SELECT success, result FROM pg_catalog.run_command_on_coordinator($1)",
                           TEXTOID, CStringGetTextDatum(command));
   if (rows == NIL) return;
   List* row = static_cast<List*>(linitial(rows));
   const bool success = text_at(row, 0) != nullptr && text_at(row, 0)[0] == 't';
+  if (!success && OidIsValid(existing) && !is_former) return;  // not committed or locked there
   if (!success || text_at(row, 1) == nullptr)
     raise_missing(full_name(trigger, kind, origin), text_at(row, 1));
   const char* name = full_name(trigger, kind, origin);
