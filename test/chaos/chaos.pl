@@ -1,6 +1,6 @@
 # Producers on two servers share filters on four others, which are lost in every way that we know of, while slices move, filters
-# are resized, one server is retired and taken in again, and others are updated from versions 1.0 and 1.1: these three in runs of
-# two minutes and more. See test/chaos.sh.
+# are altered, emptied in vain, resized, one server is retired and taken in again, and others are updated from versions 1.0 and
+# 1.1: these in runs of two minutes and more. See test/chaos.sh.
 use strict;
 use warnings;
 use ChaosModel;
@@ -300,6 +300,31 @@ sub retire
 	return;
 }
 
+# What changes nothing for a row: the number of keys, which is written down beside k; what is rolled back, to a savepoint or as a
+# whole; and DELETE of a key that no worker sends.
+my %has_keys;
+
+sub alter
+{
+	my ($filter, $is_large, $out) = @_;
+	if (rand() < 0.25)
+	{
+		my $verb = $has_keys{$filter}++ ? 'SET' : 'ADD';
+		return alter_everywhere($filter, sprintf(q{%s keys '%d'}, $verb, 100_000 + rand 100_000), $out, 'altered');
+	}
+	my $origin = $server{ any(qw(p q)) };
+	my $memory = $is_large || $filter eq 'root' ? '6MB' : '12MB';
+	my %change = (
+		'altered in vain' => "BEGIN; ALTER FOREIGN TABLE $filter OPTIONS (SET memory '$memory'); TRUNCATE $filter; ROLLBACK",
+		'altered in part' => "BEGIN; SAVEPOINT s; ALTER FOREIGN TABLE $filter OPTIONS (SET memory '$memory'); ROLLBACK TO s; COMMIT",
+		'emptied in vain' => "BEGIN; TRUNCATE $filter; ROLLBACK",
+		'deleted'         => "DELETE FROM $filter WHERE k = -1000000");
+	my $what = any(sort keys %change);
+	my $said = insist($origin, $change{$what}, $out);
+	print $out "$what\n" if defined $said && $said !~ /ERROR/;
+	return;
+}
+
 sub administer
 {
 	my ($end, $log) = @_;
@@ -326,6 +351,7 @@ sub administer
 			$resized{$filter} = 1;
 			alter_everywhere($filter, q{SET memory '12MB'}, $out, 'resized');
 		}
+		elsif (!@plan && rand() < 0.4) { alter($filter, $resized{$filter} // 0, $out); }
 		elsif (@missing && @named < 20) { alter_everywhere($filter, "SET servers '$servers, " . any(@missing) . q{'}, $out, 'taken in'); }
 		elsif (!@missing && !@plan) { retire($filter, any(sort keys %there), $out); }
 		sleep 1 + rand 2;
@@ -422,7 +448,7 @@ cmp_ok($moves{moved} // 0, '>', 0, 'slices have moved');
 my %administered;
 ++$administered{ s/"[^"]*"|'[^']*'|[\d.]+/N/gr } for split /\n/, slurp_file($administration);
 note("administration: $_ x $administered{$_}") for sort keys %administered;
-for my $what ('updated', 'resized', 'retired', 'taken in')
+for my $what ('updated', 'resized', 'altered', 'altered in vain', 'retired', 'taken in')
 {
 	cmp_ok($administered{$what} // 0, '>', 0, "filters or servers were $what") if $administers;
 }

@@ -36,7 +36,7 @@ for my $producer (qw(p q))
 	$node{$producer}->safe_psql('postgres', join '', map { server_sql($_, $node{$_}, q{connect_timeout '2s', timeout '8s'}) } qw(a b c));
 }
 my $shared = q{kind 'lru', memory '512kB', slices '4', seed '7'};
-for my $name (qw(torn left_over))
+for my $name (qw(torn left_over untold))
 {
 	sql("CREATE FOREIGN TABLE $name (id int) SERVER streamfilter OPTIONS (servers 'a, b', $shared); INSERT INTO $name SELECT generate_series(1, 1000)");
 	sql("ALTER FOREIGN TABLE $name OPTIONS (SET servers 'a, b, c', ADD home_servers '2')");
@@ -70,6 +70,14 @@ sub mark { return $node{c}->safe_psql('postgres', q{SELECT coalesce((SELECT opti
 is(mark(), '-', '... where nobody has confirmed it');
 is(sql(q{SELECT streamfilter_move_slice('left_over', 1, 'c')}), 'f', '... it is there already');
 is(mark(), '0', '... and is confirmed');
+
+# A slice that has moved off a server, and its first place was not told: once another server has the number of the one that is
+# retired, nobody could follow it.
+sql(q{SELECT streamfilter_move_slice('untold', 1, 'c')});
+half_a_move('"untold/1@1"', 1, 0, 'c', 'a', 2);
+$node{c}->safe_psql('postgres', q{SELECT streamfilter_slice_close('"untold/1@1"', 0, 1, 2, NULL)});
+unlike(output(q{SELECT streamfilter_retire('untold', 'c')}), qr/ERROR/, 'a server is retired after a move that was interrupted');
+is(sql(known('untold', 1, 1000)), '1000', '... and all keys are known');
 
 # ---- memory comes back ----------------------------------------------------------------------------------------------
 

@@ -28,11 +28,30 @@ my $SETTINGS = q{
 	citus.enable_unsafe_triggers = on
 	citus.defer_shard_delete_interval = 500};
 
+# What the nodes have said, last, of a test that fails: a run that is gone can be explained by its output only.
+my @clusters;
+
+END
+{
+	my $status = $?;
+	if ($status != 0 || !Test::More->builder->is_passing)
+	{
+		for my $node (map { @{ $_->{nodes} } } @clusters)
+		{
+			my @said = -e $node->logfile ? grep { /(?:WARNING|ERROR|FATAL|PANIC|DETAIL|HINT|STATEMENT|terminated by signal)/ }
+			  split /\n/, PostgreSQL::Test::Utils::slurp_file($node->logfile) : ();
+			diag(join "\n", $node->name . ':', @said[ ($#said < 40 ? 0 : $#said - 40) .. $#said ]);
+		}
+	}
+	$? = $status;
+}
+
 # workers => how many; spare => how many of them Citus does not know yet; settings => more of them
 sub new
 {
 	my ($class, %options) = @_;
 	my $self = bless { settings => $options{settings} // '', nodes => [] }, $class;
+	push @clusters, $self;
 	my $coordinator = $self->start_node;
 	my $last = $options{workers} // 1;
 	$self->start_node foreach 1 .. $last;

@@ -25,7 +25,6 @@ constexpr int kAttempts = 12;
 constexpr int kPause = 100;   // ms
 constexpr int kMaxRaces = 5;  // retries when another session has moved the slice meanwhile
 constexpr int kMaxNames = 8;  // names tried for the relation, if others have taken one
-constexpr char kNoFunction[] = "42883";
 constexpr uint32 kMaxSkipped = 1 << 20;  // epochs
 
 [[noreturn]] void raise_interrupted(const RemoteFilter* remote, uint32 slice,
@@ -226,18 +225,14 @@ SlicePlace make_place(const Move* move, const SlicePlace& from, int server, cons
 }
 
 // From the end of its transaction on, a copy is known to be the slice, also where its source cannot
-// be asked. False: the server is of a version that does not tell.
-bool begin_confirming(const Move* move, const SlicePlace& copy) {
+// be asked.
+void begin_confirming(const Move* move, const SlicePlace& copy) {
   Connection* connection = move->remote->connections[copy.server];
   bool moved;
   begin(move, connection, Max(connection->options.timeout * 2, 1000));
+  if (!can_mark(connection)) return;
   ask_to_mark(move, copy, move->retirements != nullptr ? move->retirements : "0");
-  const bool tells = connection->error == nullptr || !failed_with(connection, kNoFunction);
-  if (tells)
-    is_answered(connection, nullptr, &moved);
-  else
-    end(move, connection, "ROLLBACK");
-  return tells;
+  is_answered(connection, nullptr, &moved);
 }
 
 // Confirms a place if the move was interrupted before it could.
@@ -245,8 +240,8 @@ void confirm_place(const Move* move, const SlicePlace& place) {
   RemoteFilter* remote = move->remote;
   Connection* connection = remote->connections[place.server];
   const char* mark;
-  bool moved = false, tells = true;
-  if (place.epoch == 0) return;
+  bool moved = false;
+  if (place.epoch == 0 || !can_mark(connection)) return;
   if (!ensure_connected(connection) ||
       !read_option(connection, relation_at(remote, move->slice, place), "retirements", &mark))
     move->interrupted(connection);
@@ -255,10 +250,9 @@ void confirm_place(const Move* move, const SlicePlace& place) {
   const char* text = length > 0 ? pnstrdup(mark, length - 1) : "0";
   begin_locked(move, connection, [&](const char* expected) {
     ask_to_mark(move, place, text);
-    tells = connection->error == nullptr || !failed_with(connection, kNoFunction);
-    return !tells || is_answered(connection, expected, &moved);
+    return is_answered(connection, expected, &moved);
   });
-  end(move, connection, moved || !tells ? "ROLLBACK" : "COMMIT");
+  end(move, connection, moved ? "ROLLBACK" : "COMMIT");
 }
 
 // The filter still belongs to the producer that has made it.
@@ -321,12 +315,12 @@ bool move_from(const Move* move, const SlicePlace& from, int server) {
   const SlicePlace now = make_place(move, from, server, &state);
   pfree(state.bytes);
   stop_at(FaultPoint::move_copied);
-  const bool confirms = begin_confirming(move, now);
+  begin_confirming(move, now);
   close(move, from, now);
   end(move, remote->connections[from.server], "COMMIT");
   remote->places[move->slice] = now;
   stop_at(FaultPoint::move_closed);
-  if (confirms) end(move, remote->connections[server], "COMMIT");
+  end(move, remote->connections[server], "COMMIT");
   tell_home(move, now);
   stop_at(FaultPoint::move_told);
   if (from.epoch > first_place(remote, move->slice).epoch) drop(move, from);
@@ -450,6 +444,11 @@ bool move_slice(RemoteFilter* remote, uint32 slice, int server, const char* reti
   pg_unreachable();
 }
 
+void tell_first_place(RemoteFilter* remote, uint32 slice) {
+  const Move move = {remote, slice, known_retirements(remote)};
+  settle_place(&move);
+}
+
 bool mark_slice(RemoteFilter* remote, uint32 slice, const char* retirements) {
   const Move move = {remote, slice, retirements};
   const SlicePlace& place = remote->places[slice];
@@ -468,10 +467,7 @@ int spread_slices(RemoteFilter* remote) {
   auto* on = static_cast<int*>(palloc(sizeof(int) * static_cast<Size>(remote->count)));
   require_homes(remote);
   require_no_transaction(remote);
-  for (uint32 i = 0; i < slices; ++i) {
-    const Move move = {remote, i, known_retirements(remote)};
-    settle_place(&move);
-  }
+  for (uint32 i = 0; i < slices; ++i) tell_first_place(remote, i);
   for (int i = 0; i < remote->count; ++i)
     if (!remote->retired[i]) drop_remains(remote, i);
   // Others may move slices, too; this session learns of them as it moves its own.

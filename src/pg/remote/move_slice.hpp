@@ -19,6 +19,9 @@ bool move_slice(RemoteFilter* remote, uint32 slice, int server, const char* reti
 // has just moved. Raises 55000 if others have retired a server meanwhile.
 bool mark_slice(RemoteFilter* remote, uint32 slice, const char* retirements);
 
+// Tells the slice's first place where it is, as a move that was interrupted has not.
+void tell_first_place(RemoteFilter* remote, uint32 slice);
+
 // Raises 55000 without option home_servers, 25001 within such a transaction.
 void require_movable(const RemoteFilter* remote);
 

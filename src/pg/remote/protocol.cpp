@@ -456,13 +456,24 @@ bool call_slices(Connection* connection, const char* function, const char* relat
 }
 
 void check_version(const Connection* connection) {
-  if (connection->error == nullptr || !has_code(connection->error, "42883")) return;
+  if (connection->error != nullptr && has_code(connection->error, "42883"))
+    raise_version(connection);
+}
+
+bool can_mark(const Connection* connection) {
+  int major = 0, minor = 0;
+  sscanf(connection->version, "%d.%d", &major, &minor);
+  return major > 1 || (major == 1 && minor >= 2);
+}
+
+void raise_version(const Connection* connection) {
   ereport(
       ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
       errmsg("server \"%s\" has a version of streamfilter that cannot do this", connection->name),
       errdetail("Its version is %s.", connection->version),
       errhint("Install the version of this server there, restart it, and type there: ALTER "
               "EXTENSION streamfilter UPDATE."));
+  pg_unreachable();
 }
 
 bool fetch_value(Connection* connection, const char* filter, StringInfo bytes) {

@@ -108,6 +108,10 @@ bool call_slices(Connection* connection, const char* function, const char* relat
 // Raises 0A000, with the version there, if a call failed because the server lacks the function.
 void check_version(const Connection* connection);
 
+// Can the server mark places of slices? Versions before 1.2 cannot.
+bool can_mark(const Connection* connection);
+[[noreturn]] void raise_version(const Connection* connection);
+
 // Fetches a filter's state, as streamfilter_send returns it. False: the connection has failed.
 bool fetch_value(Connection* connection, const char* filter, StringInfo bytes);
 

@@ -56,6 +56,14 @@ int count_on(const RemoteFilter* remote, int server) {
   return count;
 }
 
+// Otherwise the call would end in the middle, with marks that keep all others from moving slices.
+void require_marks(const RemoteFilter* remote) {
+  for (int i = 0; i < remote->count; ++i)
+    if (const Connection* connection = remote->connections[i];
+        !remote->retired[i] && connection->ready && !can_mark(connection))
+      raise_version(connection);
+}
+
 // The server with the fewest slices; -1: there is no other.
 int find_target(const RemoteFilter* remote, int server) {
   int target = -1;
@@ -135,6 +143,9 @@ int move_all(RemoteFilter* remote, int server, const char* retirements) {
   for (uint32 i = 0; i < remote->parameters.slices; ++i)
     if (remote->places[i].server == server)
       moved += move_slice(remote, i, find_target(remote, server), retirements);
+    else
+      // Another server will have this one's number in the list.
+      tell_first_place(remote, i);
   return moved;
 }
 
@@ -180,6 +191,7 @@ Retirement retire_server(RemoteFilter* remote, int server) {
             errhint("Add one at the end: ALTER FOREIGN TABLE %s OPTIONS (SET servers '...').",
                     quote_identifier(remote->relation->name)));
   find_all(remote, server, is_lost);
+  require_marks(remote);
   const char* retirements = describe_retirement(remote, server);
   mark_all(remote, server, is_lost, retirements);
   const int moved = is_lost ? 0 : move_all(remote, server, retirements);
