@@ -122,7 +122,7 @@ like(output(qq{CREATE FOREIGN TABLE named (id int) SERVER streamfilter OPTIONS (
 like(output(q{ALTER FOREIGN TABLE torn OPTIONS (SET first_places '1:9@1, 3:3@1')}), qr/ERROR:  option first_places of filter "torn" names a server.*HINT:/s, 'no such first place');
 is(sql(known('torn', 1, 1000)), '1000', 'nothing has changed');
 
-# As many as there are, all in one place: what is on this server is another filter than that of which it is a part.
+# The greatest number of names, all of one server. Last, a name of this server: its filter is not a part of itself.
 sql(join '', map { server_sql("s$_", $node{c}, q{timeout '8s'}) } 1 .. 64);
 sql(q{CREATE FOREIGN TABLE many (id int) SERVER streamfilter OPTIONS (servers '} . join(', ', map { "s$_" } 1 .. 64) . q{', kind 'lru', memory '4MB', slices '64')});
 like(output(q{INSERT INTO many SELECT generate_series(1, 1000)}), qr/ERROR:  .*place in option servers.*HINT:/s, '64 names of one server');
