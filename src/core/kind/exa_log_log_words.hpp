@@ -63,10 +63,12 @@ struct WordTable {
   std::uint32_t size() const noexcept { return std::uint32_t{1} << bits; }
   bool has_room(std::uint32_t count) const noexcept { return count < size() / 4 * 3; }
 
+  std::uint32_t home_of(Word word) const noexcept { return word * 0x9e3779b1u >> (32 - bits); }
+
   // Returns true if it was there.
   bool add(Word word) const noexcept {
     const std::uint32_t mask = size() - 1;
-    for (std::uint32_t at = word * 0x9e3779b1u >> (32 - bits);; at = (at + 1) & mask) {
+    for (std::uint32_t at = home_of(word);; at = (at + 1) & mask) {
       if (words[at] == word) return true;
       if (words[at] != 0) continue;
       words[at] = word;

@@ -17,8 +17,6 @@ namespace {
 
 using exa_log_log::WordTable;
 
-constexpr uint32 kFirstBits = 4;
-
 const Word* list_of(const GrowingState* state) {
   return state->words != nullptr ? state->words : state->first;
 }
@@ -77,7 +75,7 @@ void become_filter(GrowingState* state, MemoryContext context) {
 }
 
 void become_larger(GrowingState* state, MemoryContext context) {
-  const uint32 bits = state->bits > 0 ? state->bits + 1 : kFirstBits;
+  const uint32 bits = state->bits > 0 ? state->bits + 1 : GrowingState::kFirstBits;
   const WordTable table = {
       static_cast<Word*>(MemoryContextAllocZero(context, sizeof(Word) << bits)), bits};
   for_each_word(state, [&](Word word) { table.add(word); });
@@ -101,8 +99,10 @@ bool is_listed(const GrowingState* state, Word word) {
   return std::find(words, words + state->count, word) != words + state->count;
 }
 
-// Adds the waiting keys.
+// Adds the waiting keys. They are so few that any table has places left for them.
 void catch_up(GrowingState* state) {
+  for (; state->waits > 0; --state->waits)
+    state->count += !WordTable{state->words, state->bits}.add(state->first[state->waits - 1]);
   if (state->filter == nullptr || state->waiting == nullptr) return;
   for (uint32 i = 0; i < GrowingState::kWaiting; ++i) add_waiting(state, &state->waiting[i]);
 }
@@ -120,7 +120,7 @@ StateExtra* make_extra(uint32 slices, MemoryContext context) {
 void own_words(GrowingState* state, MemoryContext context) {
   if (state->bits == 0 && state->words == nullptr) return;
   if (state->bits == 0) {
-    uint32 bits = kFirstBits;
+    uint32 bits = GrowingState::kFirstBits;
     while (!WordTable{nullptr, bits}.has_room(state->count)) ++bits;
     const WordTable table = {
         static_cast<Word*>(MemoryContextAllocZero(context, sizeof(Word) << bits)), bits};
@@ -154,7 +154,8 @@ void add_insertions(GrowingState* into, const GrowingState* from) {
 }  // namespace
 
 bool can_grow(const Parameters& parameters) {
-  return parameters.memory >= (sizeof(Word) << (kFirstBits + 2)) && has_compact_form(parameters);
+  return parameters.memory >= (sizeof(Word) << (GrowingState::kFirstBits + 2)) &&
+         has_compact_form(parameters);
 }
 
 GrowingState* make_growing(const Parameters* parameters, bool for_filter, MemoryContext context) {
@@ -191,6 +192,21 @@ void add_word(FunctionCallInfo fcinfo, GrowingState* state, Word word) {
     return;
   }
   state->count += !WordTable{state->words, state->bits}.add(word);
+}
+
+pg_noinline void add_waiting_words(FunctionCallInfo fcinfo, GrowingState* state) {
+  Word words[GrowingState::kFirst];
+  const WordTable table = {state->words, state->bits};
+  for (uint32 i = 0; i < GrowingState::kFirst; ++i) {
+    words[i] = state->first[i];
+    __builtin_prefetch(table.words + table.home_of(words[i]), 1);
+  }
+  state->waits = 0;
+  for (const Word word : words)
+    if (state->filter != nullptr)
+      exa_log_log::add_word(state->filter, word);
+    else
+      add_word(fcinfo, state, word);
 }
 
 void insert_in_window(FunctionCallInfo fcinfo, GrowingState* state, uint64 hash) {

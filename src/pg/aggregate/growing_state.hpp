@@ -2,8 +2,8 @@
 // (core/kind/exa_log_log_words.hpp), in memory that grows with them. The finished filter is the
 // same.
 //
-// A filter of a megabyte exceeds near caches, so a new key waits for some rows until its memory has
-// arrived.
+// A filter of a megabyte exceeds near caches, and so do the words of many groups: a new key waits
+// for some rows until its memory has arrived, or for others of its group, to fetch theirs at once.
 #pragma once
 
 #include "core/filter/compact_form.hpp"
@@ -30,7 +30,7 @@ struct WaitingKey {
 };
 
 struct GrowingState {
-  static constexpr uint32 kFirst = 6, kWaiting = 8;
+  static constexpr uint32 kFirst = 6, kFirstBits = 4, kWaiting = 8;
 
   Header* filter;                // nullptr: there are words
   const Parameters* parameters;  // of the filter that words become, or are added to
@@ -40,7 +40,8 @@ struct GrowingState {
     WaitingKey* waiting;  // with a filter: keys to be added
   };
   uint32 count;  // with a filter: place of the key that has waited longest
-  uint32 bits;   // of the table
+  uint16 bits;   // of the table
+  uint16 waits;  // words in `first` that are to be added to the table
   Word first[kFirst];
 
   const Parameters& its() const { return filter != nullptr ? filter->parameters : *parameters; }
@@ -54,6 +55,9 @@ GrowingState* make_growing(const Parameters* parameters, bool for_filter, Memory
 GrowingState* make_state(Header* filter, MemoryContext context);
 
 void add_word(FunctionCallInfo fcinfo, GrowingState* state, Word word);
+
+// Adds the words that have waited for the table.
+void add_waiting_words(FunctionCallInfo fcinfo, GrowingState* state);
 
 // Adds a key that has waited for the filter.
 inline void add_waiting(GrowingState* state, WaitingKey* key) {
@@ -83,7 +87,9 @@ inline void insert(FunctionCallInfo fcinfo, GrowingState* state, uint64 hash) {
   const Word word = exa_log_log::word_of(p, hash);
   if (state->extra != nullptr)
     ++state->extra->insertions[p.slices > 1 ? exa_log_log::slice_of_word(p, word) : 0];
-  add_word(fcinfo, state, word);
+  if (state->bits <= GrowingState::kFirstBits) return add_word(fcinfo, state, word);
+  state->first[state->waits] = word;
+  if (++state->waits == GrowingState::kFirst) add_waiting_words(fcinfo, state);
 }
 
 // Makes the state of a window, and adds a key to it.
