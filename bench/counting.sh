@@ -52,8 +52,14 @@ row 'one group, text' 'SELECT approx_count_distinct(k::text) FROM events' \
 	'SELECT hll_cardinality(hll_add_agg(hll_hash_text(k::text))) FROM events' ''
 row 'one group, numeric' 'SELECT approx_count_distinct(k::numeric) FROM events' \
 	'SELECT hll_cardinality(hll_add_agg(hll_hash_any(k::numeric))) FROM events' ''
+# In 16 kB, whose error is a quarter of that of hll's 1.3 kB.
+small="'ell(memory=16kB)'"
+row 'one group, in 16 kB' "SELECT approx_count_distinct(k, $small) FROM events" "SELECT $theirs FROM events" ''
+row 'one group, text, in 16 kB' "SELECT approx_count_distinct(k::text, $small) FROM events" \
+	'SELECT hll_cardinality(hll_add_agg(hll_hash_text(k::text))) FROM events' ''
 setup='SET max_parallel_workers_per_gather = 2;'
 row 'one group, two workers' 'SELECT approx_count_distinct(k) FROM events' "SELECT $theirs FROM events" ''
+row 'one group, two workers, in 16 kB' "SELECT approx_count_distinct(k, $small) FROM events" "SELECT $theirs FROM events" ''
 setup='SET max_parallel_workers_per_gather = 0;'
 for g in g4 g5 g6; do
 	row "groups by $g" "$(groups $g 'approx_count_distinct(k)')" "$(groups $g "$theirs")" "$(groups $g 'count(DISTINCT k)')"

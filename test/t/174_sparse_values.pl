@@ -72,7 +72,7 @@ $node->safe_psql('postgres', qq{
 	SELECT setseed(1.0 / $seed);
 	INSERT INTO played SELECT prototype, short, long
 	FROM generate_series(1, $cases) n JOIN prototypes ON number = 1 + n % (SELECT max(number) FROM prototypes),
-		play(6, prototype::streamfilter)});
+		play(5 + n % 3, prototype::streamfilter)});
 is($node->safe_psql('postgres', q{
 	SELECT prototype, short, long FROM played WHERE short::text <> long::text OR streamfilter_send(short) <> streamfilter_send(long)
 		OR streamfilter_info(short) <> streamfilter_info(long)
