@@ -137,6 +137,15 @@ cmp_ok($node{a}->safe_psql('postgres', q{SELECT passed_overfull FROM streamfilte
 is(sql(q{SELECT late IS NULL AND passed_overfull IS NULL AND tested > 0 FROM streamfilter_stats WHERE filter = 'crowded'::regclass}), 't', '... and nobody else');
 sql('DROP FOREIGN TABLE crowded');
 
+sql(q{CREATE FOREIGN TABLE timed (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
+        OPTIONS (servers 'a, b', kind 'timer', window '10 minutes', keys '1000', memory '64kB', fpr '0.01');
+      INSERT INTO timed SELECT i, now() FROM generate_series(1, 50) i});
+my $late = output(q{INSERT INTO timed SELECT i, now() - interval '1 hour' FROM generate_series(1001, 1050) i; INSERT INTO timed VALUES (2000, now() - interval '1 hour')});
+like($late, qr/WARNING:  an event comes too late for filter "timed" on server "$_"/, "server $_ tells of late events") for qw(a b);
+is(scalar(() = $late =~ /WARNING/g), 2, '... each once');
+cmp_ok($node{a}->safe_psql('postgres', q{SELECT late FROM streamfilter_stats WHERE filter = 'timed'::regclass}), '>', 0, '... and counts them');
+sql('DROP FOREIGN TABLE timed');
+
 # ---- slices that have moved are no filters of the server -----------------------------------------------------------
 
 my $full = start_node('narrow', "streamfilter.max_filters = 2\n");

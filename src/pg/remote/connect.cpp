@@ -117,6 +117,10 @@ void take_notice(void* connection, const PGresult* notice) {
   const char* code = PQresultErrorField(notice, PG_DIAG_SQLSTATE);
   if (code != nullptr && strcmp(code, "53400") == 0)
     static_cast<Connection*>(connection)->overfull = true;
+  // Other warnings have its SQLSTATE, too.
+  const char* function = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
+  if (function != nullptr && strcmp(function, "warn_of_late") == 0)
+    static_cast<Connection*>(connection)->late = true;
 }
 
 // The entry owns the connection under construction, so an error does not leak it.

@@ -47,6 +47,7 @@ struct Connection {
   Failure failure;                   // of the last connection
   char reason[256];                  // in libpq's words and bytes
   bool overfull;                     // it has warned that a filter holds more than its rate allows
+  bool late;                         // it has warned of an event too late to be remembered
   bool warned;                       // this session was told that the server is unreachable
 
   // Of the transaction, remote_transaction.cpp.

@@ -216,6 +216,17 @@ void warn_of_overfull(const RemoteFilter* remote, Connection* connection) {
               name, name));
 }
 
+void warn_of_late(const RemoteFilter* remote, Connection* connection) {
+  connection->late = false;
+  ereport(WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+          errmsg("an event comes too late for filter \"%s\" on server \"%s\"",
+                 remote->relation->name, connection->name),
+          errdetail("Its time is before the filter's window and lateness. It passes and is not "
+                    "remembered."),
+          errhint("Look at the times that come in (column late of streamfilter_stats there counts "
+                  "such events), or set option lateness."));
+}
+
 void take_answers(Batch* batch, const Share* share, bool unreachable) {
   SliceWork* work = batch->remote->work;
   for (int i = 0; i < share->call.count; ++i) {
@@ -229,6 +240,7 @@ void take_answers(Batch* batch, const Share* share, bool unreachable) {
   }
   if (unlikely(share->call.connection->overfull))
     warn_of_overfull(batch->remote, share->call.connection);
+  if (unlikely(share->call.connection->late)) warn_of_late(batch->remote, share->call.connection);
   SliceCounts& first = work[share->states[0]->slice].counts;
   ++first[SliceCount::messages];
   first[SliceCount::bytes_sent] += share->call.sent;

@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include "pg/catalog/element_roles.hpp"
+#include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/judge_key.hpp"
 #include "pg/sql/slice_relation.hpp"
@@ -83,6 +84,8 @@ Datum answer(FunctionCallInfo fcinfo, Use use, const char* function, AnswerOne&&
   for (int i = 0; i < count; ++i) {
     CHECK_FOR_INTERRUPTS();
     use_filter(filter, use);
+    if (times != nullptr && use == Use::insert && is_too_late(filter->header, elements[i]))
+      warn_of_late(filter);
     const char what = answer_one(filter, elements[i]);
     answers[i] = BoolGetDatum(what == kYes);
     isnull[i] = what == kTaken;
