@@ -1,6 +1,7 @@
 # flavours: asserted
-# Every option of every kind of filter, as the hints of the library list them: given, it is kept and shown, altered, dumped and
-# restored, defined elsewhere, and read back after a restart; a bad value names it. An option without an example here fails.
+# Every option of every kind of filter, as the hints of the library list them: given, it is kept and shown, altered, and the same
+# after a restart, a crash, a TRUNCATE, a dump, an update, a resize, and on another server; a bad value names it. An option without
+# an example here fails.
 use strict;
 use warnings;
 use FindBin;
@@ -15,13 +16,12 @@ $node->init;
 $node->append_conf('postgresql.conf', q{
 shared_preload_libraries = 'streamfilter'
 streamfilter.shared_memory = '64MB'
-streamfilter.max_filters = 256
+streamfilter.max_filters = 512
 fsync = off});
 $node->start;
 my ($host, $port) = ($node->host, $node->port);
-$node->safe_psql('postgres', qq{CREATE EXTENSION streamfilter; CREATE DATABASE restored;
+$node->safe_psql('postgres', qq{CREATE EXTENSION streamfilter; CREATE DATABASE restored; CREATE DATABASE one;
 	CREATE SERVER one FOREIGN DATA WRAPPER streamfilter OPTIONS (host '$host', port '$port', dbname 'one');
-	CREATE SERVER two FOREIGN DATA WRAPPER streamfilter OPTIONS (host '$host', port '$port', dbname 'two');
 	CREATE FOREIGN TABLE root (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
 	CREATE FOREIGN TABLE root2 (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4')});
 
@@ -34,7 +34,9 @@ sub said
 	return $err;
 }
 
-my @tables;
+# Those that streamfilter_definition() shows, not streamfilter_stats.
+my %is_hidden = map { $_ => 1 } qw(seed conflict persistence probe lost_slice max_future parent tree top_down);
+my (@tables, @resized);
 for my $case (option_cases(\&said))
 {
 	my ($kind, $option, $columns, $given, $first, $second) = @$case;
@@ -49,24 +51,87 @@ for my $case (option_cases(\&said))
 	is(query($value), $first, '... is kept');
 	like(query("SELECT streamfilter_definition('$table')"), qr/\b$option"? '\Q$first\E'/, '... and part of its definition');
 	query("SELECT streamfilter_value('$table')") unless $option eq 'mode';
+	my $is_shown = "SELECT params ? '$option' OR to_jsonb(s) ? '$option' FROM streamfilter_stats AS s WHERE filter = '$table'::regclass";
+	my $was_shown = query($is_shown) eq 't';
 	$trouble = said("ALTER FOREIGN TABLE $table OPTIONS (SET $option '$second')");
 	is($trouble =~ /ERROR/ ? $trouble : '', '', "... altered to '$second'");
 	is(query($value), $second, '... which is kept');
+	next if $is_hidden{$option};
+	ok($was_shown || query($is_shown) eq 't', '... and is shown');
+	push @resized, [ $table, $option ] if $option ne 'memory' && query("SELECT params ? '$option' FROM streamfilter_stats WHERE filter = '$table'::regclass") eq 't';
 }
 
-# --- A restart; a dump, restored ------------------------------------------------------------------------------------------
+# --- A restart, a crash, a TRUNCATE with counters reset, a resize ------------------------------------------------------------
 
-my $shown = q{SELECT string_agg(format('%s %s %s %s', filter, kind, params, mode), chr(10) ORDER BY filter::text COLLATE "C") FROM streamfilter_stats};
+my $shown = q{SELECT string_agg(format('%s %s %s %s', filter, kind, params, mode), chr(10) ORDER BY filter::text COLLATE "C") FROM streamfilter_stats
+	WHERE filter::text LIKE 'o\_%'};
 my $options = q{SELECT string_agg(ftrelid::regclass || ' ' || (SELECT array_agg(o ORDER BY o)::text FROM unnest(ftoptions) o), chr(10) ORDER BY ftrelid::regclass::text COLLATE "C") FROM pg_foreign_table};
+my @used = grep { !/_mode$/ } @tables;
 my ($before, $given) = (query($shown), query($options));
+
+sub all_are_kept
+{
+	my ($what, $database) = @_;
+	query(join('; ', map { "SELECT streamfilter_value('$_')" } @used), $database);
+	is(query($shown, $database), $before, "$what: each filter is what it was");
+	is(query(q{SELECT string_agg(filter || ' ' || error, ', ') FROM streamfilter_stats WHERE error IS NOT NULL}, $database), '', '... and can be read');
+	is(query($options, $database), $given, '... with all options');
+}
+
+query("INSERT INTO $_ (id) VALUES (1)") for grep { /_k$/ } @used;
 $node->restart;
-query("SELECT streamfilter_value('$_')") for grep { !/_mode$/ } @tables;
-is(query($shown), $before, 'after a restart each filter is what it was');
-is(query(q{SELECT string_agg(filter || ' ' || error, ', ') FROM streamfilter_stats WHERE error IS NOT NULL}), '', '... and can be read');
+all_are_kept('a restart');
+$node->stop('immediate');
+$node->start;
+all_are_kept('a crash');
+query('TRUNCATE ' . join(', ', @used) . '; SELECT streamfilter_stats_reset()');
+all_are_kept('a TRUNCATE, and counters reset');
+
+# --- A dump, restored; an update ------------------------------------------------------------------------------------------------
+
 my $dump = $node->basedir . '/dump.sql';
 $node->run_log([ 'pg_dump', '-h', $host, '-p', $port, '-f', $dump, 'postgres' ]);
-$node->run_log([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', $host, '-p', $port, '-d', 'restored', '-f', $dump ]);
-is(query($options, 'restored'), $given, 'a dump has all options');
+query('CREATE DATABASE updated');
+query(q{CREATE EXTENSION streamfilter VERSION '1.1'}, 'updated');
+for my $database (qw(restored updated))
+{
+	$node->run_log([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', $host, '-p', $port, '-d', $database, '-f', $dump ]);
+}
+all_are_kept('a dump, restored', 'restored');
+query('ALTER EXTENSION streamfilter UPDATE', 'updated');
+# It writes down the default of 1.1 where none was given.
+s/"fpr": [\d.]+, //g, s/\bfpr=[^,}]+,?//g, s/,\}/}/g for $before, $given;
+$shown =~ s/params/params - 'fpr'/;
+$options =~ s/unnest\(ftoptions\) o/unnest(ftoptions) o WHERE o NOT LIKE 'fpr=%'/;
+all_are_kept('an update', 'updated');
 
+# --- On another server --------------------------------------------------------------------------------------------------------
+
+query('CREATE EXTENSION streamfilter', 'one');
+query('CREATE USER MAPPING FOR CURRENT_USER SERVER one');
+my @elsewhere = grep { !/_(?:parent|tree|top_down)$/ } @used;
+my @definitions = map { s/\bo_(\w+)/e_$1/r =~ s/SERVER streamfilter/SERVER one/r } map { query("SELECT streamfilter_definition('$_')") } @elsewhere;
+query(join("\n", 'SET client_min_messages = warning;', @definitions, map { s/^o_/INSERT INTO e_/r . ' (id) VALUES (1);' } @elsewhere));
+my $shown_of = q{SELECT string_agg(format('%s %s %s', substr(filter::text, 3), kind, params - 'fpr'), chr(10) ORDER BY filter::text COLLATE "C") FROM streamfilter_stats WHERE filter::text };
+is(query("$shown_of LIKE 'e\\_%'", 'one'), query("$shown_of = ANY ('{" . join(',', @elsewhere) . "}')"), 'on another server each filter is what it is here');
+for my $option (qw(conflict persistence))
+{
+	my $value = q{SELECT option_value FROM pg_foreign_table, pg_options_to_table(ftoptions) WHERE ftrelid = '%s'::regclass AND option_name = '%s'};
+	is(query(sprintf($value, "e_bloom_$option", $option), 'one'), query(sprintf($value, "o_bloom_$option", $option)), "... with its $option");
+}
+
+# --- A resize --------------------------------------------------------------------------------------------------------------------
+
+sub resized
+{
+	my ($table, $option) = @_;
+	my $value = "SELECT params -> '$option' FROM streamfilter_stats WHERE filter = '$table'::regclass";
+	my $was = query($value);
+	query("ALTER FOREIGN TABLE $table OPTIONS (SET memory '128kB')");
+	query("SELECT streamfilter_value('$table')");
+	is(query($value), $was, "$table: $option is the same after a resize");
+}
+
+resized(@$_) for @resized;
 $node->stop;
 done_testing();
