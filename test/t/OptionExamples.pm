@@ -16,7 +16,7 @@ our @EXPORT = qw(option_cases options_elsewhere);
 my %elsewhere = map { $_ => 1 } qw(servers home_servers producer moved first_places retired retirements identity);
 sub options_elsewhere { my @names = sort keys %elsewhere; return @names; }
 
-# What goes with it; two good values, the second one not the default.
+# What goes with it; two good values, the second not the default if several servers can have it.
 my %examples = (
 	kind => [ q{}, 'bloom', 'bloom' ],
 	memory => [ q{}, '64kB', '128kB' ],
@@ -41,7 +41,7 @@ my %examples = (
 	r_prime => [ q{}, '3', '4' ],
 	buckets => [ q{}, '2', '4' ],
 	omega => [ q{}, '7', '11' ],
-	fingerprint => [ q{p '32'}, 'hash', 'integer' ],
+	fingerprint => [ q{p '32'}, 'integer', 'hash' ],
 	rows => [ q{}, '2', '3' ],
 	delete => [ q{}, 'random', 'value' ],
 	importance_range => [ q{}, '0,100', '0,1000' ],
