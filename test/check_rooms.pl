@@ -1,7 +1,8 @@
 #!/usr/bin/env perl
 # Holds the includes of src/ against src/ROOMS: none may lead to a room further down the list, and no modules (a header
 # with its source) may include each other in a circle. Every room has a README.md. Run by `make check-layers`, from the
-# top folder. Look-ups by OID that have no answer for what another session has dropped are findings, too.
+# top folder. Other findings: look-ups by OID that have no answer for what another session has dropped, and
+# functions that are too long.
 use strict;
 use warnings;
 use File::Find;
@@ -24,6 +25,8 @@ sub room_of { my ($file) = @_; $file =~ m{^(.*)/[^/]*$} ? $1 : '' }
 my $blind = 'GetForeignServer|GetForeignTable|pg_class_ownercheck|object_ownercheck'
   . '|quote_qualified_identifier\(get_namespace_name\(get_rel_namespace';
 
+my $most_lines = 50;    # of a function
+
 my (%uses, %files);
 find({ no_chdir => 1, wanted => sub {
 	return unless m{^src/(.*)\.([ch]pp)$};
@@ -32,7 +35,13 @@ find({ no_chdir => 1, wanted => sub {
 	my $room = room_of($file);
 	return push @findings, "$_: its folder is not in src/ROOMS" unless exists $rank{$room};
 	open my $source, '<', $_ or die "$_: $!\n";
+	my %begin;
 	while (my $line = <$source>) {
+		for my $indent ('', '  ') {
+			push @findings, "src/$file:$begin{$indent}: a function of " . ($. - $begin{$indent} + 1) . " lines"
+				if $line =~ /^$indent\}$/ && defined $begin{$indent} && $. - $begin{$indent} >= $most_lines;
+			$begin{$indent} = $. if $line =~ m{^$indent[^ /#\n]};
+		}
 		push @findings, "src/$file:$.: $1 has no answer for what was dropped just now: see pg/catalog/lookup.hpp"
 			if $file !~ m{^pg/catalog/lookup} && $line =~ m{^(?!\s*//).*?\b($blind)\(} && $line !~ m{//.* has it locked};
 		my ($included) = $line =~ m{^\s*#include "((?:core|pg)/[^"]+)\.hpp"} or next;

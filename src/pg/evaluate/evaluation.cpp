@@ -183,10 +183,7 @@ void sample_fill(Evaluation* evaluation, int64* next) {
   *next = evaluation->rows + distance;
 }
 
-}  // namespace
-
-Evaluation* evaluate(const char* query, const Header* const* filters, int count,
-                     const char* function, Command command) {
+Evaluation* new_evaluation(const Header* const* filters, int count) {
   auto* evaluation = static_cast<Evaluation*>(palloc0(sizeof(Evaluation)));
   evaluation->count = count;
   evaluation->candidates = static_cast<Candidate*>(palloc0(sizeof(Candidate) * Max(count, 1)));
@@ -194,7 +191,41 @@ Evaluation* evaluate(const char* query, const Header* const* filters, int count,
       static_cast<float*>(palloc0(sizeof(float) * FillSamples::kMax * Max(count, 1)));
   for (int i = 0; i < count; ++i)
     evaluation->candidates[i].filter = copy_value(filters[i], CurrentMemoryContext);
+  return evaluation;
+}
 
+void begin_reading(Evaluation* evaluation, TupleDesc descriptor, const FormData_pg_attribute* key) {
+  auto* reader = static_cast<Reader*>(palloc0(sizeof(Reader)));
+  Oid equal;
+  evaluation->sort = begin_sort(descriptor, &equal);
+  fmgr_info(get_opcode(equal), &reader->equal);
+  reader->collation = sort_collation(key->attcollation);
+  reader->key_length = key->attlen;
+  reader->key_by_value = key->attbyval;
+  reader->key_context = AllocSetContextCreate(CurrentMemoryContext, "streamfilter evaluated key",
+                                              ALLOCSET_DEFAULT_SIZES);
+  reader->slot = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
+  evaluation->reading = reader;
+}
+
+void put_into_sort(Evaluation* evaluation, const Batch* batch, TupleTableSlot* row) {
+  for (int i = 0; i < batch->count; ++i) {
+    ExecClearTuple(row);
+    row->tts_values[kKey] = batch->keys[i];
+    row->tts_values[kPosition] = Int64GetDatum(++evaluation->rows);
+    row->tts_values[kImportance] = Float8GetDatum(batch->importance[i]);
+    row->tts_values[kAnswers] = Int64GetDatum(static_cast<int64>(batch->answers[i]));
+    memset(row->tts_isnull, 0, sizeof(bool) * kColumns);
+    ExecStoreVirtualTuple(row);
+    tuplesort_puttupleslot(evaluation->sort, row);
+  }
+}
+
+}  // namespace
+
+Evaluation* evaluate(const char* query, const Header* const* filters, int count,
+                     const char* function, Command command) {
+  Evaluation* evaluation = new_evaluation(filters, count);
   Portal portal = open_query(query, function);
   TupleDesc source = portal->tupDesc;
   check_columns(source, function);
@@ -207,18 +238,8 @@ Evaluation* evaluate(const char* query, const Header* const* filters, int count,
   const FormData_pg_attribute* key = TupleDescAttr(source, 0);
   TypeHasher* hasher = make_type_hasher(key->atttypid, key->attcollation, "the key of the query");
 
-  auto* reader = static_cast<Reader*>(palloc0(sizeof(Reader)));
   TupleDesc descriptor = sort_descriptor(key);
-  Oid equal;
-  evaluation->sort = begin_sort(descriptor, &equal);
-  fmgr_info(get_opcode(equal), &reader->equal);
-  reader->collation = sort_collation(key->attcollation);
-  reader->key_length = key->attlen;
-  reader->key_by_value = key->attbyval;
-  reader->key_context = AllocSetContextCreate(CurrentMemoryContext, "streamfilter evaluated key",
-                                              ALLOCSET_DEFAULT_SIZES);
-  reader->slot = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
-  evaluation->reading = reader;
+  begin_reading(evaluation, descriptor, key);
 
   TupleTableSlot* row = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
   auto* batch = static_cast<Batch*>(palloc(sizeof(Batch)));
@@ -234,16 +255,7 @@ Evaluation* evaluate(const char* query, const Header* const* filters, int count,
     read_batch(batch, source, &importance, &time);
     for (int i = 0; i < count; ++i) feed(batch, &evaluation->candidates[i], i, hasher);
     MemoryContextSwitchTo(caller);
-    for (int i = 0; i < batch->count; ++i) {
-      ExecClearTuple(row);
-      row->tts_values[kKey] = batch->keys[i];
-      row->tts_values[kPosition] = Int64GetDatum(++evaluation->rows);
-      row->tts_values[kImportance] = Float8GetDatum(batch->importance[i]);
-      row->tts_values[kAnswers] = Int64GetDatum(static_cast<int64>(batch->answers[i]));
-      memset(row->tts_isnull, 0, sizeof(bool) * kColumns);
-      ExecStoreVirtualTuple(row);
-      tuplesort_puttupleslot(evaluation->sort, row);
-    }
+    put_into_sort(evaluation, batch, row);
     MemoryContextReset(batch_context);
     sample_fill(evaluation, &next_sample);
     evaluation->progress->add(SPI_processed);

@@ -271,6 +271,31 @@ void make_room(FilterHandle* filter, TransactionChanges* changes, const Element&
     overflow(filter, changes);
 }
 
+enum class Meeting : uint8 { again, repeat, admitted };
+
+// Another transaction has added the key. `arrived`: the last one whose keys were waited for.
+Meeting meet(FilterHandle* filter, ReserveRequest* request, Owner* arrived, bool at_once) {
+  const Conflict conflict = filter->relation->options.conflict;
+  switch (xact_status(transaction_of(request->met))) {
+    case XactStatus::committed:
+      // Its keys are arriving in the filter. Not all need to: it may have deleted some.
+      if (conflict == Conflict::discard || request->met == *arrived) return Meeting::repeat;
+      *arrived = request->met;
+      wait_until_applied(filter);
+      return Meeting::again;
+    case XactStatus::aborted: request->finished = request->met; return Meeting::again;
+    case XactStatus::running: break;
+  }
+  if (at_once || conflict == Conflict::discard) return Meeting::repeat;
+  // Both commit or roll back together.
+  if (unlikely(is_same_distributed_transaction(transaction_of(request->met))))
+    return Meeting::repeat;
+  if (conflict == Conflict::admit) return Meeting::admitted;
+  hand_over_filters();
+  wait_for(filter, transaction_of(request->met));
+  return Meeting::again;
+}
+
 }  // namespace
 
 void wait_until_applied(const FilterHandle* filter) {
@@ -308,27 +333,10 @@ bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& e
         continue;
       case ReserveResult::other: break;
     }
-    switch (xact_status(transaction_of(request.met))) {
-      case XactStatus::committed:
-        // Its keys are arriving in the filter. Not all need to: it may have deleted some.
-        if (filter->relation->options.conflict == Conflict::discard || request.met == arrived)
-          return false;
-        arrived = request.met;
-        wait_until_applied(filter);
-        continue;
-      case XactStatus::aborted: request.finished = request.met; continue;
-      case XactStatus::running: break;
-    }
-    if (at_once) return false;
-    // Both commit or roll back together.
-    if (unlikely(is_same_distributed_transaction(transaction_of(request.met)))) return false;
-    switch (filter->relation->options.conflict) {
-      case Conflict::wait:
-        hand_over_filters();
-        wait_for(filter, transaction_of(request.met));
-        continue;
-      case Conflict::discard: return false;
-      case Conflict::admit: append_change(changes, ChangeType::add, element, hint); return true;
+    switch (meet(filter, &request, &arrived, at_once)) {
+      case Meeting::again: continue;
+      case Meeting::repeat: return false;
+      case Meeting::admitted: append_change(changes, ChangeType::add, element, hint); return true;
     }
   }
 }

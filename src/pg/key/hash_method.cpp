@@ -10,7 +10,10 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-Method method_of(Oid type) {
+namespace {
+
+// Method::procedure: of no such type.
+Method method_of_built_in(Oid type) {
   switch (type) {
     case BOOLOID: return Method::boolean;
     case CHAROID: return Method::character;
@@ -55,8 +58,14 @@ Method method_of(Oid type) {
     case NAMEOID: return Method::name;
     case UNKNOWNOID: return Method::c_string;
     case RECORDOID: return Method::record;
-    default: break;
+    default: return Method::procedure;
   }
+}
+
+}  // namespace
+
+Method method_of(Oid type) {
+  if (const Method method = method_of_built_in(type); method != Method::procedure) return method;
   if (OidIsValid(get_element_type(type))) return Method::array;
   switch (get_typtype(type)) {
     case TYPTYPE_COMPOSITE: return Method::record;

@@ -74,9 +74,7 @@ void assign_enabled(bool, void* extra) {
   ++handle_epoch;
 }
 
-}  // namespace
-
-void init_settings() {
+void init_switches() {
   DefineCustomBoolVariable("streamfilter.enabled", "Lets filters judge rows.",
                            "If off, triggers and streamfilter_seen() let every row pass, and "
                            "nothing is remembered.",
@@ -99,6 +97,9 @@ void init_settings() {
   DefineCustomBoolVariable("streamfilter.verbose", "Former name of streamfilter.report.",
                            "Either of the two is enough. In SET, this name needs double quotes.",
                            &verbose, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+}
+
+void init_limits() {
   DefineCustomIntVariable(
       "streamfilter.min_log_size", "Log of a filter up to which no image of it is written.",
       "An image is written when the log is larger than this and the filter.", &min_log_size_kb,
@@ -108,6 +109,9 @@ void init_settings() {
       "statement_timeout has ended there. 0 waits for ever; lock_timeout counts, too.",
       &commit_wait_timeout_ms, kCommitWaitTimeout, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr,
       nullptr, nullptr);
+}
+
+void init_memory() {
   // These settings size shared memory, so only values at the start count. A library that is not
   // preloaded knows them, too, because the configuration may have them.
   const GucContext at_start =
@@ -130,6 +134,14 @@ void init_settings() {
                           "Workers that restore filters after a start.",
                           "0: a filter is restored when it is used.", &restore_workers, 1, 0,
                           kMostRestoreWorkers, at_start, 0, nullptr, nullptr, nullptr);
+}
+
+}  // namespace
+
+void init_settings() {
+  init_switches();
+  init_limits();
+  init_memory();
   MarkGUCPrefixReserved("streamfilter");
 }
 

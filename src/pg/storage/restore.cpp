@@ -171,6 +171,27 @@ bool can_open_early(StateReading* reading, Choice* choice) {
   return false;
 }
 
+// Image and log, before any row comes. `damage`: of the log, or nullptr.
+void load_at_once(StateReading* reading, Choice* choice, const Parameters& parameters,
+                  const char* damage) {
+  const FilterRelation* relation = reading->relation;
+  if (const char* more = try_to_read(read_image, reading)) reading->image.damage = more;
+  reading->image.damage = damage_of_whole(reading->image);
+  const LogRows& rows = reading->log;
+  const SavedImage& image = reading->image;
+  if (rows.damaged > 0 && damage == nullptr)
+    damage = psprintf(UINT64_FORMAT " rows cannot be read.", rows.damaged);
+  choose(reading, choice);
+  // A transaction that writes rows writes a header with them, or has seen one committed.
+  if (rows.all > 0 && damage == nullptr && choice->identity == 0) damage = "It has no header.";
+  if (!choice->use_image) format_slices(reading->block, !image.placed);
+  if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
+  if (damage != nullptr) warn_damaged(relation, "log", damage);
+  check_collations(relation, rows, choice);
+  note_state(*reading, *choice, parameters);
+  if (choice->found) replay_rows(*reading, reading->block, choice->first_row, choice->identity);
+}
+
 // Reads everything that is saved into `block`: that of a slot that is being built, or a copy.
 // `zeroes`: it has nothing but those.
 void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
@@ -179,24 +200,10 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   const XLogRecPtr replayed = standby ? GetXLogReplayRecPtr(nullptr) : InvalidXLogRecPtr;
   format_header(block, parameters);
   StateReading reading;
-  if (!open_state_tables(relation->relid, AccessShareLock, AccessShareLock, &reading.tables)) {
-    format_slices(block, zeroes);
-    return;
-  }
-  MemoryContext context =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter restore", ALLOCSET_DEFAULT_SIZES);
-  MemoryContext caller = MemoryContextSwitchTo(context);
-  Progress progress(Command::restore, relation->relid,
-                    psprintf("restoring filter \"%s\"", relation->name));
-  reading.slot = slot;
-  reading.relation = relation;
+  if (!begin_reading(&reading, slot, relation, "restoring")) return format_slices(block, zeroes);
   reading.block = block;
   reading.is_fresh = zeroes && block == block_of(slot) && is_dynamic(slot);
   reading.room = parameters.memory;
-  reading.progress = &progress;
-  RowSort sort(reading.tables.log);
-  reading.sort = &sort;
-
   const char* damage = try_to_read(read_prepared, &reading);
   reading.snapshot = register_latest_snapshot();
   stop_at(FaultPoint::restore);
@@ -210,29 +217,11 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
     note_state(reading, choice, parameters);
     restore_by_ranges(&reading, choice.first_row, opening);
   } else {
-    if (const char* more = try_to_read(read_image, &reading)) reading.image.damage = more;
-    reading.image.damage = damage_of_whole(reading.image);
-    const LogRows& rows = reading.log;
-    const SavedImage& image = reading.image;
-    if (rows.damaged > 0 && damage == nullptr)
-      damage = psprintf(UINT64_FORMAT " rows cannot be read.", rows.damaged);
-    choose(&reading, &choice);
-    // A transaction that writes rows writes a header with them, or has seen one committed.
-    if (rows.all > 0 && damage == nullptr && choice.identity == 0) damage = "It has no header.";
-    if (!choice.use_image) format_slices(block, !image.placed);
-    if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
-    if (damage != nullptr) warn_damaged(relation, "log", damage);
-    check_collations(relation, rows, &choice);
-    note_state(reading, choice, parameters);
-    if (choice.found) replay_rows(reading, block, choice.first_row, choice.identity);
+    load_at_once(&reading, &choice, parameters, damage);
   }
-  sort.end();
   slot->saved.restored = choice.found ? GetCurrentTimestamp() : 0;
   if (standby) remember_snapshot(slot, reading.snapshot, replayed);
-  UnregisterSnapshot(reading.snapshot);
-  close_state_tables(reading.tables);
-  MemoryContextSwitchTo(caller);
-  MemoryContextDelete(context);
+  end_reading(&reading);
 }
 
 }  // namespace
@@ -262,24 +251,13 @@ void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Para
 
 bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters) {
   StateReading reading;
-  if (!open_state_tables(relation->relid, AccessShareLock, AccessShareLock, &reading.tables))
-    return false;
-  MemoryContext context =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter header", ALLOCSET_DEFAULT_SIZES);
-  MemoryContext caller = MemoryContextSwitchTo(context);
-  Progress progress(Command::restore, relation->relid,
-                    psprintf("looking for filter \"%s\"", relation->name));
-  reading.relation = relation;
-  reading.progress = &progress;
+  if (!begin_reading(&reading, nullptr, relation, "looking for", false)) return false;
   reading.snapshot = register_latest_snapshot();
   try_to_read(read_log, &reading);
   const LogRow* row = newest_header(reading.log);
   const bool found =
       row != nullptr && take_parameters(row->data, relation, row->identity, parameters) == nullptr;
-  UnregisterSnapshot(reading.snapshot);
-  close_state_tables(reading.tables);
-  MemoryContextSwitchTo(caller);
-  MemoryContextDelete(context);
+  end_reading(&reading);
   return found;
 }
 

@@ -130,30 +130,15 @@ void empty_missing(FilterSlot* slot) {
 // range that is missing, for then somebody would have waited for it.
 void go_on(FilterSlot* slot, const FilterRelation* relation) {
   StateReading reading;
-  if (!open_state_tables(relation->relid, AccessShareLock, AccessShareLock, &reading.tables))
-    return empty_missing(slot);
-  MemoryContext context =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter restore", ALLOCSET_DEFAULT_SIZES);
-  MemoryContext caller = MemoryContextSwitchTo(context);
-  Progress progress(Command::restore, relation->relid,
-                    psprintf("restoring filter \"%s\"", relation->name));
-  reading.slot = slot;
-  reading.relation = relation;
+  if (!begin_reading(&reading, slot, relation, "restoring")) return empty_missing(slot);
   reading.block = block_of(slot);
-  reading.progress = &progress;
-  RowSort sort(reading.tables.log);
-  reading.sort = &sort;
   reading.snapshot = register_latest_snapshot();
   if (const char* damage = try_to_read(read_log, &reading)) warn_damaged(relation, "log", damage);
   reading.image.saved = slot->saved.image;
   reading.image.read = 1;
   restore_missing(&reading, collect_changes(reading, PG_INT64_MIN));
-  sort.end();
   slot->saved.restored = GetCurrentTimestamp();
-  UnregisterSnapshot(reading.snapshot);
-  close_state_tables(reading.tables);
-  MemoryContextSwitchTo(caller);
-  MemoryContextDelete(context);
+  end_reading(&reading);
 }
 
 }  // namespace

@@ -43,15 +43,7 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   const XLogRecPtr replayed = standby ? GetXLogReplayRecPtr(nullptr) : InvalidXLogRecPtr;
   if (standby && replayed == saved->replayed) return true;
   StateReading reading;
-  if (!open_state_tables(relation->relid, AccessShareLock, AccessShareLock, &reading.tables))
-    return true;
-  Progress progress(Command::restore, relation->relid,
-                    psprintf("following filter \"%s\"", relation->name));
-  reading.slot = slot;
-  reading.relation = relation;
-  reading.progress = &progress;
-  RowSort sort(reading.tables.log);
-  reading.sort = &sort;
+  if (!begin_reading(&reading, slot, relation, "following")) return true;
   reading.seen = saved;
   reading.next_number = pg_atomic_read_u64(&saved->next_number);
   bool complete = try_to_read(read_prepared, &reading) == nullptr;
@@ -67,10 +59,7 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
     pg_atomic_fetch_add_u64(&saved->log_bytes, static_cast<int64>(reading.log.bytes));
     remember_snapshot(slot, reading.snapshot, replayed);
   }
-  sort.end();
-  UnregisterSnapshot(reading.snapshot);
-  close_state_tables(reading.tables);
-  progress.end();
+  end_reading(&reading);
   return complete;
 }
 

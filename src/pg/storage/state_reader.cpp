@@ -260,6 +260,30 @@ void replay_row(FilterSlot* slot, Header* block, const LogRow& row) {
 
 }  // namespace
 
+bool begin_reading(StateReading* reading, FilterSlot* slot, const FilterRelation* relation,
+                   const char* what, bool sorts) {
+  if (!open_state_tables(relation->relid, AccessShareLock, AccessShareLock, &reading->tables))
+    return false;
+  reading->context =
+      AllocSetContextCreate(CurrentMemoryContext, "streamfilter restore", ALLOCSET_DEFAULT_SIZES);
+  reading->caller = MemoryContextSwitchTo(reading->context);
+  reading->slot = slot;
+  reading->relation = relation;
+  const char* title = psprintf("%s filter \"%s\"", what, relation->name);
+  reading->progress =
+      new (palloc(sizeof(Progress))) Progress(Command::restore, relation->relid, title);
+  if (sorts) reading->sort = new (palloc(sizeof(RowSort))) RowSort(reading->tables.log);
+  return true;
+}
+
+void end_reading(StateReading* reading) {
+  if (reading->sort != nullptr) reading->sort->end();
+  UnregisterSnapshot(reading->snapshot);
+  close_state_tables(reading->tables);
+  MemoryContextSwitchTo(reading->caller);
+  MemoryContextDelete(reading->context);
+}
+
 void replay_change(FilterSlot* slot, Header* block, const LoggedChange& change) {
   if (change.change != LogChange::erase) return insert_new_in_slices(slot, block, change.element);
   if (ops_of(block).erase == nullptr) return;

@@ -41,6 +41,7 @@ struct StateReading {
   Snapshot snapshot = nullptr;
   const SavedState* seen = nullptr;  // if given, skips log rows from before (is_news)
   Progress* progress = nullptr;
+  MemoryContext context = nullptr, caller = nullptr;
   const StateScan::Chunks* chunks = nullptr;  // given: of the image only these
   RowSort* sort = nullptr;  // gets all rows of the log; nullptr: only LogRows are wanted
   // Results.
@@ -51,6 +52,12 @@ struct StateReading {
   LogRows prepared;  // headers that prepared transactions have written
   SavedImage image;
 };
+
+// Locks and opens the heaps, in a memory context of its own. False: there are none (yet, or any
+// more). `sorts`: all rows of the log are wanted.
+bool begin_reading(StateReading* reading, FilterSlot* slot, const FilterRelation* relation,
+                   const char* what, bool sorts = true);
+void end_reading(StateReading* reading);
 
 // Puts keys of transactions that were prepared before the server started back in flight. No other
 // unfinished transaction can have written to this filter's log, because its state is only being
