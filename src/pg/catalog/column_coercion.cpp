@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/key/key_hash.hpp"
 #include "pg/key/trusted_code.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 
@@ -79,19 +80,11 @@ bool is_relabelling(Node* cast) {
 // cast could be a trap for either role, unless the owner trusts the function's owner anyway.
 
 Oid owner_of_function(Oid function) {
-  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-  if (!HeapTupleIsValid(tuple)) return InvalidOid;
-  const Oid owner = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->proowner;
-  ReleaseSysCache(tuple);
-  return owner;
+  return read_field(PROCOID, function, &FormData_pg_proc::proowner, InvalidOid);
 }
 
 Oid owner_of_type(Oid type) {
-  HeapTuple tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
-  if (!HeapTupleIsValid(tuple)) return InvalidOid;
-  const Oid owner = reinterpret_cast<Form_pg_type>(GETSTRUCT(tuple))->typowner;
-  ReleaseSysCache(tuple);
-  return owner;
+  return read_field(TYPEOID, type, &FormData_pg_type::typowner, InvalidOid);
 }
 
 struct CastCode {

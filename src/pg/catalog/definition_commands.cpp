@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
+#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -31,14 +32,15 @@ void append_options(StringInfo text, List* options) {
 }
 
 const char* collation_name(Oid collation) {
-  HeapTuple tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-  if (!HeapTupleIsValid(tuple))
+  const char* name = nullptr;
+  read_catalog<FormData_pg_collation>(
+      COLLOID, collation, [&](const FormData_pg_collation& row, HeapTuple) {
+        name = quote_qualified_identifier(get_namespace_name(row.collnamespace),
+                                          NameStr(row.collname));
+      });
+  if (name == nullptr)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
             errmsg("collation with OID %u does not exist", collation));
-  const auto* form = reinterpret_cast<Form_pg_collation>(GETSTRUCT(tuple));
-  const char* name =
-      quote_qualified_identifier(get_namespace_name(form->collnamespace), NameStr(form->collname));
-  ReleaseSysCache(tuple);
   return name;
 }
 
@@ -127,19 +129,17 @@ const Acl* acl_of(int cache, HeapTuple tuple, AttrNumber attribute) {
 List* grants(Relation filter, const char* name) {
   const Oid relid = RelationGetRelid(filter), owner = filter->rd_rel->relowner;
   List* commands = NIL;
-  if (HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid))) {
+  read_catalog<FormData_pg_class>(RELOID, relid, [&](const auto&, HeapTuple tuple) {
     if (const Acl* acl = acl_of(RELOID, tuple, Anum_pg_class_relacl))
       add_grants(&commands, acl, owner, name, nullptr);
-    ReleaseSysCache(tuple);
-  }
+  });
   for (int i = 1; i <= RelationGetNumberOfAttributes(filter); ++i) {
-    HeapTuple tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(i));
-    if (!HeapTupleIsValid(tuple)) continue;
-    const auto* column = reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple));
-    if (const Acl* acl = acl_of(ATTNUM, tuple, Anum_pg_attribute_attacl);
-        acl != nullptr && !column->attisdropped)
-      add_grants(&commands, acl, owner, name, quote_identifier(NameStr(column->attname)));
-    ReleaseSysCache(tuple);
+    const auto add = [&](const FormData_pg_attribute& column, HeapTuple tuple) {
+      if (const Acl* acl = acl_of(ATTNUM, tuple, Anum_pg_attribute_attacl);
+          acl != nullptr && !column.attisdropped)
+        add_grants(&commands, acl, owner, name, quote_identifier(NameStr(column.attname)));
+    };
+    read_catalog<FormData_pg_attribute>(ATTNUM, relid, add, static_cast<AttrNumber>(i));
   }
   return commands;
 }

@@ -8,7 +8,7 @@ extern "C" {
 }
 
 #include "pg/catalog/extension_presence.hpp"
-#include "pg/catalog/own_function.hpp"
+#include "pg/key/trusted_code.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -22,12 +22,13 @@ extern "C" {
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
-#include "pg/catalog/own_function.hpp"
 #include "pg/catalog/retirements.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/key/key_hash.hpp"
+#include "pg/key/trusted_code.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -39,17 +40,17 @@ bool is_uncommitted(HeapTuple tuple) {
 
 // Name, owner and so on; a fault unless the relation is a filter.
 bool read_class(FilterRelation* relation, int* attributes, Fault& fault) {
-  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation->relid));
-  if (!HeapTupleIsValid(tuple))
+  bool is_partition = false;
+  const auto read = [&](const FormData_pg_class& row, HeapTuple tuple) {
+    relation->name = pstrdup(NameStr(row.relname));
+    relation->owner = row.relowner;
+    is_partition = row.relispartition;
+    *attributes = row.relnatts;
+    relation->uncommitted = is_uncommitted(tuple);
+  };
+  if (!read_catalog<FormData_pg_class>(RELOID, relation->relid, read))
     return fault.set(ERRCODE_UNDEFINED_TABLE, "relation with OID %u does not exist",
                      relation->relid);
-  auto* form = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
-  relation->name = pstrdup(NameStr(form->relname));
-  relation->owner = form->relowner;
-  const bool is_partition = form->relispartition;
-  *attributes = form->relnatts;
-  relation->uncommitted = is_uncommitted(tuple);
-  ReleaseSysCache(tuple);
   relation->behind_postgres_fdw = may_stand_for_filter(relation->relid);
   if (!relation->behind_postgres_fdw && !is_filter(relation->relid)) {
     fault.set(ERRCODE_WRONG_OBJECT_TYPE, "\"%s\" is not a filter", relation->name);
@@ -70,13 +71,14 @@ List* options_in(HeapTuple tuple) {
 
 bool read_definition(FilterRelation* relation, Fault& fault) {
   stop_at(FaultPoint::lookup);
-  HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(relation->relid));
-  if (!HeapTupleIsValid(tuple))
+  List* options = NIL;
+  const auto read = [&](const FormData_pg_foreign_table& row, HeapTuple tuple) {
+    relation->uncommitted |= is_uncommitted(tuple);
+    relation->server = row.ftserver;
+    options = options_in(tuple);
+  };
+  if (!read_catalog<FormData_pg_foreign_table>(FOREIGNTABLEREL, relation->relid, read))
     return fault.set(ERRCODE_UNDEFINED_TABLE, "filter \"%s\" does not exist", relation->name);
-  relation->uncommitted |= is_uncommitted(tuple);
-  relation->server = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftserver;
-  List* options = options_in(tuple);
-  ReleaseSysCache(tuple);
   relation->definition = Definition();
   relation->options = RelationOptions();
   return read_table_options(options, &relation->definition, &relation->options, fault);
@@ -254,26 +256,26 @@ bool read_columns(FilterRelation* relation, int attributes, Fault& fault) {
   relation->keys = static_cast<FilterColumn**>(palloc0(sizeof(FilterColumn*) * Max(attributes, 1)));
   bool sound = true;
   for (int i = 1; i <= attributes && sound; ++i) {
-    HeapTuple tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relation->relid), Int16GetDatum(i));
-    if (!HeapTupleIsValid(tuple))  // columns that are dropped keep theirs
-      return fault.set(ERRCODE_UNDEFINED_TABLE, "filter \"%s\" does not exist", relation->name);
-    auto* form = reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple));
-    relation->uncommitted |= is_uncommitted(tuple);
-    // postgres_fdw's columns have its own options, and it computes generated ones.
-    if (!form->attisdropped && !(relation->behind_postgres_fdw && form->attgenerated != '\0')) {
+    const auto read = [&](const FormData_pg_attribute& row, HeapTuple tuple) {
+      relation->uncommitted |= is_uncommitted(tuple);
+      // postgres_fdw's columns have its own options, and it computes generated ones.
+      if (row.attisdropped || (relation->behind_postgres_fdw && row.attgenerated != '\0')) return;
       FilterColumn* column = &relation->columns[relation->column_count++];
-      column->attnum = form->attnum;
-      column->type = form->atttypid;
-      column->typmod = form->atttypmod;
-      column->collation = form->attcollation;
-      column->name = pstrdup(NameStr(form->attname));
+      column->attnum = row.attnum;
+      column->type = row.atttypid;
+      column->typmod = row.atttypmod;
+      column->collation = row.attcollation;
+      column->name = pstrdup(NameStr(row.attname));
       bool isnull;
       const Datum options =
           SysCacheGetAttr(ATTNUM, tuple, Anum_pg_attribute_attfdwoptions, &isnull);
       List* list = isnull || relation->behind_postgres_fdw ? NIL : untransformRelOptions(options);
       sound = read_column_options(list, &column->role, fault);
-    }
-    ReleaseSysCache(tuple);
+    };
+    // columns that are dropped keep their row
+    if (!read_catalog<FormData_pg_attribute>(ATTNUM, relation->relid, read,
+                                             static_cast<AttrNumber>(i)))
+      return fault.set(ERRCODE_UNDEFINED_TABLE, "filter \"%s\" does not exist", relation->name);
   }
   return sound;
 }
@@ -325,19 +327,13 @@ uint64 hash_with_columns(const FilterRelation* relation, Parameters parameters, 
 }
 
 Oid wrapper_of(Oid server) {
-  HeapTuple tuple = SearchSysCache1(FOREIGNSERVEROID, ObjectIdGetDatum(server));
-  if (!HeapTupleIsValid(tuple)) return InvalidOid;
-  const Oid wrapper = reinterpret_cast<Form_pg_foreign_server>(GETSTRUCT(tuple))->srvfdw;
-  ReleaseSysCache(tuple);
-  return wrapper;
+  return read_field(FOREIGNSERVEROID, server, &FormData_pg_foreign_server::srvfdw, InvalidOid);
 }
 
 // Has the wrapper this handler? Does not call it, because another wrapper's library may be missing.
 bool has_handler(Oid wrapper, const char* handler_symbol) {
-  HeapTuple tuple = SearchSysCache1(FOREIGNDATAWRAPPEROID, ObjectIdGetDatum(wrapper));
-  if (!HeapTupleIsValid(tuple)) return false;
-  const Oid handler = reinterpret_cast<Form_pg_foreign_data_wrapper>(GETSTRUCT(tuple))->fdwhandler;
-  ReleaseSysCache(tuple);
+  const Oid handler = read_field(FOREIGNDATAWRAPPEROID, wrapper,
+                                 &FormData_pg_foreign_data_wrapper::fdwhandler, InvalidOid);
   return is_own_function(handler, handler_symbol);
 }
 
@@ -349,11 +345,7 @@ bool is_table_of(Oid relid, const char* handler_symbol) {
 }  // namespace
 
 Oid server_of(Oid relid) {
-  HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(relid));
-  if (!HeapTupleIsValid(tuple)) return InvalidOid;
-  const Oid server = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftserver;
-  ReleaseSysCache(tuple);
-  return server;
+  return read_field(FOREIGNTABLEREL, relid, &FormData_pg_foreign_table::ftserver, InvalidOid);
 }
 
 uint64 key_signature(const FilterRelation* relation) { return hash_columns_of(relation, 1); }
@@ -462,10 +454,9 @@ void adopt_seed(FilterRelation* relation, uint64 seed) {
 
 List* options_of_filter(Oid relid) {
   if (!is_filter(relid)) return NIL;
-  HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(relid));
-  if (!HeapTupleIsValid(tuple)) return NIL;
-  List* options = options_in(tuple);
-  ReleaseSysCache(tuple);
+  List* options = NIL;
+  read_catalog<FormData_pg_foreign_table>(
+      FOREIGNTABLEREL, relid, [&](const auto&, HeapTuple tuple) { options = options_in(tuple); });
   return options;
 }
 

@@ -2,12 +2,15 @@
 
 extern "C" {
 #include "catalog/pg_class.h"
+#include "catalog/pg_operator.h"
 #include "utils/acl.h"
+#include "utils/typcache.h"
 }
 
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/server/fault_points.hpp"
+#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -29,11 +32,18 @@ const char* qualified_name(Oid relation) {
 
 Oid owner_of(Oid relation) {
   stop_at(FaultPoint::lookup);
-  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-  if (!HeapTupleIsValid(tuple)) return InvalidOid;
-  const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
-  ReleaseSysCache(tuple);
-  return owner;
+  return read_field(RELOID, relation, &FormData_pg_class::relowner, InvalidOid);
+}
+
+const char* equality_operator(Oid type) {
+  const char* text = nullptr;
+  read_catalog<FormData_pg_operator>(
+      OPEROID, lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr,
+      [&](const FormData_pg_operator& row, HeapTuple) {
+        text = psprintf("OPERATOR(%s.%s)", quote_identifier(get_namespace_name(row.oprnamespace)),
+                        NameStr(row.oprname));
+      });
+  return text;
 }
 
 bool is_owner(Oid relation, Oid role) {

@@ -20,6 +20,9 @@ bool is_owner(Oid relation, Oid role);
 // Raises unless the relation exists, is a filter, and belongs to the current user.
 void require_own_filter(Oid relation);
 
+// OPERATOR(schema.=): how values of the type are compared; nullptr if they are not.
+const char* equality_operator(Oid type);
+
 // Raises 42704 if the server was dropped.
 const ForeignServer* server_of_oid(Oid server);
 

@@ -10,6 +10,7 @@ extern "C" {
 
 #include "pg/catalog/secret_questions.hpp"
 #include "pg/key/trusted_code.hpp"
+#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -36,12 +37,12 @@ bool calls_volatile(HeapTuple function) {
 
 bool asks_in_secret(Oid function) {
   if (is_trusted_function(function)) return false;
-  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-  if (!HeapTupleIsValid(tuple)) return false;
-  const bool is_volatile =
-      reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->provolatile == PROVOLATILE_VOLATILE;
-  const bool asks = !is_volatile && (names_us(tuple) || calls_volatile(tuple));
-  ReleaseSysCache(tuple);
+  bool asks = false;
+  read_catalog<FormData_pg_proc>(
+      PROCOID, function, [&](const FormData_pg_proc& row, HeapTuple tuple) {
+        asks =
+            row.provolatile != PROVOLATILE_VOLATILE && (names_us(tuple) || calls_volatile(tuple));
+      });
   return asks;
 }
 

@@ -17,6 +17,7 @@ extern "C" {
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/target_rule.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/trigger/judged_once.hpp"
 #include "pg/trigger/row_source.hpp"
 #include "pg/trigger/trigger_rows.hpp"
 

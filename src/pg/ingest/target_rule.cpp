@@ -26,6 +26,7 @@ extern "C" {
 #include "pg/ingest/target_rule.hpp"
 #include "pg/ingest/volatile_code.hpp"
 #include "pg/server/citus.hpp"
+#include "pg/server/syscache.hpp"
 #include "pg/trigger/shard_triggers.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
@@ -44,11 +45,10 @@ bool fires(const Trigger* trigger) {
 
 // ALTER FUNCTION can give it another role or settings.
 bool is_wrapped(Oid function) {
-  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-  if (!HeapTupleIsValid(tuple)) return true;
-  const bool wrapped = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->prosecdef ||
-                       !heap_attisnull(tuple, Anum_pg_proc_proconfig, nullptr);
-  ReleaseSysCache(tuple);
+  bool wrapped = true;
+  read_catalog<FormData_pg_proc>(PROCOID, function, [&](const auto& row, HeapTuple tuple) {
+    wrapped = row.prosecdef || !heap_attisnull(tuple, Anum_pg_proc_proconfig, nullptr);
+  });
   return wrapped;
 }
 
@@ -104,11 +104,11 @@ bool has_volatile_code(HeapTuple index, AttrNumber column) {
 }
 
 bool is_volatile_index(Oid relid) {
-  HeapTuple index = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(relid));
-  if (!HeapTupleIsValid(index)) return true;
-  const bool found = has_volatile_code(index, Anum_pg_index_indexprs) ||
-                     has_volatile_code(index, Anum_pg_index_indpred);
-  ReleaseSysCache(index);
+  bool found = true;
+  read_catalog<FormData_pg_index>(INDEXRELID, relid, [&](const auto&, HeapTuple index) {
+    found = has_volatile_code(index, Anum_pg_index_indexprs) ||
+            has_volatile_code(index, Anum_pg_index_indpred);
+  });
   return found;
 }
 

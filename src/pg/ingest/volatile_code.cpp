@@ -13,8 +13,11 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
+#include <initializer_list>
+
 #include "pg/catalog/secret_questions.hpp"
 #include "pg/ingest/volatile_code.hpp"
+#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -59,15 +62,12 @@ bool is_volatile_function(Oid function) {
 // Aggregates themselves are always declared immutable.
 bool is_volatile_aggregate(Oid function) {
   if (function < FirstNormalObjectId) return false;
-  HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(function));
-  if (!HeapTupleIsValid(tuple)) return false;  // a window function without an aggregate
-  const auto* aggregate = reinterpret_cast<const FormData_pg_aggregate*>(GETSTRUCT(tuple));
-  const bool found = is_volatile_function(aggregate->aggtransfn) ||
-                     is_volatile_function(aggregate->aggfinalfn) ||
-                     is_volatile_function(aggregate->aggmtransfn) ||
-                     is_volatile_function(aggregate->aggminvtransfn) ||
-                     is_volatile_function(aggregate->aggmfinalfn);
-  ReleaseSysCache(tuple);
+  bool found = false;  // also of a window function, which is no aggregate
+  read_catalog<FormData_pg_aggregate>(AGGFNOID, function, [&](const auto& row, HeapTuple) {
+    for (const Oid part :
+         {row.aggtransfn, row.aggfinalfn, row.aggmtransfn, row.aggminvtransfn, row.aggmfinalfn})
+      found = found || is_volatile_function(part);
+  });
   return found;
 }
 

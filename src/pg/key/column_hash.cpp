@@ -1,6 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 #include "pg/key/column_hash.hpp"
+#include "pg/server/syscache.hpp"
 
 extern "C" {
 #include "catalog/pg_enum.h"
@@ -104,13 +105,13 @@ uint64 hash_jsonb(Datum value, uint64 seed) {
 
 // By label, because the OID of an enum value differs between databases.
 uint64 hash_enum(Oid value, uint64 seed) {
-  HeapTuple tuple = SearchSysCache1(ENUMOID, ObjectIdGetDatum(value));
-  if (!HeapTupleIsValid(tuple))
+  uint64 hash = 0;
+  const auto read = [&](const FormData_pg_enum& row, HeapTuple) {
+    hash = hash_bytes(NameStr(row.enumlabel), strlen(NameStr(row.enumlabel)), seed);
+  };
+  if (!read_catalog<FormData_pg_enum>(ENUMOID, value, read))
     ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
                     errmsg("invalid internal value for enum: %u", value)));
-  const char* label = NameStr(reinterpret_cast<Form_pg_enum>(GETSTRUCT(tuple))->enumlabel);
-  const uint64 hash = hash_bytes(label, strlen(label), seed);
-  ReleaseSysCache(tuple);
   return hash;
 }
 

@@ -7,16 +7,31 @@ extern "C" {
 }
 
 #include "pg/key/trusted_code.hpp"
+#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 
 bool is_trusted_function(Oid function) {
   if (function < FirstNormalObjectId) return true;
-  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-  if (!HeapTupleIsValid(tuple)) return false;
-  const Oid language = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->prolang;
-  ReleaseSysCache(tuple);
+  const Oid language = read_field(PROCOID, function, &FormData_pg_proc::prolang, InvalidOid);
   return language == ClanguageId || language == INTERNALlanguageId;
+}
+
+// Only superusers make C functions, so the symbol is proof enough.
+bool is_own_function(Oid function, const char* symbol) {
+  bool own = false;
+  read_catalog<FormData_pg_proc>(
+      PROCOID, function, [&](const FormData_pg_proc& row, HeapTuple tuple) {
+        bool isnull = true;
+        const Datum source = row.prolang != ClanguageId
+                                 ? static_cast<Datum>(0)
+                                 : SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
+        if (isnull) return;
+        char* name = TextDatumGetCString(source);
+        own = strcmp(name, symbol) == 0;
+        pfree(name);
+      });
+  return own;
 }
 
 bool is_trusted_type(Oid type) {

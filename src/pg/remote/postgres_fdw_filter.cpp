@@ -6,7 +6,6 @@
 extern "C" {
 #include "access/table.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_operator.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "foreign/fdwapi.h"
@@ -206,16 +205,10 @@ bool finds_rows(const FilterRelation* relation, const char* query, int count, Oi
 }
 
 const char* equality_of(const FilterColumn* column) {
-  const Oid operation = lookup_type_cache(getBaseType(column->type), TYPECACHE_EQ_OPR)->eq_opr;
-  HeapTuple tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operation));
-  if (!HeapTupleIsValid(tuple))
+  const char* name = equality_operator(getBaseType(column->type));
+  if (name == nullptr)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_FUNCTION),
             errmsg("type %s has no equality operator", format_type_be(column->type)));
-  const auto* form = reinterpret_cast<Form_pg_operator>(GETSTRUCT(tuple));
-  const char* name =
-      psprintf("OPERATOR(%s.%s)", quote_identifier(get_namespace_name(form->oprnamespace)),
-               NameStr(form->oprname));
-  ReleaseSysCache(tuple);
   return name;
 }
 

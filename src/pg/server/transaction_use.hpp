@@ -6,6 +6,6 @@ namespace streamfilter::pg {
 // Has the current transaction used a filter, or anything else that needs work at its end? Set by
 // whatever needs it, reset by the coordinator (pg/commit). For other transactions the callbacks
 // look at nothing else.
-extern bool transaction_uses_filters;
+inline bool transaction_uses_filters = false;
 
 }  // namespace streamfilter::pg

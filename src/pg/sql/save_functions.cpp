@@ -2,7 +2,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_class.h"
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
 #include "pgstat.h"
@@ -41,14 +40,6 @@ void save_now(FilterHandle* filter) {
     ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE),
             errmsg("filter \"%s\" is being resized, and saved then", filter->relation->name));
   save_filter(filter, false);
-}
-
-bool is_owned(Oid relid) {
-  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-  if (!HeapTupleIsValid(tuple)) return false;
-  const Oid owner = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relowner;
-  ReleaseSysCache(tuple);
-  return has_privs_of_role(GetUserId(), owner);
 }
 
 // False for filters on other servers, and for filters not in memory: their last image has
@@ -144,7 +135,7 @@ SF_FUNCTION(streamfilter_save_all) {
                      "run_command_on_all_nodes($$SELECT streamfilter_save()$$)", false);
   foreach (cell, filters) {
     CHECK_FOR_INTERRUPTS();
-    if (is_owned(lfirst_oid(cell))) try_to_save(lfirst_oid(cell), &failures);
+    if (is_owner(lfirst_oid(cell), GetUserId())) try_to_save(lfirst_oid(cell), &failures);
   }
   if (failures.count > 0)
     ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

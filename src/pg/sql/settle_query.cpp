@@ -2,7 +2,6 @@
 
 extern "C" {
 #include "access/relation.h"
-#include "catalog/pg_operator.h"
 #include "lib/stringinfo.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
@@ -50,15 +49,10 @@ void append_key(StringInfo text, const char* row, const SettleColumn& column) {
 }
 
 const char* equality_of(Oid type) {
-  const Oid operation = lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr;
-  HeapTuple tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operation));
-  if (!HeapTupleIsValid(tuple))
+  const char* text = equality_operator(type);
+  if (text == nullptr)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_FUNCTION),
             errmsg("could not identify an equality operator for type %s", format_type_be(type)));
-  const auto* form = reinterpret_cast<Form_pg_operator>(GETSTRUCT(tuple));
-  char* text = psprintf("OPERATOR(%s.%s)", quote_identifier(get_namespace_name(form->oprnamespace)),
-                        NameStr(form->oprname));
-  ReleaseSysCache(tuple);
   return text;
 }
 

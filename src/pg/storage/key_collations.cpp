@@ -9,6 +9,7 @@ extern "C" {
 #include "utils/fmgrprotos.h"
 }
 
+#include "pg/server/syscache.hpp"
 #include "pg/storage/key_collations.hpp"
 
 namespace streamfilter::pg {
@@ -24,24 +25,15 @@ const char* installed_version(Oid collation) {
 }
 
 void append_collation(StringInfo lines, const char* column, Oid collation) {
-  HeapTuple tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-  if (!HeapTupleIsValid(tuple)) return;
-  const auto* form = reinterpret_cast<Form_pg_collation>(GETSTRUCT(tuple));
-  bool isnull;
-  const Datum version = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collversion, &isnull);
-  appendStringInfo(
-      lines, "%s: %s, OID %u, version %s, installed %s\n", column,
-      quote_qualified_identifier(get_namespace_name(form->collnamespace), NameStr(form->collname)),
-      collation, isnull ? "-" : TextDatumGetCString(version), installed_version(collation));
-  ReleaseSysCache(tuple);
-}
-
-int count_columns(Oid relation) {
-  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-  if (!HeapTupleIsValid(tuple)) return 0;
-  const int count = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relnatts;
-  ReleaseSysCache(tuple);
-  return count;
+  const auto append = [&](const FormData_pg_collation& row, HeapTuple tuple) {
+    bool isnull;
+    const Datum version = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collversion, &isnull);
+    appendStringInfo(
+        lines, "%s: %s, OID %u, version %s, installed %s\n", column,
+        quote_qualified_identifier(get_namespace_name(row.collnamespace), NameStr(row.collname)),
+        collation, isnull ? "-" : TextDatumGetCString(version), installed_version(collation));
+  };
+  read_catalog<FormData_pg_collation>(COLLOID, collation, append);
 }
 
 }  // namespace
@@ -49,14 +41,13 @@ int count_columns(Oid relation) {
 const char* collations_of(Oid filter) {
   StringInfoData lines;
   initStringInfo(&lines);
-  const int columns = count_columns(filter);
+  const int columns = read_field(RELOID, filter, &FormData_pg_class::relnatts, 0);
   for (int i = 1; i <= columns; ++i) {
-    HeapTuple tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(filter), Int16GetDatum(i));
-    if (!HeapTupleIsValid(tuple)) continue;
-    const auto* form = reinterpret_cast<Form_pg_attribute>(GETSTRUCT(tuple));
-    if (!form->attisdropped && form->attcollation >= FirstGenbkiObjectId)
-      append_collation(&lines, NameStr(form->attname), form->attcollation);
-    ReleaseSysCache(tuple);
+    const auto append = [&](const FormData_pg_attribute& row, HeapTuple) {
+      if (!row.attisdropped && row.attcollation >= FirstGenbkiObjectId)
+        append_collation(&lines, NameStr(row.attname), row.attcollation);
+    };
+    read_catalog<FormData_pg_attribute>(ATTNUM, filter, append, static_cast<AttrNumber>(i));
   }
   return lines.data;
 }

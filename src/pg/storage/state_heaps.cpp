@@ -25,6 +25,8 @@ extern "C" {
 #include <initializer_list>
 
 #include "core/base/hash.hpp"
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/server/syscache.hpp"
 #include "pg/storage/state_heaps.hpp"
 
 namespace streamfilter::pg {
@@ -85,11 +87,7 @@ Oid schema_of(Oid handler) { return get_func_namespace(handler); }
 
 // Schema of the filter's extension; InvalidOid if the filter is being dropped.
 Oid schema_of_heaps(Oid filter) {
-  HeapTuple tuple = SearchSysCache1(FOREIGNTABLEREL, ObjectIdGetDatum(filter));
-  if (!HeapTupleIsValid(tuple)) return InvalidOid;
-  const Oid server = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftserver;
-  ReleaseSysCache(tuple);
-  const ForeignServer* found = GetForeignServerExtended(server, FSV_MISSING_OK);
+  const ForeignServer* found = GetForeignServerExtended(server_of(filter), FSV_MISSING_OK);
   const ForeignDataWrapper* wrapper =
       found == nullptr ? nullptr : GetForeignDataWrapperExtended(found->fdwid, FDW_MISSING_OK);
   return wrapper == nullptr ? InvalidOid : schema_of(wrapper->fdwhandler);
@@ -156,14 +154,11 @@ Oid index_of(Relation table, bool* ordered) {
   ListCell* cell;
   List* indexes = RelationGetIndexList(table);
   foreach (cell, indexes) {
-    HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(lfirst_oid(cell)));
-    if (!HeapTupleIsValid(tuple)) continue;
-    const auto* index = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple));
-    if (index->indisvalid && !index->indcheckxmin && index->indkey.values[0] == kFilterColumn) {
+    read_catalog<FormData_pg_index>(INDEXRELID, lfirst_oid(cell), [&](const auto& row, HeapTuple) {
+      if (!row.indisvalid || row.indcheckxmin || row.indkey.values[0] != kFilterColumn) return;
       found = lfirst_oid(cell);
-      *ordered = index->indnkeyatts > 1 && index->indkey.values[1] == kNumberColumn;
-    }
-    ReleaseSysCache(tuple);
+      *ordered = row.indnkeyatts > 1 && row.indkey.values[1] == kNumberColumn;
+    });
   }
   list_free(indexes);
   return found;

@@ -5,6 +5,7 @@
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/trigger/divert.hpp"
+#include "pg/trigger/judged_once.hpp"
 #include "pg/trigger/kept_judges.hpp"
 #include "pg/trigger/restored_rows.hpp"
 #include "pg/trigger/row_source.hpp"

@@ -7,6 +7,8 @@
 
 namespace streamfilter::pg {
 
+struct RowJudge;
+
 [[noreturn]] void raise_asked_twice(const FilterHandle* filter);
 
 // Notes that a query gives the filter a key. Raises 0A000 if another query of the same statement,
@@ -18,5 +20,9 @@ inline void note_asked(FilterHandle* filter) {
   filter->asked_in = running_statement;
   filter->asked_by = running_query;
 }
+
+// Raises 0A000 if another part of the statement has given the filter the row's key. Call it for
+// each judged row, except in mode off.
+void check_judged_once(const RowJudge* judge);
 
 }  // namespace streamfilter::pg

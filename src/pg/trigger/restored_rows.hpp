@@ -6,6 +6,8 @@ extern "C" {
 #include "utils/rel.h"
 }
 
+#include "pg/trigger/divert.hpp"
+
 namespace streamfilter::pg {
 
 // The table whose rows are being settled; at most one per session.
@@ -15,9 +17,14 @@ struct RestoredRows {
   bool keeps_keys;   // deleted rows have copies that stay, so their keys do, too
 };
 
-extern RestoredRows restored_rows;
+inline RestoredRows restored_rows = {};
 
-bool is_restored_in(Oid table, uint64 statement);
+// Rows that user triggers insert meanwhile belong to other statements.
+inline bool is_restored_in(Oid table, uint64 statement) {
+  if (topmost_table(table) != restored_rows.table) return false;
+  if (restored_rows.statement == 0) restored_rows.statement = statement;
+  return restored_rows.statement == statement;
+}
 
 // Is a row that `statement` inserts into the table a restored one? Called for every row.
 inline bool is_restored(const RelationData* table, uint64 statement) {
@@ -25,9 +32,8 @@ inline bool is_restored(const RelationData* table, uint64 statement) {
 }
 
 // Do keys of rows deleted from the table stay in the filter?
-bool keeps_keys_of(Oid table);
 inline bool keeps_keys(const RelationData* table) {
-  return unlikely(restored_rows.keeps_keys) && keeps_keys_of(table->rd_id);
+  return unlikely(restored_rows.keeps_keys) && topmost_table(table->rd_id) == restored_rows.table;
 }
 
 // Calls run() while rows of the table are settled.

@@ -20,7 +20,7 @@ extern "C" {
 #include <initializer_list>
 
 #include "pg/catalog/lookup.hpp"
-#include "pg/catalog/own_function.hpp"
+#include "pg/key/trusted_code.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/trigger/trigger_binding.hpp"

@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/catalog/option_list.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/server/restoring.hpp"
+#include "pg/server/syscache.hpp"
 #include "pg/trigger/citus_tables.hpp"
 #include "pg/trigger/crash_warning.hpp"
 #include "pg/trigger/divert.hpp"
@@ -39,11 +40,7 @@ const Trigger* find_by_name(const TriggerDesc* triggers, const char* name) {
 }
 
 bool has_triggers(Oid table) {
-  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
-  if (!HeapTupleIsValid(tuple)) return false;
-  const bool has = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->relhastriggers;
-  ReleaseSysCache(tuple);
-  return has;
+  return read_field(RELOID, table, &FormData_pg_class::relhastriggers, false);
 }
 
 // False, without waiting, if another session has locked the relation.

@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include "core/base/nearest_name.hpp"
+#include "pg/server/syscache.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 #include "pg/trigger/trigger_rights.hpp"
@@ -20,11 +21,7 @@ namespace {
 // ---- where the trigger comes from --------------------------------------------------------------
 
 Oid schema_of_function(Oid function) {
-  HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-  if (!HeapTupleIsValid(tuple)) return InvalidOid;
-  const Oid schema = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple))->pronamespace;
-  ReleaseSysCache(tuple);
-  return schema;
+  return read_field(PROCOID, function, &FormData_pg_proc::pronamespace, InvalidOid);
 }
 
 // ---- which filter ------------------------------------------------------------------------------
@@ -262,16 +259,15 @@ TriggerOrigin find_origin(const Trigger* trigger, Relation table) {
       origin.binding = row.binding;
       if (!OidIsValid(row.parent)) break;
     }
-  HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(origin.table));
-  if (!HeapTupleIsValid(tuple))
+  const auto read = [&](const FormData_pg_class& row, HeapTuple) {
+    origin.schema = row.relnamespace;
+    origin.owner = row.relowner;
+    origin.table_name =
+        quote_qualified_identifier(get_namespace_name(row.relnamespace), NameStr(row.relname));
+  };
+  if (!read_catalog<FormData_pg_class>(RELOID, origin.table, read))
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
             errmsg("the table of trigger \"%s\" does not exist", trigger->tgname));
-  const auto* form = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
-  origin.schema = form->relnamespace;
-  origin.owner = form->relowner;
-  origin.table_name =
-      quote_qualified_identifier(get_namespace_name(form->relnamespace), NameStr(form->relname));
-  ReleaseSysCache(tuple);
   origin.function_schema = schema_of_function(trigger->tgfoid);
   return origin;
 }

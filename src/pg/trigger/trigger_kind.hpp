@@ -1,6 +1,8 @@
 // The extension's trigger functions.
 #pragma once
 
+#include "pg/key/trusted_code.hpp"
+
 namespace streamfilter::pg {
 
 enum class TriggerKind : uint8 { discard, mark, divert, forget };
@@ -24,6 +26,11 @@ inline const char* name_of(TriggerKind kind) {
 }
 
 // Is this one of our trigger functions? It may have another name in another schema.
-bool find_kind(Oid function, TriggerKind* kind);
+inline bool find_kind(Oid function, TriggerKind* kind) {
+  for (*kind = TriggerKind::discard; *kind <= TriggerKind::forget;
+       *kind = static_cast<TriggerKind>(static_cast<int>(*kind) + 1))
+    if (is_own_function(function, function_name(*kind))) return true;
+  return false;
+}
 
 }  // namespace streamfilter::pg

@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include "pg/server/citus.hpp"
+#include "pg/server/syscache.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/key_indexes.hpp"
 #include "pg/trigger/shard_triggers.hpp"
@@ -81,11 +82,10 @@ Oid find_copied(const RowJudge* judge, const TriggerOrigin* origin, TriggerBindi
 }
 
 bool is_unique(Oid index) {
-  HeapTuple tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
-  if (!HeapTupleIsValid(tuple)) return true;
-  const auto* form = reinterpret_cast<Form_pg_index>(GETSTRUCT(tuple));
-  const bool unique = form->indisunique || form->indisexclusion;
-  ReleaseSysCache(tuple);
+  bool unique = true;
+  read_catalog<FormData_pg_index>(INDEXRELID, index, [&](const auto& row, HeapTuple) {
+    unique = row.indisunique || row.indisexclusion;
+  });
   return unique;
 }
 
@@ -110,36 +110,6 @@ bool waits_for_nobody(const RowJudge* judge) {
 bool lasts(const RowJudge* judge, const TriggerOrigin& origin) {
   return OidIsValid(origin.binding.filter) && judge->keys.plain && !judge->routed &&
          !OidIsValid(judge->target) && judge->key_indexes == NIL && !is_citus_loaded();
-}
-
-[[noreturn]] void raise_judged_twice(const RowJudge* judge) {
-  const FilterHandle* filter = judge->keys.filter;
-  const char* trigger = judge->trigger->tgname;
-  const char* table = RelationGetRelationName(judge->table);
-  const bool asked = filter->asked_in >= judge->statement;
-  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("filter \"%s\" would judge a row twice", filter->relation->name),
-          asked
-              ? errdetail("The statement gives it keys by streamfilter_seen() or INSERT, which it "
-                          "remembers; trigger \"%s\" of table \"%s\" would then take their rows "
-                          "for repeats.",
-                          trigger, table)
-              : errdetail("The statement puts rows into another table whose trigger uses it, too; "
-                          "trigger \"%s\" of table \"%s\" would take the same rows for repeats.",
-                          trigger, table),
-          asked ? errhint("Leave it to the trigger, or to the query while the trigger is disabled.")
-                : errhint("Give the two tables different filters, or use two statements."));
-  pg_unreachable();
-}
-
-[[noreturn]] void raise_diverted_twice(const RowJudge* judge) {
-  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("filter \"%s\" would judge a row twice", judge->keys.filter->relation->name),
-          errdetail("It has called the row a repeat, which is being diverted; trigger \"%s\" of "
-                    "table \"%s\" would take it for one again.",
-                    judge->trigger->tgname, RelationGetRelationName(judge->table)),
-          errhint("Divert repeats to a table without such a trigger."));
-  pg_unreachable();
 }
 
 }  // namespace
@@ -190,18 +160,6 @@ void check_conflicts(RowJudge* judge, const ResultRelInfo* target) {
   check_conflict_target(target, judge->trigger, judge->plan);
   judge->checked_version = judge->keys.version;
   judge->checked_changes = judge->table_changes + 1;
-}
-
-void check_judged_once(const RowJudge* judge) {
-  FilterHandle* filter = judge->keys.filter;
-  if (unlikely(is_diverting(filter))) raise_diverted_twice(judge);
-  const uint64 statement = judge->statement;
-  if (unlikely(statement == 0)) return;
-  if (unlikely(filter->asked_in >= statement || filter->fired_in > statement ||
-               (filter->fired_in == statement && filter->fired_by != judge->created)))
-    raise_judged_twice(judge);
-  filter->fired_in = statement;
-  filter->fired_by = judge->created;
 }
 
 bool skip_conflicting(const RowJudge* judge, TupleTableSlot* row) {

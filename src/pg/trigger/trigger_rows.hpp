@@ -69,10 +69,6 @@ inline void prepare(RowJudge* judge) {
 // reason, if it may not be.
 void check_conflicts(RowJudge* judge, const ResultRelInfo* target);
 
-// Raises 0A000 if another part of the statement has given the filter the row's key. Call it for
-// each judged row, except in mode off.
-void check_judged_once(const RowJudge* judge);
-
 // Makes the row's element, in per-row memory. False: the row has no key.
 inline bool make_element(const RowJudge* judge, TupleTableSlot* row, Element* element) {
   if (!build_element(&judge->keys, row, element)) return false;
