@@ -5,10 +5,18 @@
 namespace checker {
 namespace {
 
-constexpr const char* kPoints[] = {"pre_commit", "committed", "applied", "resolve",
-                                   "load",       "restore",   "save"};
+constexpr const char* kPoints[] = {
+    "pre_commit",    "committed", "applied",      "resolve",       "load",         "restore",
+    "restore_range", "save",      "resize_slice", "resize_copied", "resize_saved", "resize_locked"};
 // An error at these points only fails the statement of the session.
-constexpr const char* kMayFail[] = {"pre_commit", "load", "restore", "save"};
+constexpr const char* kMayFail[] = {"pre_commit",    "load",         "restore",
+                                    "restore_range", "save",         "resize_slice",
+                                    "resize_copied", "resize_saved", "resize_locked"};
+
+template <size_t kCount>
+const char* draw(Random& random, const char* const (&names)[kCount]) {
+  return names[random.below(static_cast<int>(kCount))];
+}
 
 }  // namespace
 
@@ -37,10 +45,10 @@ void Faults::play(std::map<std::string, uint64_t>& counts) {
     set(std::exchange(stopped_, ""), "pass");
     next_ = Clock::now() + std::chrono::microseconds(random_.between(0, 40'000));
   } else if (random_.chance(0.05)) {
-    set(kMayFail[random_.below(4)], "fail");
+    set(draw(random_, kMayFail), "fail");
     ++counts["fault points that failed"];
   } else {
-    stopped_ = kPoints[random_.below(7)];
+    stopped_ = draw(random_, kPoints);
     set(stopped_, "stop");
     ++counts["stops at fault points"];
     next_ = Clock::now() + std::chrono::microseconds(random_.between(100, 20'000));
@@ -48,7 +56,7 @@ void Faults::play(std::map<std::string, uint64_t>& counts) {
 }
 
 std::string Faults::arm_kill() {
-  const std::string point = kPoints[random_.below(7)];
+  const std::string point = draw(random_, kPoints);
   pass_all();
   set(point, "kill");
   return point;

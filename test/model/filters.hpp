@@ -23,10 +23,14 @@ struct FilterSpec {
     return std::string(options).find("'sqf'") == std::string::npos;
   }
 
-  std::string memory() const {
+  bool is_resized_meanwhile() const {
+    return is_kept_in_other_sizes() && std::string(options).find("'vertical'") == std::string::npos;
+  }
+
+  std::string memory(int times = 1) const {
     const std::string text = options, before = "memory '";
-    const size_t at = text.find(before) + before.size();
-    return text.substr(at, text.find('\'', at) - at);
+    const int mb = std::stoi(text.substr(text.find(before) + before.size()));
+    return std::to_string(mb * times) + "MB";
   }
 };
 

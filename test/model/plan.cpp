@@ -159,6 +159,8 @@ struct Drawer {
     const int dice = random.below(1000);
     if (dice < 4)
       put(Action::vacuum, filter, random.below(8));
+    else if (dice < 12 && kFilters[static_cast<size_t>(filter)].is_resized_meanwhile())
+      put(Action::resize, filter, random.below(2));
     else if (dice < 60)
       claim(filter, Action::procedure);
     else if (dice < 150)

@@ -31,6 +31,7 @@ enum class Action {
   violate,  // a deferred constraint: COMMIT will fail
   alter,    // DDL on the filter, rolled back to a savepoint of its own
   change,   // DDL without effect in the end, committed
+  resize,   // streamfilter_resize(), to one of two sizes, whichever it has
   save,     // streamfilter_save(), or streamfilter_merge() of its own value
   vacuum,   // of any kind: tables and the extension's heaps
   commit,

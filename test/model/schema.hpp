@@ -5,7 +5,7 @@ namespace checker {
 
 inline constexpr const char* kSettings = R"(
 shared_preload_libraries = 'streamfilter'
-streamfilter.shared_memory = '64MB'
+streamfilter.shared_memory = '96MB'
 streamfilter.max_in_flight = 1000    # the smallest: some transactions have more
 max_prepared_transactions = 20
 max_connections = 30

@@ -23,6 +23,7 @@ bool is_expected(const std::string& state, Action action) {
   if (state == "23505") return action == Action::commit || action == Action::prepare;
   if (state == "55000") return action == Action::alter;  // forget_saved() after save()
   if (state == "0A000" || state == "53400") return action == Action::prepare;
+  if (state == "54000" || state == "53200") return action == Action::resize;
   return false;
 }
 
@@ -294,6 +295,8 @@ std::string Worker::statement() {
           "SELECT streamfilter_forget_saved('" + name + "')"};
       return "SAVEPOINT a; " + variants[step.variant] + "; ROLLBACK TO a; RELEASE a";
     }
+    case Action::resize:
+      return "CALL streamfilter_resize('" + name + "', '" + filter.memory(1 + step.variant) + "')";
     case Action::save: {
       // A filter whose kind forgets no single key does not change by merging its own value.
       const bool merges = step.variant == 0 && !filter.deletes;
@@ -550,6 +553,7 @@ void Worker::handle(const Reply& reply) {
     case Action::savepoint: savepoints_.push_back(transaction_->touched.size()); break;
     case Action::roll_back_to: model_.roll_back_to(transaction_, savepoints_.back()); break;
     case Action::release: savepoints_.pop_back(); break;
+    case Action::resize: ++shared_.counts["resizes"]; break;
     case Action::commit: end(reply.tag == "COMMIT"); break;
     case Action::rollback: end(false); break;
     case Action::prepare:
