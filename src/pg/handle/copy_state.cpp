@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/server/fault_points.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/wait_events.hpp"
+#include "pg/shmem/locked_work.hpp"
 #include "pg/transaction/apply_changes.hpp"
 
 namespace streamfilter::pg {
@@ -88,6 +89,7 @@ class Copier {
       LWLockAcquire(lock, LW_SHARED);
       memcpy(static_cast<void*>(slice_at(read_, i).state), slice_at(block_of(former_), i).state,
              from_.slice_bytes);
+      count_work(Work::bytes, from_.slice_bytes);
       LWLockRelease(lock);
     }
     UnlockRelationOid(relid_, AccessShareLock);

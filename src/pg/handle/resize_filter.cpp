@@ -11,6 +11,7 @@
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/server/progress.hpp"
+#include "pg/shmem/locked_work.hpp"
 #include "pg/storage/restore_ranges.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/apply_changes.hpp"
@@ -51,6 +52,7 @@ void fill(FilterSlot* slot, void* arg) {
   void* scratch = MemoryContextAllocHuge(CurrentMemoryContext, scratch_bytes);
   for (uint32 i = 0; i < parameters.slices; ++i) {
     format_slice(block, i);
+    count_work(Work::bytes, parameters.slice_bytes);
     resize_slice(block, i, resizing->state, scratch);
     progress.advance(1);
   }

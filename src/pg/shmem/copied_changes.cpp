@@ -4,12 +4,14 @@
 
 #include "core/filter/filter.hpp"
 #include "pg/shmem/filter_directory.hpp"
+#include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/state_copy.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
 constexpr uint32 kNotesTogether = 256;  // per hold of the lock
+constexpr uint32 kLine = 64;            // bytes that a change is counted for
 
 uint32 number_of(const FilterSlot* slot) {
   return static_cast<uint32>(slot - shared_state->slots) + 1;
@@ -162,6 +164,7 @@ Noted apply_notes(FilterSlot* copy, uint32 slice, void (*apply)(Header* header, 
   for (uint32 left = kNotesTogether; notes->count > 0; --left, --notes->count) {
     if (left == 0) return Noted::more;
     apply(block_of(copy), notes->notes[notes->first]);
+    count_work(Work::bytes, kLine);
     notes->first = (notes->first + 1) % notes->capacity;
   }
   pg_atomic_write_u32(&state->noting, 0);

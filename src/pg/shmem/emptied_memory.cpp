@@ -11,6 +11,7 @@ extern "C" {
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/filter_directory.hpp"
+#include "pg/shmem/locked_work.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -108,6 +109,7 @@ bool renew_block(FilterSlot* slot) {
   auto* block = reinterpret_cast<Header*>(spare->place.start);
   memcpy(static_cast<void*>(block), block_of(slot), sizeof(Header));
   for (uint32 i = 0; i < block->parameters.slices; ++i) format_zeroes(block, i);
+  count_work(Work::bytes, sizeof(SliceState) * block->parameters.slices);
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   exchange_places(region_of(slot), &slot->place, region_of(spare), &spare->place);
   slot->block = block;

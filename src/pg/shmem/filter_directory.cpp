@@ -28,6 +28,7 @@ extern "C" {
 #include "pg/server/settings.hpp"
 #include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/filter_directory.hpp"
+#include "pg/shmem/locked_work.hpp"
 
 namespace streamfilter::pg {
 
@@ -211,7 +212,9 @@ void reset_counters(FilterSlot* slot, TimestampTz now) {
 
 LWLock* slice_lock(const FilterSlot* slot, uint32 slice) {
   const uint32 number = static_cast<uint32>(slot - shared_state->slots) * 67 + slice;
-  return &shared_state->slice_locks[number % kSliceLocks].lock;
+  LWLock* lock = &shared_state->slice_locks[number % kSliceLocks].lock;
+  note_slice_lock(lock);
+  return lock;
 }
 
 namespace {

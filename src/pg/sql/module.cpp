@@ -14,6 +14,7 @@
 #include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/in_flight_table.hpp"
+#include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/shmem/unlogged_file.hpp"
@@ -39,6 +40,7 @@ constexpr SharedSection kSections[] = {
     {request_progress, start_progress, nullptr},
 #ifdef STREAMFILTER_FAULTS
     {request_fault_points, start_fault_points, nullptr},
+    {request_locked_work, start_locked_work, nullptr},
 #endif
     {nullptr, nullptr, report_dynamic_memory},
     {nullptr, nullptr, start_wait_events},

@@ -30,6 +30,7 @@ extern "C" {
 #include "pg/server/problem_report.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/server/wait_events.hpp"
+#include "pg/shmem/locked_work.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/transaction/transaction_changes.hpp"
@@ -294,6 +295,7 @@ void alter_filter(const Resize* resize, bool has_memory) {
 // to get them.
 void swap(const Resize* resize) {
   const FilterRelation* wanted = resize->relation;
+  note_exclusive_lock();
   stop_at(FaultPoint::resize_locked);
   check_unchanged(resize->former, resize->generation, wanted->name);
   require_own_filter(resize->relid);

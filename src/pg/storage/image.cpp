@@ -17,6 +17,7 @@ extern "C" {
 #include "pg/server/monotonic.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/server/wait_events.hpp"
+#include "pg/shmem/locked_work.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/storage/write_log.hpp"
@@ -106,6 +107,7 @@ void write_slices(ImageWriter* writer, const FilterSlot* slot) {
     LWLock* lock = slice_lock(slot, i);
     LWLockAcquire(lock, LW_SHARED);
     memcpy(buffer, bytes_of_slice(header, i), size);
+    count_work(Work::bytes, size);
     LWLockRelease(lock);
     writer->write_slice(i, buffer, size);
   }

@@ -27,6 +27,7 @@ extern "C" {
 #include "core/base/hash.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/server/syscache.hpp"
+#include "pg/shmem/locked_work.hpp"
 #include "pg/storage/state_heaps.hpp"
 
 namespace streamfilter::pg {
@@ -46,6 +47,7 @@ bytea* make_bytea(const char* data, Size size) {
 }
 
 Size insert_tuple(Relation table, const Datum* values) {
+  count_work(Work::rows, 1);
   const bool isnull[kImageColumns] = {};
   HeapTuple tuple = heap_form_tuple(RelationGetDescr(table), const_cast<Datum*>(values),
                                     const_cast<bool*>(isnull));
@@ -268,6 +270,7 @@ StateScan::StateScan(Relation table, Oid filter, Snapshot snapshot, const Chunks
 HeapTuple StateScan::next() {
   for (;;) {
     CHECK_FOR_INTERRUPTS();
+    count_work(Work::rows, 1);
     HeapTuple tuple = systable_getnext(scan_);
     if (tuple == nullptr || filter_of(table_, tuple) == filter_) return tuple;
   }

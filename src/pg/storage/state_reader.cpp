@@ -16,6 +16,7 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/shmem/dynamic_memory.hpp"
+#include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/slice_access.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_reader.hpp"
@@ -129,6 +130,7 @@ const char* place_chunk(const StateReading& reading, const ImageRow& row) {
   if (const char* damage = place_of_chunk(row, reading.block, &place)) return damage;
   if (!reading.is_fresh || !fill_memory(place, row.data, row.size))
     memcpy(place, row.data, row.size);
+  count_work(Work::bytes, row.size);
   return nullptr;
 }
 
@@ -248,6 +250,7 @@ void replay_reset(FilterSlot* slot, Header* block) {
     LWLock* lock = slice_lock(slot, i);
     LWLockAcquire(lock, LW_EXCLUSIVE);
     format_slice(block, i);
+    count_work(Work::bytes, block->parameters.slice_bytes);
     LWLockRelease(lock);
   }
 }

@@ -6,6 +6,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/server/lock_batches.hpp"
+#include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/slice_access.hpp"
 #include "pg/transaction/apply_changes.hpp"
 
@@ -13,6 +14,7 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr uint32 kLookahead = 64;  // keys prefetched ahead
+constexpr uint32 kLine = 64;       // bytes that a change is counted for
 
 // Locks one slice at a time; nothing for a filter that nobody else sees. For an unfinished copy,
 // says which changes of a slice not to apply.
@@ -59,6 +61,7 @@ uint32 up_to_merge(const ChangeLog* log, uint32 position, uint32 count) {
 }
 
 void apply_change(ChangeType type, const Element& element, Header* header) {
+  count_work(Work::bytes, kLine);
   switch (type) {
     case ChangeType::erase: erase(header, element); break;
     case ChangeType::add: insert_new(header, element); break;
@@ -75,6 +78,7 @@ bool only_last_counts(const Parameters& parameters) {
 void copy_slice(const Header* from, Header* to, uint32 slice) {
   memcpy(static_cast<void*>(slice_at(to, slice).state), slice_at(from, slice).state,
          to->parameters.slice_bytes);
+  count_work(Work::bytes, to->parameters.slice_bytes);
 }
 
 // Changes that are applied together, slice by slice. Changes of a key keep their order, because a
@@ -197,7 +201,10 @@ void apply_changes(const ChangeLog* log, Header* header, FilterSlot* slot) {
     if (slot != nullptr && renew_block(slot))
       header = block_of(slot);
     else
-      on_every_slice([&](uint32 slice) { format_slice(header, slice); });
+      on_every_slice([&](uint32 slice) {
+        format_slice(header, slice);
+        count_work(Work::bytes, header->parameters.slice_bytes);
+      });
     position = log->last_reset + 1;
   }
   while (position < log->count) {

@@ -15,6 +15,7 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/slice_access.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
@@ -265,6 +266,7 @@ void empty(FilterSlot* slot) {
     LWLock* lock = slice_lock(slot, i);
     LWLockAcquire(lock, LW_EXCLUSIVE);
     format_slice(block_of(slot), i);
+    count_work(Work::bytes, block_of(slot)->parameters.slice_bytes);
     LWLockRelease(lock);
   }
   leave_apply(slot, phase);

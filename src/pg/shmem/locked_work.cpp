@@ -1,0 +1,81 @@
+#include "pg/server/postgres.hpp"
+
+#ifdef STREAMFILTER_FAULTS
+extern "C" {
+#include "port/atomics.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+}
+
+#include "pg/shmem/locked_work.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr int kWorks = 2;
+enum Held { kSlice, kDirectory, kHeld };
+
+struct MostWork {
+  pg_atomic_uint64 most[kHeld][kWorks];
+};
+MostWork* shared = nullptr;
+LWLock* directory;
+
+LWLock* slice = nullptr;                  // the last one that was taken
+uint64 in_slice[kWorks], in_all[kWorks];  // under it; in this session
+
+void raise_to(pg_atomic_uint64* most, uint64 amount) {
+  uint64 before = pg_atomic_read_u64(most);
+  while (before < amount && !pg_atomic_compare_exchange_u64(most, &before, amount)) {
+  }
+}
+
+}  // namespace
+
+void note_slice_lock(LWLock* lock) {
+  slice = lock;
+  memset(in_slice, 0, sizeof in_slice);
+}
+
+void note_exclusive_lock() { memset(in_all, 0, sizeof in_all); }
+
+void count_work(Work work, uint64 amount) {
+  const int kind = static_cast<int>(work);
+  in_all[kind] += amount;
+  if (shared == nullptr) return;
+  if (slice != nullptr && LWLockHeldByMe(slice))
+    raise_to(&shared->most[kSlice][kind], in_slice[kind] += amount);
+  if (LWLockHeldByMe(directory)) raise_to(&shared->most[kDirectory][kind], amount);
+}
+
+void request_locked_work() { RequestAddinShmemSpace(sizeof(MostWork)); }
+
+void start_locked_work() {
+  bool found;
+  shared =
+      static_cast<MostWork*>(ShmemInitStruct("streamfilter locked work", sizeof(MostWork), &found));
+  directory = &GetNamedLWLockTranche("streamfilter_directory")->lock;
+  if (found) return;
+  for (auto& held : shared->most)
+    for (pg_atomic_uint64& most : held) pg_atomic_init_u64(&most, 0);
+}
+
+}  // namespace streamfilter::pg
+
+using namespace streamfilter::pg;
+
+SF_FUNCTION(streamfilter_locked_work) {
+  if (shared == nullptr) elog(ERROR, "streamfilter is not preloaded");
+  StringInfoData text;
+  initStringInfo(&text);
+  for (auto& held : shared->most)
+    for (pg_atomic_uint64& most : held)
+      appendStringInfo(&text, UINT64_FORMAT " ", pg_atomic_read_u64(&most));
+  appendStringInfo(&text, UINT64_FORMAT " " UINT64_FORMAT, in_all[0], in_all[1]);
+  if (PG_GETARG_BOOL(0))
+    for (auto& held : shared->most)
+      for (pg_atomic_uint64& most : held) pg_atomic_write_u64(&most, 0);
+  memset(in_all, 0, sizeof in_all);
+  PG_RETURN_TEXT_P(cstring_to_text_with_len(text.data, text.len));
+}
+#endif
