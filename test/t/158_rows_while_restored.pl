@@ -17,7 +17,7 @@ $node->init;
 $node->append_conf('postgresql.conf', q{
 	shared_preload_libraries = 'streamfilter'
 	streamfilter.shared_memory = '2MB'
-	streamfilter.dynamic_memory = '256MB'
+	streamfilter.dynamic_memory = '384MB'
 	streamfilter.restore_workers = 1
 	max_prepared_transactions = 5
 	restart_after_crash = on
@@ -85,6 +85,35 @@ sql(q{COMMIT PREPARED 'p'});
 check_rows('with a prepared transaction');
 is(sql('SELECT count(*) FROM events WHERE round = 4'), 101, 'whose rows are there');
 
+# One slice, or two, of kinds whose keys use one line each, come by ranges of lines; other kinds as a whole.
+my %single = (
+	a => q{kind 'clq', bits '32', slices '1'},
+	b => q{kind 'capped', keys '2000000', slices '2'},
+	c => q{kind 'bloom', layout 'blocked', k '10', slices '1'},
+	d => q{kind 'clq', bits '32', slices '1', lines '2'},
+	e => q{kind 'bloom', layout 'scattered', k '10', slices '1'});
+for my $name (sort keys %single)
+{
+	sql(qq{
+		CREATE FOREIGN TABLE $name (id int) SERVER streamfilter OPTIONS ($single{$name}, memory '33MB');
+		CREATE TABLE of_$name (id int);
+		CREATE TRIGGER discard BEFORE INSERT ON of_$name FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('$name');
+		INSERT INTO of_$name SELECT generate_series(1, 20000);
+		SELECT streamfilter_save('$name');
+		INSERT INTO of_$name SELECT generate_series(20001, 22000)});
+}
+restart('immediate');
+for my $name (sort keys %single)
+{
+	my $count = sql("SELECT count(*) FROM of_$name");
+	sql("INSERT INTO of_$name SELECT generate_series(22000, 10, -37)");
+	is(sql("SELECT count(*) FROM of_$name"), $count, "$single{$name}: every key is known");
+	my $new = sql("INSERT INTO of_$name SELECT generate_series(50001, 50500); SELECT count(*) - $count FROM of_$name");
+	cmp_ok($new, '>=', 480, 'and hardly another');
+	is(sql("SELECT count(*) FROM of_$name WHERE NOT streamfilter_test('$name', id)"), 0, 'all of them later on');
+	is(sql(qq{SELECT count(*) FROM (SELECT streamfilter_value('$name')::text::streamfilter) v}), 1, 'its counters are right');
+}
+
 SKIP:
 {
 	skip 'no fault points', 1 unless $ENV{STREAMFILTER_FAULTS};
@@ -93,7 +122,7 @@ SKIP:
 
 	# ---- it stands still after the first of two parts, and rows of that go on
 	sql(q{
-		CREATE FOREIGN TABLE halves (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '33MB', fpr '1e-9', slices '2');
+		CREATE FOREIGN TABLE halves (id int) SERVER streamfilter OPTIONS (kind 'bloom', layout 'scattered', memory '33MB', fpr '1e-9', slices '2');
 		CREATE TABLE pairs (id int);
 		CREATE TRIGGER discard BEFORE INSERT ON pairs FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('halves');
 		INSERT INTO pairs SELECT generate_series(1, 100);

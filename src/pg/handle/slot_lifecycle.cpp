@@ -16,9 +16,9 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
+#include "pg/server/lock_wait.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/server/transaction_use.hpp"
-#include "pg/server/wait_events.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/persistence.hpp"
@@ -561,9 +561,10 @@ FilterSlot* attach_by_worker(const FilterRelation* relation) {
   BackgroundWorkerHandle* worker = start_restore_worker(MyDatabaseId, relation->relid);
   if (worker == nullptr) return nullptr;
   FilterSlot* slot = nullptr;
+  const LockWait wait;
   ConditionVariablePrepareToSleep(&shared_state->built);
   while ((slot = peek_slot(relation)) == nullptr && is_running(worker))
-    ConditionVariableTimedSleep(&shared_state->built, kLook, wait_event(Wait::load));
+    wait.sleep(&shared_state->built, Wait::load, kLook);
   ConditionVariableCancelSleep();
   return slot;
 }
@@ -593,9 +594,9 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
       raise_no_room(relation, parameters.memory, server, reservation);
 
     // Another session is building it: wait until it has finished or failed.
+    const LockWait wait;
     ConditionVariablePrepareToSleep(&shared_state->built);
-    while (is_building(relation))
-      ConditionVariableSleep(&shared_state->built, wait_event(Wait::load));
+    while (is_building(relation)) wait.sleep(&shared_state->built, Wait::load);
     ConditionVariableCancelSleep();
     if (FilterSlot* slot = peek_slot(relation)) return slot;
   }

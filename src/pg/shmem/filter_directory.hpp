@@ -68,6 +68,11 @@ struct SavedState {
   TimestampTz image;
   XLogRecPtr replayed;
   RunningXids ran;
+  // While it is restored by ranges: rows that its image has, 0: some are damaged; of them read;
+  // ranges of one slice; those, as bits, that nothing of the image is for any more.
+  int32 image_rows, image_rows_read;
+  uint32 parts;
+  uint64 without_image;
 };
 
 // Sums of loss_estimate.hpp.

@@ -4,7 +4,7 @@ extern "C" {
 #include "port/pg_bitutils.h"
 }
 
-#include "pg/server/wait_events.hpp"
+#include "pg/server/lock_wait.hpp"
 #include "pg/shmem/missing_ranges.hpp"
 
 namespace streamfilter::pg {
@@ -19,18 +19,9 @@ bool take_over(FilterSlot* slot) {
 
 }  // namespace
 
-SliceRange slices_of_range(const Parameters& parameters, uint32 range) {
-  const uint64 ranges = count_ranges(parameters);
-  const auto first = [&](uint64 number) {
-    return static_cast<uint32>((number * parameters.slices + ranges - 1) / ranges);
-  };
-  return {first(range), first(uint64{range} + 1)};
-}
-
-void begin_ranges(FilterSlot* slot) {
-  const uint32 ranges = count_ranges(block_of(slot)->parameters);
+void begin_ranges(FilterSlot* slot, uint32 count) {
   pg_atomic_write_u64(&slot->wanted, 0);
-  pg_atomic_write_u64(&slot->missing, ~UINT64CONST(0) >> (64 - ranges));
+  pg_atomic_write_u64(&slot->missing, ~UINT64CONST(0) >> (kMostRanges - count));
   pg_atomic_write_u32(&slot->restorer, static_cast<uint32>(MyProcPid));
 }
 
@@ -45,13 +36,20 @@ void end_range(FilterSlot* slot, uint32 range) {
   ConditionVariableBroadcast(&shared_state->built);
 }
 
+void miss_ranges(FilterSlot* slot, uint64 ranges) {
+  pg_atomic_fetch_or_u64(&slot->missing, ranges);
+}
+
 void end_restoring(FilterSlot* slot) {
-  pg_atomic_write_u32(&slot->restorer, 0);
-  ConditionVariableBroadcast(&shared_state->built);
+  // An error may call this twice, and somebody else have taken over in between.
+  auto own = static_cast<uint32>(MyProcPid);
+  if (pg_atomic_compare_exchange_u32(&slot->restorer, &own, 0))
+    ConditionVariableBroadcast(&shared_state->built);
 }
 
 bool wait_for_ranges(FilterSlot* slot, uint64 ranges) {
   bool restored = true;
+  const LockWait wait;
   pg_atomic_fetch_or_u64(&slot->wanted, ranges);
   ConditionVariablePrepareToSleep(&shared_state->built);
   while ((pg_atomic_read_u64(&slot->missing) & ranges) != 0) {
@@ -59,7 +57,7 @@ bool wait_for_ranges(FilterSlot* slot, uint64 ranges) {
       restored = false;
       break;
     }
-    ConditionVariableSleep(&shared_state->built, wait_event(Wait::load));
+    wait.sleep(&shared_state->built, Wait::load);
   }
   ConditionVariableCancelSleep();
   return restored;

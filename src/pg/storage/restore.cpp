@@ -10,6 +10,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/server/fault_points.hpp"
+#include "pg/shmem/locked_work.hpp"
 #include "pg/storage/key_collations.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/restore_ranges.hpp"
@@ -26,6 +27,7 @@ void clear_body(Header* block, uint64 room) {
   for (uint64 at = sizeof(Header); at < room; at += kStep) {
     CHECK_FOR_INTERRUPTS();
     memset(bytes + at, 0, Min(kStep, room - at));
+    count_work(Work::bytes, Min(kStep, room - at));
   }
 }
 
@@ -33,6 +35,7 @@ void format_slices(Header* block, bool zeroes) {
   for (uint32 i = 0; i < block->parameters.slices; ++i) {
     CHECK_FOR_INTERRUPTS();
     zeroes ? format_zeroes(block, i) : format_slice(block, i);
+    count_work(Work::bytes, zeroes ? sizeof(SliceState) : block->parameters.slice_bytes);
   }
 }
 
@@ -152,7 +155,7 @@ void note_state(const StateReading& reading, const Choice& choice, const Paramet
   pg_atomic_write_u32(&saved->has_header, choice.found);
   pg_atomic_write_u64(&saved->log_bytes, reading.log.bytes);
   pg_atomic_write_u64(&saved->next_number, reading.next_number);
-  saved->follows = RecoveryInProgress();
+  saved->follows = reading.standby;
 }
 
 // Is the image all that a row needs, beside a log that is not too long? Then rows may come before
@@ -165,9 +168,11 @@ bool can_open_early(StateReading* reading, Choice* choice) {
   const bool is_read = try_to_read(read_image, reading) == nullptr;
   reading->chunks = nullptr;
   if (is_read && reading->image.damage == nullptr) choose(reading, choice);
-  if (choice->use_image) return true;
+  if (choice->use_image && divide_into_ranges(reading)) return true;
   *choice = before;
+  const bool placed = reading->image.placed;
   reading->image = SavedImage{};
+  reading->image.placed = placed;
   return false;
 }
 
@@ -185,10 +190,11 @@ void load_at_once(StateReading* reading, Choice* choice, const Parameters& param
   // A transaction that writes rows writes a header with them, or has seen one committed.
   if (rows.all > 0 && damage == nullptr && choice->identity == 0) damage = "It has no header.";
   if (!choice->use_image) format_slices(reading->block, !image.placed);
-  if (image.damage != nullptr) warn_damaged(relation, "image", image.damage);
-  if (damage != nullptr) warn_damaged(relation, "log", damage);
   check_collations(relation, rows, choice);
   note_state(*reading, *choice, parameters);
+  FilterSlot* slot = reading->slot;
+  if (image.damage != nullptr) warn_damaged(slot, relation, "image", image.damage);
+  if (damage != nullptr) warn_damaged(slot, relation, "log", damage);
   if (choice->found) replay_rows(*reading, reading->block, choice->first_row, choice->identity);
 }
 
@@ -202,6 +208,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   StateReading reading;
   if (!begin_reading(&reading, slot, relation, "restoring")) return format_slices(block, zeroes);
   reading.block = block;
+  reading.standby = standby;
   reading.is_fresh = zeroes && block == block_of(slot) && is_dynamic(slot);
   reading.room = parameters.memory;
   const char* damage = try_to_read(read_prepared, &reading);
@@ -226,7 +233,11 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
 
 }  // namespace
 
-void warn_damaged(const FilterRelation* relation, const char* what, const char* detail) {
+void warn_damaged(FilterSlot* slot, const FilterRelation* relation, const char* what,
+                  const char* detail) {
+  char* state = slot->saved.set_aside;
+  if (state[0] == '\0')
+    snprintf(state, sizeof slot->saved.set_aside, "damaged %s: %s", what, detail);
   ereport(WARNING, errcode(ERRCODE_DATA_CORRUPTED),
           errmsg("the saved %s of filter \"%s\" is damaged", what, relation->name),
           errdetail("%s", detail),
@@ -293,6 +304,7 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
     LWLockAcquire(lock, LW_EXCLUSIVE);
     memcpy(static_cast<void*>(slice_at(block, i).state), slice_at(copy, i).state,
            parameters.slice_bytes);
+    count_work(Work::bytes, parameters.slice_bytes);
     LWLockRelease(lock);
   }
   block->parameters = copy->parameters;

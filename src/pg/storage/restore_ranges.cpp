@@ -9,8 +9,11 @@ extern "C" {
 }
 
 #include "core/filter/filter.hpp"
+#include "core/filter/key_lines.hpp"
+#include "core/filter/resize.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/no_raise.hpp"
+#include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/missing_ranges.hpp"
 #include "pg/storage/restore_ranges.hpp"
 
@@ -23,12 +26,52 @@ constexpr uint64 kLongLog = 16 * 1024 * 1024;  // bytes, more than which a row w
 struct LoggedChanges {
   LoggedChange* changes = nullptr;
   uint64 count = 0, places = 0;
-  uint64 starts[65] = {};  // of a range
+  uint64 starts[kMostRanges + 1] = {};  // of a range
 };
 
-uint32 range_in(const StateReading& reading, const LoggedChange& change) {
-  const Parameters& parameters = reading.block->parameters;
-  return range_of(parameters, slice_of(parameters, change.element.hash));
+uint32 count_ranges(const FilterSlot* slot) {
+  return Min(block_of(slot)->parameters.slices * slot->saved.parts, kMostRanges);
+}
+
+// Of `parts` that divide `all`, the one that has `number`; and the first number of one.
+uint32 part_with(uint64 number, uint64 all, uint64 parts) {
+  return static_cast<uint32>(number * parts / all);
+}
+uint32 first_in(uint64 part, uint64 all, uint64 parts) {
+  return static_cast<uint32>((part * all + parts - 1) / parts);
+}
+
+struct Range {
+  SliceRange slices;
+  StateScan::Chunks chunks;
+};
+
+// A slice's first chunk, which has its counters, comes before its ranges.
+Range range_at(const FilterSlot* slot, uint32 number) {
+  const Parameters& parameters = block_of(slot)->parameters;
+  const uint64 each = chunks_of(parameters.slice_bytes);
+  const uint32 parts = slot->saved.parts;
+  Range range;
+  if (parts == 1) {
+    const uint32 ranges = count_ranges(slot);
+    range.slices = {first_in(number, parameters.slices, ranges),
+                    first_in(uint64{number} + 1, parameters.slices, ranges)};
+    range.chunks = {static_cast<int32>(1 + range.slices.first * each),
+                    static_cast<int32>(range.slices.end * each)};
+    return range;
+  }
+  const uint32 slice = number / parts, part = number % parts;
+  range.slices = {slice, slice + 1};
+  range.chunks = {
+      static_cast<int32>(1 + slice * each + Max(first_in(part, each, parts), uint32{1})),
+      static_cast<int32>(slice * each + first_in(uint64{part} + 1, each, parts))};
+  return range;
+}
+
+uint64 ranges_of_slice(const FilterSlot* slot, uint32 slice) {
+  const uint32 parts = slot->saved.parts;
+  if (parts > 1) return ~UINT64CONST(0) >> (kMostRanges - parts) << (slice * parts);
+  return UINT64CONST(1) << part_with(slice, block_of(slot)->parameters.slices, count_ranges(slot));
 }
 
 void keep_change(LoggedChanges* kept, const LoggedChange& change) {
@@ -47,12 +90,14 @@ LoggedChanges sort_by_range(const StateReading& reading, const LoggedChanges& al
   sorted.count = all.count;
   sorted.changes = static_cast<LoggedChange*>(
       MemoryContextAllocHuge(CurrentMemoryContext, sizeof(LoggedChange) * (all.count + 1)));
-  uint64 next[65] = {};
-  for (uint64 i = 0; i < all.count; ++i) ++next[range_in(reading, all.changes[i]) + 1];
+  uint64 next[kMostRanges + 1] = {};
+  for (uint64 i = 0; i < all.count; ++i)
+    ++next[range_of_key(reading.slot, all.changes[i].element.hash) + 1];
   for (uint32 range = 1; range < lengthof(next); ++range) next[range] += next[range - 1];
   memcpy(sorted.starts, next, sizeof next);
   for (uint64 i = 0; i < all.count; ++i)
-    sorted.changes[next[range_in(reading, all.changes[i])]++] = all.changes[i];
+    sorted.changes[next[range_of_key(reading.slot, all.changes[i].element.hash)]++] =
+        all.changes[i];
   return sorted;
 }
 
@@ -74,28 +119,58 @@ void empty_slices(Header* block, SliceRange slices) {
     CHECK_FOR_INTERRUPTS();
     memset(static_cast<void*>(slice_at(block, i).state), 0, block->parameters.slice_bytes);
     format_slice(block, i);
+    count_work(Work::bytes, block->parameters.slice_bytes);
   }
 }
 
-StateScan::Chunks chunks_of_slices(const Parameters& parameters, SliceRange slices) {
-  const uint64 each = chunks_of(parameters.slice_bytes);
-  return {static_cast<int32>(1 + slices.first * each), static_cast<int32>(slices.end * each)};
+bool is_sound(const FilterSlot* slot, uint32 slice) {
+  Problem problem;
+  const Header* block = block_of(slot);
+  return check_slice(block->parameters, slice_at(block, slice), slice, problem);
 }
 
-void restore_range(StateReading* reading, const LoggedChanges& log, uint32 range) {
-  Header* block = reading->block;
-  const SliceRange slices = slices_of_range(block->parameters, range);
-  const StateScan::Chunks chunks = chunks_of_slices(block->parameters, slices);
-  reading->chunks = &chunks;
+// Empties a slice that may have keys of new rows, which the log has by now. Returns false if it is
+// `sound`.
+bool empty_used_slice(FilterSlot* slot, uint32 slice, bool (*sound)(const FilterSlot*, uint32)) {
+  LWLock* lock = slice_lock(slot, slice);
+  LWLockAcquire(lock, LW_EXCLUSIVE);
+  const bool empties = sound == nullptr || !sound(slot, slice);
+  if (empties) {
+    miss_ranges(slot, ranges_of_slice(slot, slice));
+    slot->saved.without_image |= ranges_of_slice(slot, slice);
+    format_slice(block_of(slot), slice);
+  }
+  LWLockRelease(lock);
+  return empties;
+}
+
+void read_image_of(StateReading* reading, uint32 number, const Range& range) {
+  if ((reading->slot->saved.without_image >> number & 1) != 0) return;
+  reading->chunks = &range.chunks;
   if (const char* damage = try_to_read(read_image, reading)) reading->image.damage = damage;
+  reading->chunks = nullptr;
+}
+
+// False: the log must be read again.
+bool restore_range(StateReading* reading, const LoggedChanges& log, uint32 number) {
+  FilterSlot* slot = reading->slot;
+  const Range range = range_at(slot, number);
+  read_image_of(reading, number, range);
   if (reading->image.damage != nullptr) {
-    warn_damaged(reading->relation, "image", reading->image.damage);
-    empty_slices(block, slices);
+    warn_damaged(slot, reading->relation, "image", reading->image.damage);
     reading->image.damage = nullptr;
+    slot->saved.image_rows = 0;
+    if (slot->saved.parts > 1) {
+      empty_used_slice(slot, range.slices.first, nullptr);
+      return false;
+    }
+    empty_slices(reading->block, range.slices);
   }
-  for (uint64 i = log.starts[range]; i < log.starts[range + 1]; ++i)
-    replay_change(reading->slot, block, log.changes[i]);
-  end_range(reading->slot, range);
+  slot->saved.image_rows_read = reading->image.read;
+  for (uint64 i = log.starts[number]; i < log.starts[number + 1]; ++i)
+    replay_change(slot, reading->block, log.changes[i]);
+  end_range(slot, number);
+  return true;
 }
 
 void on_error(int, Datum slot) {
@@ -103,68 +178,142 @@ void on_error(int, Datum slot) {
   end_restoring(reinterpret_cast<FilterSlot*>(DatumGetPointer(slot)));
 }
 
-void restore_missing(StateReading* reading, const LoggedChanges& log) {
-  FilterSlot* slot = reading->slot;
-  PG_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
-  {
-    while (!is_whole(slot)) {
-      CHECK_FOR_INTERRUPTS();
-      restore_range(reading, log, next_range(slot));
-      stop_at(FaultPoint::restore_range);
-    }
+// False: slices that lacked a chunk are empty, and the log must be read again.
+bool check_rows(const StateReading& reading) {
+  FilterSlot* slot = reading.slot;
+  SavedState* saved = &slot->saved;
+  if (saved->image_rows == 0 || saved->image_rows == saved->image_rows_read) return true;
+  saved->image_rows = 0;
+  warn_damaged(slot, reading.relation, "image", "Chunks are missing.");
+  bool are_sound = true;
+  for (uint32 i = 0; i < block_of(slot)->parameters.slices; ++i) {
+    CHECK_FOR_INTERRUPTS();
+    are_sound &= !empty_used_slice(slot, i, is_sound);
   }
-  PG_END_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
-  end_restoring(slot);
+  return are_sound;
 }
 
+// False: there is more to do, with the log as it is then.
+bool restore_missing(StateReading* reading, const LoggedChanges& log) {
+  FilterSlot* slot = reading->slot;
+  volatile bool goes_on = true;  // with this log
+  PG_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
+  {
+    while (goes_on && !is_whole(slot)) {
+      CHECK_FOR_INTERRUPTS();
+      goes_on = restore_range(reading, log, next_range(slot));
+      stop_at(FaultPoint::restore_range);
+    }
+    if (goes_on) goes_on = check_rows(*reading);
+  }
+  PG_END_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
+  return goes_on;
+}
+
+// It is being dropped.
 void empty_missing(FilterSlot* slot) {
-  Header* block = block_of(slot);
   while (!is_whole(slot)) {
     const uint32 range = next_range(slot);
-    empty_slices(block, slices_of_range(block->parameters, range));
+    empty_slices(block_of(slot), range_at(slot, range).slices);
     end_range(slot, range);
   }
 }
 
 // As the one who began would have gone on: of what has come to the log since, nothing belongs to a
 // range that is missing, for then somebody would have waited for it.
-void go_on(FilterSlot* slot, const FilterRelation* relation) {
+bool go_on(FilterSlot* slot, const FilterRelation* relation) {
   StateReading reading;
-  if (!begin_reading(&reading, slot, relation, "restoring")) return empty_missing(slot);
+  if (!begin_reading(&reading, slot, relation, "restoring")) {
+    empty_missing(slot);
+    return true;
+  }
   reading.block = block_of(slot);
   reading.snapshot = register_latest_snapshot();
-  if (const char* damage = try_to_read(read_log, &reading)) warn_damaged(relation, "log", damage);
+  if (const char* damage = try_to_read(read_log, &reading))
+    warn_damaged(slot, relation, "log", damage);
   reading.image.saved = slot->saved.image;
-  reading.image.read = 1;
-  restore_missing(&reading, collect_changes(reading, PG_INT64_MIN));
-  slot->saved.restored = GetCurrentTimestamp();
+  reading.image.read = slot->saved.image_rows_read;
+  const bool is_done = restore_missing(&reading, collect_changes(reading, PG_INT64_MIN));
+  if (is_done) slot->saved.restored = GetCurrentTimestamp();
   end_reading(&reading);
+  return is_done;
+}
+
+void restore_rest(FilterSlot* slot, const FilterRelation* relation) {
+  PG_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
+  {
+    while (!go_on(slot, relation)) {
+    }
+  }
+  PG_END_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
+  end_restoring(slot);
+}
+
+// How many ranges a slice makes.
+uint32 parts_of(const Parameters& parameters) {
+  return static_cast<uint32>(
+      Min(uint64{Max(kMostRanges / parameters.slices, 1u)}, chunks_of(parameters.slice_bytes)));
+}
+
+// Reads the first chunk of each slice. False: a key uses more than a line, or one is damaged.
+bool read_counters(StateReading* reading) {
+  const Parameters& parameters = reading->block->parameters;
+  const uint64 each = chunks_of(parameters.slice_bytes);
+  const int32 read = reading->image.read;
+  bool has_lines = true;
+  for (uint32 i = 0; has_lines && i < parameters.slices; ++i) {
+    const auto first = static_cast<int32>(1 + i * each);
+    const StateScan::Chunks chunks = {first, first};
+    reading->chunks = &chunks;
+    has_lines = try_to_read(read_image, reading) == nullptr && reading->image.damage == nullptr &&
+                uses_one_line(parameters, *slice_at(reading->block, i).state);
+  }
+  reading->chunks = nullptr;
+  if (!has_lines) reading->image.read = read;
+  return has_lines;
 }
 
 }  // namespace
 
 bool can_read_by_ranges(const StateReading& reading) {
   const Parameters& parameters = reading.block->parameters;
-  return parameters.slices > 1 && parameters.k1 == 0 && parameters.slicing == Slicing::horizontal &&
-         !RecoveryInProgress() && !reading.has_prepared && reading.log.damaged == 0 &&
-         reading.log.bytes <= kLongLog && has_image_order(reading.tables.images);
+  return parameters.k1 == 0 && parameters.slicing == Slicing::horizontal && !reading.standby &&
+         !reading.has_prepared && reading.log.damaged == 0 && reading.log.bytes <= kLongLog &&
+         has_image_order(reading.tables.images);
+}
+
+bool divide_into_ranges(StateReading* reading) {
+  const Parameters& parameters = reading->block->parameters;
+  SavedState* saved = &reading->slot->saved;
+  saved->parts = parts_of(parameters);
+  saved->without_image = 0;
+  if (saved->parts > 1 && !read_counters(reading)) saved->parts = 1;
+  return reading->image.damage == nullptr && count_ranges(reading->slot) > 1;
+}
+
+uint32 range_of_key(const FilterSlot* slot, uint64 hash) {
+  const Header* block = block_of(slot);
+  const Parameters& parameters = block->parameters;
+  const uint32 slice = slice_of(parameters, hash), parts = slot->saved.parts;
+  if (parts == 1) return part_with(slice, parameters.slices, count_ranges(slot));
+  return slice * parts +
+         part_with(line_of_key(block, hash) / kRowData, chunks_of(parameters.slice_bytes), parts);
 }
 
 void restore_by_ranges(StateReading* reading, int64 first_row, const Opening* opening) {
   const LoggedChanges log = collect_changes(*reading, first_row);
-  begin_ranges(reading->slot);
+  reading->slot->saved.image_rows = reading->image.chunks;
+  reading->slot->saved.image_rows_read = reading->image.read;
+  begin_ranges(reading->slot, count_ranges(reading->slot));
   opening->open(opening->arg);
-  restore_missing(reading, log);
-  if (const char* damage = damage_of_whole(reading->image))
-    warn_damaged(reading->relation, "image", damage);
+  if (restore_missing(reading, log))
+    end_restoring(reading->slot);
+  else
+    restore_rest(reading->slot, reading->relation);
 }
 
 void await_slices(FilterSlot* slot, const FilterRelation* relation, uint64 ranges) {
-  if (wait_for_ranges(slot, ranges)) return;
-  PG_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
-  { go_on(slot, relation); }
-  PG_END_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
-  end_restoring(slot);
+  if (!wait_for_ranges(slot, ranges)) restore_rest(slot, relation);
 }
 
 }  // namespace streamfilter::pg

@@ -1,5 +1,6 @@
-// A filter whose rows come while it is restored: range by range of its slices (missing_ranges.hpp),
-// from the image and what the log has for them.
+// A filter whose rows come while it is restored: range by range (missing_ranges.hpp), from the
+// image and what the log has for them. A range is some slices, or some chunks of one, if there are
+// few and a key uses one line.
 #pragma once
 
 #include "pg/shmem/missing_ranges.hpp"
@@ -11,6 +12,12 @@ namespace streamfilter::pg {
 // The image lies in order, a key in one slice; and nothing but them is needed. The log was read.
 bool can_read_by_ranges(const StateReading& reading);
 
+// The image is used, says its header. Reads what of it rows need in any case. False: there is one
+// range.
+bool divide_into_ranges(StateReading* reading);
+
+uint32 range_of_key(const FilterSlot* slot, uint64 hash);
+
 // Opens the slot and restores it. An error leaves it open, and to the next one who needs more.
 void restore_by_ranges(StateReading* reading, int64 first_row, const Opening* opening);
 
@@ -21,10 +28,11 @@ inline void await_all_slices(FilterSlot* slot, const FilterRelation* relation) {
 }
 inline void await_slice(FilterSlot* slot, const FilterRelation* relation, uint64 hash) {
   if (likely(is_whole(slot))) return;
-  const Parameters& parameters = block_of(slot)->parameters;
-  await_slices(slot, relation, UINT64CONST(1) << range_of(parameters, slice_of(parameters, hash)));
+  await_slices(slot, relation, UINT64CONST(1) << range_of_key(slot, hash));
 }
 
-void warn_damaged(const FilterRelation* relation, const char* what, const char* detail);
+// Also for streamfilter_stats.state, until the next image.
+void warn_damaged(FilterSlot* slot, const FilterRelation* relation, const char* what,
+                  const char* detail);
 
 }  // namespace streamfilter::pg

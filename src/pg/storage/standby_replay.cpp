@@ -12,8 +12,8 @@ extern "C" {
 #include <algorithm>
 
 #include "core/format/layout.hpp"
+#include "pg/server/lock_wait.hpp"
 #include "pg/server/no_raise.hpp"
-#include "pg/server/wait_events.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/state_reader.hpp"
 
@@ -133,12 +133,13 @@ bool is_news(const SavedState* saved, TransactionId xid) {
 
 void follow_log(FilterSlot* slot, const FilterRelation* relation) {
   SavedState* saved = &slot->saved;
+  const LockWait wait;
   // One session works at a time; the others wait until the filter is as new as they need.
   ConditionVariablePrepareToSleep(&shared_state->built);
   for (;;) {
     uint32 idle = 0;
     if (pg_atomic_compare_exchange_u32(&saved->following, &idle, 1)) break;
-    ConditionVariableSleep(&shared_state->built, wait_event(Wait::load));
+    wait.sleep(&shared_state->built, Wait::load);
   }
   ConditionVariableCancelSleep();
   // Also when this process is told to end.

@@ -36,6 +36,7 @@ struct StateReading {
   FilterSlot* slot = nullptr;
   const FilterRelation* relation = nullptr;
   Header* block = nullptr;  // whose slices read_image fills
+  bool standby = false;     // when the look began; it may be promoted meanwhile
   bool is_fresh = false;    // the block is that of the slot, of dynamic memory that nobody has used
   uint64 room = 0;          // bytes that there are for it
   Snapshot snapshot = nullptr;

@@ -1,0 +1,24 @@
+// Waits for what another session does with a filter's state. They end after lock_timeout, as waits
+// for locks do.
+#pragma once
+
+extern "C" {
+#include "storage/condition_variable.h"
+}
+
+#include "pg/server/wait_events.hpp"
+
+namespace streamfilter::pg {
+
+class LockWait {
+ public:
+  LockWait();
+
+  // As ConditionVariableSleep, for `most` ms at most if given. Raises 55P03, too.
+  void sleep(ConditionVariable* variable, Wait what, long most = -1) const;
+
+ private:
+  int64 start_;
+};
+
+}  // namespace streamfilter::pg
