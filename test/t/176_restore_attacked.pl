@@ -34,7 +34,7 @@ sub twice { return sql('SELECT count(*) - count(DISTINCT id) FROM events'); }
 sub state_of { return sql(q{SELECT state FROM streamfilter_stats WHERE filter = 'seen'::regclass}); }
 sub worker { return q{SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'streamfilter restore'}; }
 
-# Two slices, of which a key uses many lines: two ranges. One slice, of which it uses one: 64.
+# Two slices, and a key uses many lines: two ranges. One slice, and a key uses one line: 64.
 my %options = (
 	slices => q{kind 'bloom', layout 'scattered', memory '33MB', fpr '1e-9', slices '2'},
 	lines => q{kind 'clq', memory '33MB', bits '32', slices '1'});

@@ -1,4 +1,4 @@
-// Kinds of which a key uses one line of 64 bytes and its slice's counters, and nothing else
+// In some kinds a key uses one line of 64 bytes and its slice's counters, and nothing else,
 // whatever is done with it: such a slice can be used before all of its lines are there.
 #pragma once
 
