@@ -66,16 +66,16 @@ using namespace streamfilter::pg;
 
 SF_FUNCTION(streamfilter_locked_work) {
   if (shared == nullptr) elog(ERROR, "streamfilter is not preloaded");
-  StringInfoData text;
-  initStringInfo(&text);
+  StringInfoData work;
+  initStringInfo(&work);
   for (auto& held : shared->most)
     for (pg_atomic_uint64& most : held)
-      appendStringInfo(&text, UINT64_FORMAT " ", pg_atomic_read_u64(&most));
-  appendStringInfo(&text, UINT64_FORMAT " " UINT64_FORMAT, in_all[0], in_all[1]);
+      appendStringInfo(&work, UINT64_FORMAT " ", pg_atomic_read_u64(&most));
+  appendStringInfo(&work, UINT64_FORMAT " " UINT64_FORMAT, in_all[0], in_all[1]);
   if (PG_GETARG_BOOL(0))
     for (auto& held : shared->most)
       for (pg_atomic_uint64& most : held) pg_atomic_write_u64(&most, 0);
   memset(in_all, 0, sizeof in_all);
-  PG_RETURN_TEXT_P(cstring_to_text_with_len(text.data, text.len));
+  PG_RETURN_TEXT_P(cstring_to_text_with_len(work.data, work.len));
 }
 #endif
