@@ -40,6 +40,7 @@ extern "C" {
 #include "pg/server/commit_wait.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/restoring.hpp"
+#include "pg/shmem/log_pages.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/persistence.hpp"
@@ -114,7 +115,7 @@ void free_dropped(Oid class_id, Oid object) {
     free_dropped_filter(object);
   else if (class_id == DatabaseRelationId &&
            (has_slot(object, InvalidOid) || has_counts(object, InvalidOid) ||
-            has_trigger_counts(object, InvalidOid)))
+            has_trigger_counts(object, InvalidOid) || has_log_pages(object)))
     drop_at_commit(object, InvalidOid);
   else if (class_id == TriggerRelationId && has_trigger_counts(MyDatabaseId, object))
     drop_trigger_at_commit(MyDatabaseId, object);

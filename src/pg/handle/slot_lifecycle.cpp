@@ -19,6 +19,7 @@ extern "C" {
 #include "pg/server/lock_wait.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/server/transaction_use.hpp"
+#include "pg/shmem/log_pages.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/persistence.hpp"
@@ -105,8 +106,10 @@ void publish_definitions() {
 void forget_dropped_counts() {
   for (const Work* item = work; item != nullptr; item = item->next) {
     if (item->action == Action::drop) forget_counts(item->database, item->relation);
-    if (item->action == Action::drop && !OidIsValid(item->relation))
+    if (item->action == Action::drop && !OidIsValid(item->relation)) {
       forget_trigger_counts(item->database, InvalidOid);
+      forget_log_pages(item->database);
+    }
     if (item->action == Action::drop_trigger) forget_trigger_counts(item->database, item->relation);
   }
 }

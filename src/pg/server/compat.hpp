@@ -184,6 +184,13 @@ extern "C" {
 #define SF_OLDEST_CLOG_XID (ShmemVariableCache->oldestClogXid)
 #endif
 
+// The number of a relation's file.
+#if PG_VERSION_NUM >= 160000
+#define SF_FILE_NUMBER(relation) ((relation)->rd_locator.relNumber)
+#else
+#define SF_FILE_NUMBER(relation) ((relation)->rd_node.relNode)
+#endif
+
 // Gives a relation new, empty storage.
 #if PG_VERSION_NUM >= 160000
 #define SF_RELATION_SET_NEW_STORAGE(relation) \

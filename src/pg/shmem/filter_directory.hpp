@@ -58,6 +58,7 @@ struct SavedState {
   pg_atomic_uint32 epoch;       // changes when an image is written
   pg_atomic_uint32 committing[2];  // transactions about to commit, by parity of the epoch
   pg_atomic_uint32 following;      // a session is following the log
+  pg_atomic_uint32 last_page;      // of the log, with the filter's latest row (write_row)
   pg_atomic_uint64 next_number;    // of the log's next row
   // Size of the rows, as tuples (StateScan, write_row), that committed transactions have written to
   // the log since the last image, which subtracts what it has found here. So errors from rollbacks

@@ -15,6 +15,7 @@
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 #include "pg/shmem/locked_work.hpp"
+#include "pg/shmem/log_pages.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/shmem/unlogged_file.hpp"
@@ -38,6 +39,7 @@ constexpr SharedSection kSections[] = {
     {request_server_health, start_server_health, nullptr},
     {request_trigger_counts, start_trigger_counts, nullptr},
     {request_progress, start_progress, nullptr},
+    {request_log_pages, start_log_pages, nullptr},
 #ifdef STREAMFILTER_FAULTS
     {request_fault_points, start_fault_points, nullptr},
     {request_locked_work, start_locked_work, nullptr},

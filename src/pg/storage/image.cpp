@@ -199,7 +199,7 @@ uint64 move_log_rows(Relation log, const FilterSlot* from, FilterSlot* to) {
     // The copy has its own header and collations.
     if (!is_header(row.change) && row.change != LogChange::collations) {
       row.identity = to->saved.identity;
-      bytes += write_row(log, row);
+      bytes += write_row(log, row, &to->saved.last_page);
     }
     simple_heap_delete(log, &tuple->t_self);
   }

@@ -155,6 +155,7 @@ void note_state(const StateReading& reading, const Choice& choice, const Paramet
   pg_atomic_write_u32(&saved->has_header, choice.found);
   pg_atomic_write_u64(&saved->log_bytes, reading.log.bytes);
   pg_atomic_write_u64(&saved->next_number, reading.next_number);
+  pg_atomic_write_u32(&saved->last_page, reading.last_page);
   saved->follows = reading.standby;
 }
 

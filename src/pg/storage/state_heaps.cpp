@@ -12,6 +12,7 @@ extern "C" {
 #include "catalog/pg_index.h"
 #include "commands/tablecmds.h"
 #include "foreign/foreign.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/procarray.h"
 #include "utils/fmgroids.h"
@@ -28,6 +29,8 @@ extern "C" {
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/server/syscache.hpp"
 #include "pg/shmem/locked_work.hpp"
+#include "pg/shmem/log_pages.hpp"
+#include "pg/storage/page_scan.hpp"
 #include "pg/storage/state_heaps.hpp"
 
 namespace streamfilter::pg {
@@ -46,7 +49,7 @@ bytea* make_bytea(const char* data, Size size) {
   return result;
 }
 
-Size insert_tuple(Relation table, const Datum* values) {
+Size insert_tuple(Relation table, const Datum* values, BlockNumber* page) {
   count_work(Work::rows, 1);
   const bool isnull[kImageColumns] = {};
   HeapTuple tuple = heap_form_tuple(RelationGetDescr(table), const_cast<Datum*>(values),
@@ -56,9 +59,12 @@ Size insert_tuple(Relation table, const Datum* values) {
   else
     simple_heap_insert(table, tuple);
   const Size bytes = tuple->t_len;
+  *page = ItemPointerGetBlockNumber(&tuple->t_self);
   heap_freetuple(tuple);
   return bytes;
 }
+
+bool is_log(Relation table) { return RelationGetDescr(table)->natts == kLogColumns; }
 
 // Reads a row of `columns` columns, all of them NOT NULL.
 bool deform(Relation table, HeapTuple tuple, int columns, Datum* values) {
@@ -259,6 +265,10 @@ StateScan::StateScan(Relation table, Oid filter, Snapshot snapshot, const Chunks
   bool ordered = false;
   const Oid index = index_of(table, &ordered);
   const bool usable = OidIsValid(index) && (ordered || chunks == nullptr);
+  if (is_log(table) && !usable) {
+    pages_ = begin_page_scan(table, filter, snapshot, &keys[0]);
+    return;
+  }
   scan_ = systable_beginscan(table, index, usable, snapshot, chunks != nullptr ? 3 : 1, keys);
   if (scan_->iscan == nullptr) return;
   // A page that is unreadable now is no reason to forget its rows' places.
@@ -271,22 +281,42 @@ HeapTuple StateScan::next() {
   for (;;) {
     CHECK_FOR_INTERRUPTS();
     count_work(Work::rows, 1);
-    HeapTuple tuple = systable_getnext(scan_);
+    HeapTuple tuple = pages_ != nullptr ? next_row(pages_) : systable_getnext(scan_);
     if (tuple == nullptr || filter_of(table_, tuple) == filter_) return tuple;
   }
 }
 
 void StateScan::end() {
-  systable_endscan(scan_);
+  if (pages_ != nullptr)
+    end_page_scan(pages_);
+  else
+    systable_endscan(scan_);
   AtEOXact_GUC(true, settings_);
 }
 
-Size write_row(Relation table, const LogRow& row) {
+namespace {
+
+// A session that goes on with the same filter stays where it is, or where the server has sent it.
+void aim_at_page(Relation log, Oid filter, uint32 next_page) {
+  static Oid latest = InvalidOid;
+  if (filter == latest) return;
+  latest = filter;
+  if (next_page > 0 && next_page <= RelationGetNumberOfBlocks(log))
+    RelationSetTargetBlock(log, next_page - 1);
+}
+
+}  // namespace
+
+Size write_row(Relation table, const LogRow& row, pg_atomic_uint32* last_page) {
   bytea* data = make_bytea(row.data, row.size);
   const Datum values[kLogColumns] = {
       ObjectIdGetDatum(row.filter), CharGetDatum(static_cast<char>(row.change)),
       Int64GetDatum(row.number), Int64GetDatum(row.identity), PointerGetDatum(data)};
-  const Size bytes = insert_tuple(table, values);
+  aim_at_page(table, row.filter, pg_atomic_read_u32(last_page));
+  BlockNumber page;
+  const Size bytes = insert_tuple(table, values, &page);
+  note_row(file_of(table), page, row.filter);
+  if (pg_atomic_read_u32(last_page) != page + 1) pg_atomic_write_u32(last_page, page + 1);
   pfree(data);
   return bytes;
 }
@@ -297,7 +327,8 @@ void write_row(Relation table, const ImageRow& row) {
                                        Int32GetDatum(row.number),    Int64GetDatum(row.sum),
                                        Int64GetDatum(row.image),     TimestampTzGetDatum(row.saved),
                                        PointerGetDatum(data)};
-  insert_tuple(table, values);
+  BlockNumber page;
+  insert_tuple(table, values, &page);
   pfree(data);
 }
 
@@ -325,7 +356,7 @@ bool read_row(Relation table, HeapTuple tuple, ImageRow* row) {
 
 int64 identity_in(Relation table, HeapTuple tuple) {
   bool isnull;
-  const int column = RelationGetDescr(table)->natts == kLogColumns ? 4 : 5;
+  const int column = is_log(table) ? 4 : 5;
   const Datum value = heap_getattr(tuple, column, RelationGetDescr(table), &isnull);
   return isnull ? 0 : DatumGetInt64(value);
 }

@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "access/genam.h"
+#include "port/atomics.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
 }
@@ -49,6 +50,8 @@ void empty_state_tables(const StateTables& tables);
 // Sees what is committed by now, whatever the isolation level; also within a parallel query.
 Snapshot register_latest_snapshot();
 
+struct PageScan;
+
 // The filter's rows in a heap, by its index if there is one. A damaged page counts as empty, with a
 // WARNING.
 class StateScan {
@@ -64,15 +67,17 @@ class StateScan {
  private:
   Relation table_;
   Oid filter_;
-  SysScanDesc scan_;
-  int settings_;  // nest level of settings
+  SysScanDesc scan_ = nullptr;
+  PageScan* pages_ = nullptr;  // given: in place of scan_
+  int settings_;               // nest level of settings
 };
 
 // Is a range of chunks to be had without the others? Not before version 1.2.
 bool has_image_order(Relation images);
 
-// Adds a row; needs a RowExclusiveLock. Returns the bytes of its tuple.
-Size write_row(Relation table, const LogRow& row);
+// Adds a row; needs a RowExclusiveLock. Returns the bytes of its tuple. The rows of a filter lie
+// together: *last_page is that of its latest row, plus 1; 0: not known.
+Size write_row(Relation table, const LogRow& row, pg_atomic_uint32* last_page);
 void write_row(Relation table, const ImageRow& row);
 
 // False: damaged.

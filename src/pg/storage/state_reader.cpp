@@ -117,6 +117,7 @@ void read_log(StateReading* reading) {
     if (brings_no_keys(row.change)) keep_row(&reading->log, row);
     ++reading->log.all;
     reading->log.bytes += tuple->t_len;
+    reading->last_page = ItemPointerGetBlockNumber(&tuple->t_self) + 1;
     reading->next_number = Max(reading->next_number, static_cast<uint64>(row.number) + 1);
   }
   scan.end();

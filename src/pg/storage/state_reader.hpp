@@ -47,6 +47,7 @@ struct StateReading {
   RowSort* sort = nullptr;  // gets all rows of the log; nullptr: only LogRows are wanted
   // Results.
   uint64 next_number = 1;     // that follows those of all rows
+  uint32 last_page = 0;       // with one of them, plus 1; 0: there is none
   bool has_prepared = false;  // transactions that are prepared have written to it
   bool unsure = false;        // whether a row of the log was seen
   LogRows log;

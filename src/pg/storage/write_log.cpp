@@ -48,7 +48,7 @@ class LogWriter {
   void write(LogRow& row) {
     CHECK_FOR_INTERRUPTS();
     row.number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot_->saved.next_number, 1));
-    bytes_ += write_row(table_, row);
+    bytes_ += write_row(table_, row, &slot_->saved.last_page);
   }
 
   Relation table_;
@@ -67,7 +67,8 @@ LogChange sort_of(const ChangeLog* log, const Change* change) {
 Size write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header) {
   const auto write = [table, slot](LogChange sort, const char* data, Size size) {
     const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->saved.next_number, 1));
-    return write_row(table, LogRow{slot->relation, sort, number, slot->saved.identity, data, size});
+    return write_row(table, LogRow{slot->relation, sort, number, slot->saved.identity, data, size},
+                     &slot->saved.last_page);
   };
   const Size bytes = write(change, reinterpret_cast<const char*>(header), sizeof(Header));
   const char* collations = collations_of(slot->relation);

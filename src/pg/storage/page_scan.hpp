@@ -1,0 +1,23 @@
+// A filter's rows in the log: page by page, without the pages that have none (log_pages.hpp). On a
+// standby, where WAL adds rows that nobody sees come, all pages are read.
+#pragma once
+
+extern "C" {
+#include "access/skey.h"
+#include "utils/rel.h"
+#include "utils/snapshot.h"
+}
+
+namespace streamfilter::pg {
+
+struct PageScan;
+
+// The file that a relation has now.
+Oid file_of(Relation relation);
+
+// `key` finds the filter's rows. The scan sees what is on the pages by now.
+PageScan* begin_page_scan(Relation log, Oid filter, Snapshot snapshot, ScanKey key);
+HeapTuple next_row(PageScan* scan);  // nullptr after the last one
+void end_page_scan(PageScan* scan);
+
+}  // namespace streamfilter::pg
