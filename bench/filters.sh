@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What many filters cost: for each count a server of its own, in which every filter is made, gets 100 keys singly, and is used
 # again after a crash. Prints a table in Markdown: for each filter the time of CREATE, the time of a first use and the pages of the
-# log that it reads, and the memory of a session that uses all; the time of streamfilter_stats; the pages of the log.
+# log that the second one reads, and the memory of a session that uses all; the time of streamfilter_stats; the pages of the log.
 #
 #   bench/filters.sh [COUNT...]     1 100 1000; 10000 take half an hour more
 #
@@ -31,27 +31,29 @@ fill() { # count: a hundred transactions, each with a key of every filter
 	for ((i = 1; i <= 100; i++)); do for_each "$1" "INSERT INTO f_%1\$s VALUES ($i)"; done | sql
 }
 
-pages_read() { # of the log, by a first use
+pages_read() { # of the log, by now, once this filter is used
 	local fetched="SELECT pg_stat_get_blocks_fetched('_streamfilter.streamfilter_log'::regclass)"
-	sql -c "SELECT FROM streamfilter_test('f_1', 1)" -c "SELECT FROM pg_stat_force_next_flush()" -c "$fetched" | tail -n 1
+	local flush='SELECT FROM pg_stat_force_next_flush()'
+	sql -c "SELECT FROM streamfilter_test('f_$1', 1)" -c "$flush" -c "$fetched" | tail -n 1
 }
 
 row() { # count
-	local count=$1 create use first stats memory log
+	local count=$1 create use first second stats memory log
 	create=$(milliseconds "$(for_each "$count" "CREATE FOREIGN TABLE f_%1\$s (id int) SERVER streamfilter OPTIONS (kind 'clq', fpr '0.01', memory '8kB')")")
 	quietly fill "$count"
 	log=$(sql -c "SELECT pg_relation_size('_streamfilter.streamfilter_log') / 8192")
 	quietly as_server "$(pg_bin)/pg_ctl" -D "$WORK/data" -w -m immediate stop
 	quietly start_server
-	first=$(pages_read)
+	first=$(pages_read 1)
+	second=$(pages_read "$count")
 	use=$(milliseconds "$(for_each "$count" "SELECT streamfilter_test('f_%1\$s', 1)")")
 	stats=$(milliseconds "SELECT count(*) FROM streamfilter_stats;")
 	memory=$({
 		for_each "$count" "SELECT streamfilter_test('f_%1\$s', 1)"
 		say "SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name LIKE 'streamfilter%';"
 	} | sql)
-	awk -v n="$count" -v create="$create" -v use="$use" -v first="$first" -v stats="$stats" -v memory="$memory" -v log_pages="$log" 'BEGIN {
-		printf "| %d | %.2f ms | %.2f ms | %d | %.1f kB | %.0f ms | %d |\n", n, create / n, use / n, first, memory / n / 1024, stats, log_pages }'
+	awk -v n="$count" -v create="$create" -v use="$use" -v pages="$((second - first))" -v stats="$stats" -v memory="$memory" -v log_pages="$log" 'BEGIN {
+		printf "| %d | %.2f ms | %.2f ms | %d | %.1f kB | %.0f ms | %d |\n", n, create / n, use / n, pages, memory / n / 1024, stats, log_pages }'
 }
 
 main() {

@@ -41,7 +41,7 @@ bool add_filter(Relation log, Page page, ItemId item, PageFilters* filters) {
   return !isnull;
 }
 
-// Of all rows, whoever may see them. False: not known.
+// Of all rows, visible or not. False: not known.
 bool find_filters(Relation log, Page page, PageFilters* filters) {
   if (PageIsNew(page)) return false;
   const OffsetNumber last = PageGetMaxOffsetNumber(page);
