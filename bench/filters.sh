@@ -62,7 +62,7 @@ main() {
 	printf '| filters | CREATE | first use | its pages | session | stats | log, pages |\n|---|---|---|---|---|---|---|\n'
 	for count in "${COUNTS[@]}"; do
 		own_server "streamfilter.max_filters = $((count + 10))" "streamfilter.shared_memory = '$((count / 50 + 32))MB'" \
-			"max_locks_per_transaction = $((count / 50 + 64))" "autovacuum = off"
+			"max_locks_per_transaction = $((count / 50 + 64))" "autovacuum = off" "streamfilter.restore_workers = 0"
 		row "$count"
 		remove_work
 	done
