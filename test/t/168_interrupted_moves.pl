@@ -59,6 +59,7 @@ $node{b}->stop('immediate');
 unlike(output(q{SELECT streamfilter_retire('torn', 'b')}), qr/ERROR/, '... and then the server is retired while it is lost');
 is(sql(known('torn', 1, 1000)), '1000', '... and all keys are known');
 $node{b}->start;
+$node{p}->poll_query_until('postgres', known('left_over', 1, 1000), '1000') or die 'b is not reached';
 
 
 # A place that was closed before the mover could say that it is one: the next call does.

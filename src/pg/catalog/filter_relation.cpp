@@ -11,6 +11,7 @@ extern "C" {
 #include "catalog/pg_foreign_table.h"
 #include "foreign/foreign.h"
 #include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/rel.h"
 }
 
@@ -460,13 +461,27 @@ List* options_of_filter(Oid relid) {
   return options;
 }
 
-List* list_filters() {
+namespace {
+
+// May the foreign table have the option? Looks for its name without reading the others.
+bool may_have_option(HeapTuple tuple, TupleDesc columns, const char* option) {
+  bool isnull;
+  const Datum options = heap_getattr(tuple, Anum_pg_foreign_table_ftoptions, columns, &isnull);
+  if (isnull) return false;
+  const ArrayType* array = DatumGetArrayTypeP(options);
+  return memmem(array, VARSIZE(array), option, strlen(option)) != nullptr;
+}
+
+}  // namespace
+
+List* list_filters(const char* option) {
   List* found = NIL;
   Relation catalog = table_open(ForeignTableRelationId, AccessShareLock);
   SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, nullptr, 0, nullptr);
   HeapTuple tuple;
   while (HeapTupleIsValid(tuple = systable_getnext(scan)))
     if (const Oid relid = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftrelid;
+        (option == nullptr || may_have_option(tuple, RelationGetDescr(catalog), option)) &&
         is_filter(relid))
       found = lappend_oid(found, relid);
   systable_endscan(scan);

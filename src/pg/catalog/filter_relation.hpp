@@ -65,8 +65,8 @@ Oid server_of(Oid relid);
 // Options of a filter as written (DefElems); NIL if it is none.
 List* options_of_filter(Oid relid);
 
-// OIDs of the filters of this database.
-List* list_filters();
+// OIDs of the filters of this database; with an option's name, only of those that may have it.
+List* list_filters(const char* option = nullptr);
 
 // Reads a filter relation into the current memory context, except its place in a tree (for that,
 // use load_filter_relation in handle/tree.hpp). nullptr, with a fault, if it cannot be read: 42P01

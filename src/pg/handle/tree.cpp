@@ -145,7 +145,7 @@ const List* list_children() {
   List* found = NIL;
   named.valid = true;  // what changes meanwhile makes it invalid again
   ListCell* cell;
-  foreach (cell, list_filters())
+  foreach (cell, list_filters("parent"))
     if (tree_options_of(lfirst_oid(cell)).parent != nullptr)
       found = lappend_oid(found, lfirst_oid(cell));
   MemoryContextSwitchTo(CacheMemoryContext);
