@@ -26,9 +26,12 @@ for_each() { # count statement, where %1$s is the number
 	say "DO \$do\$ BEGIN FOR i IN 1 .. $1 LOOP EXECUTE format(\$x\$$2\$x\$, i); END LOOP; END \$do\$;"
 }
 
-fill() { # count: a hundred transactions, each with a key of every filter
+fill() { # count: a hundred keys of every filter, a thousand filters in a transaction
 	local i
-	for ((i = 1; i <= 100; i++)); do for_each "$1" "INSERT INTO f_%1\$s VALUES ($i)"; done | sql
+	for ((i = 1; i <= 100; i++)); do
+		say "DO \$do\$ BEGIN FOR i IN 1 .. $1 LOOP"
+		say "  EXECUTE format('INSERT INTO f_%s VALUES ($i)', i); IF i % 1000 = 0 THEN COMMIT; END IF; END LOOP; END \$do\$;"
+	done | sql
 }
 
 pages_read() { # of the log, by now, once this filter is used

@@ -274,6 +274,18 @@ is($node->safe_psql('postgres', q{
 		SELECT streamfilter_test('seen', -1), streamfilter_test('seen', -2);} . $ask), "f|t\n0",
 	'first use: in a subtransaction that rolls back');
 
+# It leaves nothing that keeps the next transaction from being prepared, or makes a commit write an image.
+my $image = q{SELECT string_agg(DISTINCT image::text, ' ') FROM _streamfilter.streamfilter_image WHERE filter = 'seen'::regclass};
+$node->restart;
+my $before = $node->safe_psql('postgres', $image);
+is($node->safe_psql('postgres', q{
+		BEGIN; SAVEPOINT a; INSERT INTO seen VALUES (-3); ROLLBACK TO a; COMMIT;
+		BEGIN; INSERT INTO seen VALUES (-4); PREPARE TRANSACTION 'after it'; COMMIT PREPARED 'after it';
+		INSERT INTO seen VALUES (-5);
+		SELECT streamfilter_test('seen', -3), streamfilter_test('seen', -4), streamfilter_test('seen', -5)}),
+	'f|t|t', 'first use: a subtransaction that rolls back, and PREPARE after it');
+is($node->safe_psql('postgres', $image), $before, '... without an image');
+
 # --- What it costs ------------------------------------------------------------------------------------
 
 # Bytes of WAL of `statements`, without images of pages.
