@@ -269,17 +269,22 @@ void Checker::check_rates(const char* when) {
     ask(std::string("SELECT FROM model_rates('") + filter.name + "')");
   for (const RateSpec& filter : kRateFilters) {
     const std::string name = filter.name;
+    // Of a filter that nobody has used since a start, the server says what its definition is for.
+    const std::string found = value(
+        "SELECT count(*) FROM generate_series(1, 4000) k "
+        "WHERE streamfilter_test('" +
+        name + "', -k)");
     ask("SELECT FROM model_rates('" + name + "')");
-    const Reply reply = ask(
-        "SELECT CASE WHEN overfull THEN fpr_now ELSE fpr_bound END, (SELECT count(*) FROM "
-        "generate_series(1, 4000) k WHERE streamfilter_test('" +
-        name + "', -k)), overfull FROM _streamfilter.streamfilter_stat('" + name + "'::regclass)");
-    if (reply.rows.empty()) return;
+    const Reply reply =
+        ask("SELECT CASE WHEN overfull THEN fpr_now ELSE fpr_bound END, overfull "
+            "FROM _streamfilter.streamfilter_stat('" +
+            name + "'::regclass)");
+    if (found.empty() || reply.rows.empty()) return;
     const auto& row = reply.rows[0];
-    const double said = 4000 * std::stod(row[0]), found = std::stod(row[1]);
-    shared_.counts["rates above what was asked"] += row[2] == "t";
-    if (found > 1.1 * said + 6 * std::sqrt(said) + 3)
-      model_.differ(name + " takes " + row[1] + " of 4000 keys for repeats, and says " + row[0] +
+    const double said = 4000 * std::stod(row[0]);
+    shared_.counts["rates above what was asked"] += row[1] == "t";
+    if (std::stod(found) > 1.1 * said + 6 * std::sqrt(said) + 3)
+      model_.differ(name + " takes " + found + " of 4000 keys for repeats, and says " + row[0] +
                     ", " + when);
   }
 }
