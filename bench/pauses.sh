@@ -65,7 +65,7 @@ for to in $((size / 2)) "$size"; do
 	bench=$!
 	sleep 2
 	took=$(seconds "CALL streamfilter_resize('seen', '${to}MB')")
-	kill -INT "$bench"
+	kill "$bench"
 	wait "$bench" || true
 	row "longest wait of a row while streamfilter_resize() to $to MB runs ($took s)" "$(longest)"
 	rm -f "$work"/waits.*
