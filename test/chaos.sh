@@ -27,7 +27,7 @@ fi
 sources=$(dirname "$("$config" --pgxs)")/../.. # of the server's own tests
 cd "$work"
 if ${as_server[@]+"${as_server[@]}"} env PATH="$("$config" --bindir):$PATH" TESTDIR="$work" TMPDIR="$work" PGPORT=65432 \
-	PG_REGRESS="$sources/src/test/regress/pg_regress" STREAMFILTER_SECONDS="$1" STREAMFILTER_SEED="${2:-$((RANDOM * 32768 + RANDOM))}" \
+	PG_REGRESS="$sources/src/test/regress/pg_regress" STREAMFILTER_SECONDS="$1" STREAMFILTER_SEED="${2:-${STREAMFILTER_SEED:-$((RANDOM * 32768 + RANDOM))}}" \
 	perl -I "$sources/src/test/perl" -I "$work" -I "$work/chaos" chaos/chaos.pl; then
 	cd /
 	[ -n "${KEEP:-}" ] || rm -rf "$work"

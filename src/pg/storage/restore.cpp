@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/storage/key_collations.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/restore_ranges.hpp"
+#include "pg/storage/saved_definition.hpp"
 #include "pg/storage/state_reader.hpp"
 
 namespace streamfilter::pg {

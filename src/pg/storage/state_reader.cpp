@@ -19,6 +19,7 @@ extern "C" {
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/slice_access.hpp"
 #include "pg/storage/persistence.hpp"
+#include "pg/storage/saved_definition.hpp"
 #include "pg/storage/state_reader.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
@@ -215,45 +216,6 @@ const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {
   CurrentResourceOwner = owner;
   sort_rows(&reading->log);
   return damage;
-}
-
-namespace {
-
-// Does the definition derive what it does now from these numbers, too? An ALTER to others then
-// keeps the state as it is: in memory, and its header in what is saved.
-bool derives_the_same(const FilterRelation* relation, uint64 keys, double fpr) {
-  Definition before = relation->options.asked;
-  before.parameters.keys = keys;
-  before.parameters.fpr = fpr;
-  Problem ignored;
-  return complete(before, ignored) &&
-         has_same_geometry(before.parameters, relation->is_adopted
-                                                  ? relation->derived_now
-                                                  : relation->definition.parameters);
-}
-
-}  // namespace
-
-const char* take_parameters(const char* bytes, const FilterRelation* relation, int64 identity,
-                            Parameters* result) {
-  Header header;
-  memcpy(static_cast<void*>(&header), bytes, sizeof header);
-  if (Problem problem; !check_header(header, problem)) return pstrdup(problem.message);
-  const Parameters& saved = header.parameters;
-  const Parameters& wanted = relation->definition.parameters;
-  const bool same = has_same_geometry(saved, wanted);
-  bool fits = !relation->definition.is_given(Common::seed) || saved.seed == wanted.seed;
-  if (identity == identity_of(asked_signature(relation, saved.keys, saved.fpr), saved.seed))
-    fits = fits && (same || (saved.keys == wanted.keys && is_same_fpr(saved.fpr, wanted.fpr)) ||
-                    derives_the_same(relation, saved.keys, saved.fpr));
-  else if (identity == identity_of(signature_of(relation, saved), saved.seed))  // by version 1.0
-    fits = fits && (same || is_asked_for(relation, saved));
-  else
-    fits = false;
-  if (!fits) return "It belongs to another definition of the filter.";
-  *result = saved;
-  result->nulls = wanted.nulls;
-  return nullptr;
 }
 
 const LogRow* newest_header(const LogRows& log) {

@@ -76,11 +76,6 @@ const char* damage_of_whole(const SavedImage& image);
 // Uses a subtransaction, which a parallel query does not allow: there, errors remain errors.
 const char* try_to_read(void (*read)(StateReading*), StateReading* reading);
 
-// Takes the parameters of a saved header of this definition, with the geometry in the header,
-// whatever this version would derive. Returns why that is not possible; nullptr if it is.
-const char* take_parameters(const char* bytes, const FilterRelation* relation, int64 identity,
-                            Parameters* result);
-
 // The newest header of the log, which decides whose state is saved; nullptr if there is none.
 const LogRow* newest_header(const LogRows& log);
 

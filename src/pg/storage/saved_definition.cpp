@@ -1,0 +1,76 @@
+#include "pg/server/postgres.hpp"
+
+#include "core/filter/filter.hpp"
+#include "core/filter/wordings.hpp"
+#include "pg/storage/saved_definition.hpp"
+#include "pg/storage/state_heaps.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// What the present definition derives, also if it has adopted another geometry.
+const Parameters& derived_by(const FilterRelation* relation) {
+  return relation->is_adopted ? relation->derived_now : relation->definition.parameters;
+}
+
+// Does a former definition derive now what the present one does? An ALTER to others then keeps the
+// state as it is: in memory, and its header in what is saved. A header has `keys`, but not whether
+// they were given.
+bool derives_the_same(const FilterRelation* relation, const Definition& before,
+                      const Parameters& saved) {
+  for (const uint64 keys : {saved.keys, uint64{0}}) {
+    Definition attempt = before;
+    attempt.parameters.keys = keys;
+    attempt.parameters.fpr = saved.fpr;
+    Problem ignored;
+    if (complete(attempt, ignored) && attempt.parameters.keys == saved.keys &&
+        has_same_geometry(attempt.parameters, derived_by(relation)))
+      return true;
+  }
+  return false;
+}
+
+bool was_asked_by(const FilterRelation* relation, const Parameters& saved, int64 identity) {
+  return identity == identity_of(asked_signature(relation, saved.keys, saved.fpr), saved.seed);
+}
+
+// Was it saved before an ALTER that only wrote down what held anyway, or no longer does? Its
+// options were then, each, what is derived now, or not given.
+bool was_worded_otherwise(const FilterRelation* relation, const Parameters& saved, int64 identity) {
+  FilterRelation before = *relation;
+  const Parameters& derived = derived_by(relation);
+  for (uint64 i = 0; i < count_wordings(derived); ++i) {
+    before.options.asked = wording_of(derived, i);
+    if (was_asked_by(&before, saved, identity))
+      return derives_the_same(relation, before.options.asked, saved);
+  }
+  return false;
+}
+
+bool is_of_definition(const FilterRelation* relation, const Parameters& saved, int64 identity) {
+  const Parameters& wanted = relation->definition.parameters;
+  if (relation->definition.is_given(Common::seed) && saved.seed != wanted.seed) return false;
+  const bool same = has_same_geometry(saved, wanted);
+  if (was_asked_by(relation, saved, identity))
+    return same || (saved.keys == wanted.keys && is_same_fpr(saved.fpr, wanted.fpr)) ||
+           derives_the_same(relation, relation->options.asked, saved);
+  if (identity == identity_of(signature_of(relation, saved), saved.seed))  // by version 1.0
+    return same || is_asked_for(relation, saved);
+  return was_worded_otherwise(relation, saved, identity);
+}
+
+}  // namespace
+
+const char* take_parameters(const char* bytes, const FilterRelation* relation, int64 identity,
+                            Parameters* result) {
+  Header header;
+  memcpy(static_cast<void*>(&header), bytes, sizeof header);
+  if (Problem problem; !check_header(header, problem)) return pstrdup(problem.message);
+  if (!is_of_definition(relation, header.parameters, identity))
+    return "It belongs to another definition of the filter.";
+  *result = header.parameters;
+  result->nulls = relation->definition.parameters.nulls;
+  return nullptr;
+}
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,13 @@
+// Is what is saved a state of the present definition of its filter?
+#pragma once
+
+#include "pg/catalog/filter_relation.hpp"
+
+namespace streamfilter::pg {
+
+// Takes the parameters of a saved header of this definition, with the geometry in the header,
+// whatever this version would derive. Returns why that is not possible; nullptr if it is.
+const char* take_parameters(const char* bytes, const FilterRelation* relation, int64 identity,
+                            Parameters* result);
+
+}  // namespace streamfilter::pg
