@@ -140,6 +140,30 @@ query(q{DROP TABLE events; SELECT run_command_on_workers('DROP FOREIGN TABLE see
 make();
 is(load(), 1000, 'after that it begins empty');
 
+# ---- rows that were diverted
+
+query(q{CREATE FOREIGN TABLE known (key int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB'); SELECT streamfilter_distribute('known');
+	CREATE TABLE visits (id int, key int); CREATE TABLE repeats (id int, key int); CREATE TABLE here (id int, key int);
+	SELECT create_distributed_table(t, 'key') FROM unnest('{visits,repeats}'::text[]) t;
+	CREATE TRIGGER zz BEFORE INSERT ON visits FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('known', 'repeats', 'key')});
+$citus->everywhere('INSERT INTO known SELECT generate_series(501, 510)');
+my $visits = 'INSERT INTO visits SELECT i, 1 + i % 510 FROM generate_series(1, 1020) i';
+query($visits);
+is($citus->counts('visits', 'key') . ' ' . $citus->counts('repeats', 'key'), '500|500 520|510', 'repeats and false positives are diverted');
+for my $tables (q{'repeats', 'visits'}, q{'here', 'visits', '{key}'}, q{'repeats', 'here', '{key}'})
+{
+	like($citus->messages("SELECT streamfilter_settle($tables)", $citus->node($_)), qr/ERROR:.*cannot settle rows of table "\w+", which Citus distributes.*HINT:  Type/s,
+		"streamfilter_settle($tables) on node $_ says what to type") foreach $tables =~ /here/ ? 0 : (0, 1);
+}
+my ($recipe) = $citus->messages(q{SELECT streamfilter_settle('repeats', 'visits')}) =~ /HINT:  Type, in one transaction: (.*)\.$/m;
+$recipe =~ s/\.\.\./id, key/;
+query("BEGIN; $recipe; COMMIT");
+is($citus->counts('visits', 'key') . ' ' . $citus->counts('repeats', 'key'), '510|510 0|0', '... which brings back the first row of each key');
+query($visits);
+is($citus->counts('visits', 'key'), '510|510', '... and repeats are diverted as before');
+like($citus->messages('BEGIN; LOCK TABLE known'), qr/ERROR:.*cannot lock relation "known"/s, 'a filter cannot be locked');
+query('DROP FOREIGN TABLE known CASCADE; DROP TABLE visits, repeats, here');
+
 # ---- settings
 
 my $insert = 'INSERT INTO events SELECT i, i FROM generate_series(1, 1000) i';

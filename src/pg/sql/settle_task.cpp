@@ -11,9 +11,12 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
+#include "pg/catalog/lookup.hpp"
 #include "pg/handle/filter_keys.hpp"
+#include "pg/server/citus.hpp"
 #include "pg/sql/settle_task.hpp"
 #include "pg/storage/state_heaps.hpp"
+#include "pg/trigger/citus_tables.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/trigger_definition.hpp"
 
@@ -65,11 +68,26 @@ void lock_tables(Oid diverted, Oid target) {
   lock_table(target);
 }
 
+// Each node's rows are judged by a filter of its own, and have the same places.
+void check_is_here(Oid table, Oid diverted, Oid target) {
+  if (likely(!is_citus_loaded()) || !is_distributed(table)) return;
+  const char *from = qualified_name(diverted), *to = qualified_name(target);
+  ereport(
+      ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+      errmsg("cannot settle rows of table \"%s\", which Citus distributes", get_rel_name(table)),
+      errhint("Type, in one transaction: SET LOCAL citus.propagate_set_commands = 'local'; "
+              "SET LOCAL streamfilter.mode = 'shadow'; LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE; "
+              "INSERT INTO %s SELECT DISTINCT ON (key) ... FROM %s AS d WHERE NOT EXISTS (SELECT "
+              "FROM %s AS t WHERE t.key = d.key); DELETE FROM %s.",
+              to, to, from, to, from));
+}
+
 void check_tables(Oid diverted, Oid target) {
   check_is_table(diverted);
   check_is_table(target);
   check_rights(diverted, ACL_SELECT | ACL_DELETE);
   check_rights(target, ACL_SELECT | ACL_INSERT);
+  for (const Oid table : {diverted, target}) check_is_here(table, diverted, target);
   if (topmost_table(diverted) == topmost_table(target))
     ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
             errmsg("cannot settle rows of table \"%s\" into itself", get_rel_name(target)),

@@ -47,10 +47,7 @@ bool is_bare_coordinator() {
 }
 
 bool is_distributed_with_trigger(Oid table_oid) {
-  if (query_rows("SELECT 1 FROM pg_catalog.pg_dist_partition WHERE logicalrelid "
-                 "OPERATOR(pg_catalog.=) $1",
-                 OIDOID, ObjectIdGetDatum(table_oid)) == NIL)
-    return false;
+  if (!is_distributed(table_oid)) return false;
   Relation table = table_open(table_oid, AccessShareLock);
   bool found = false;
   const TriggerDesc* triggers = table->trigdesc;

@@ -101,6 +101,13 @@ bool has_citus() {
   return is_citus_loaded() && !creating_extension && OidIsValid(get_extension_oid("citus", true));
 }
 
+bool is_distributed(Oid table) {
+  return has_citus() && query_rows(
+                            "SELECT 1 FROM pg_catalog.pg_dist_partition WHERE logicalrelid "
+                            "OPERATOR(pg_catalog.=) $1",
+                            OIDOID, ObjectIdGetDatum(table)) != NIL;
+}
+
 List* query_rows(const char* query, Oid type, Datum argument) {
   const MemoryContext caller = CurrentMemoryContext;
   List* rows = NIL;

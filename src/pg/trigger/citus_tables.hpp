@@ -17,6 +17,9 @@ bool has_citus();
 // One that was made before this node was removed and added again is made anew.
 void import_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin);
 
+// Is it one of Citus's tables, which has its rows in shards?
+bool is_distributed(Oid table);
+
 // What a worker runs to mark its filter as the one of this identity, made in the worker's present
 // life: option identity becomes "identity@group". A filter of an earlier life is emptied.
 const char* mark_command(const char* name, const char* identity);
