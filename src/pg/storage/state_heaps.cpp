@@ -2,9 +2,9 @@
 
 extern "C" {
 #include "access/heapam.h"
-#include "access/relscan.h"
 #include "access/stratnum.h"
 #include "access/table.h"
+#include "access/tableam.h"
 #include "catalog/index.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_class.h"
@@ -30,6 +30,7 @@ extern "C" {
 #include "pg/server/syscache.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/log_pages.hpp"
+#include "pg/storage/index_scan.hpp"
 #include "pg/storage/page_scan.hpp"
 #include "pg/storage/state_heaps.hpp"
 
@@ -262,18 +263,15 @@ StateScan::StateScan(Relation table, Oid filter, Snapshot snapshot, const Chunks
     ScanKeyInit(&keys[2], kNumberColumn, BTLessEqualStrategyNumber, F_INT4LE,
                 Int32GetDatum(chunks->last));
   }
+  const int count = chunks != nullptr ? 3 : 1;
   bool ordered = false;
   const Oid index = index_of(table, &ordered);
-  const bool usable = OidIsValid(index) && (ordered || chunks == nullptr);
-  if (is_log(table) && !usable) {
+  if (OidIsValid(index) && (ordered || count == 1))
+    places_ = begin_index_scan(table, index, snapshot, keys, count);
+  else if (is_log(table))
     pages_ = begin_page_scan(table, filter, snapshot, &keys[0]);
-    return;
-  }
-  scan_ = systable_beginscan(table, index, usable, snapshot, chunks != nullptr ? 3 : 1, keys);
-  if (scan_->iscan == nullptr) return;
-  // A page that is unreadable now is no reason to forget its rows' places.
-  scan_->iscan->xactStartedInRecovery = true;
-  scan_->iscan->ignore_killed_tuples = false;
+  else
+    rows_ = table_beginscan_strat(table, snapshot, count, keys, true, false);
 }
 
 // For a damaged row the index may name another filter.
@@ -281,16 +279,20 @@ HeapTuple StateScan::next() {
   for (;;) {
     CHECK_FOR_INTERRUPTS();
     count_work(Work::rows, 1);
-    HeapTuple tuple = pages_ != nullptr ? next_row(pages_) : systable_getnext(scan_);
+    HeapTuple tuple = places_ != nullptr  ? next_row(places_)
+                      : pages_ != nullptr ? next_row(pages_)
+                                          : heap_getnext(rows_, ForwardScanDirection);
     if (tuple == nullptr || filter_of(table_, tuple) == filter_) return tuple;
   }
 }
 
 void StateScan::end() {
-  if (pages_ != nullptr)
+  if (places_ != nullptr)
+    end_index_scan(places_);
+  else if (pages_ != nullptr)
     end_page_scan(pages_);
   else
-    systable_endscan(scan_);
+    table_endscan(rows_);
   AtEOXact_GUC(true, settings_);
 }
 

@@ -4,7 +4,7 @@
 #pragma once
 
 extern "C" {
-#include "access/genam.h"
+#include "access/tableam.h"
 #include "port/atomics.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
@@ -50,6 +50,7 @@ void empty_state_tables(const StateTables& tables);
 // Sees what is committed by now, whatever the isolation level; also within a parallel query.
 Snapshot register_latest_snapshot();
 
+struct IndexScan;
 struct PageScan;
 
 // The filter's rows in a heap, by its index if there is one. A damaged page counts as empty, with a
@@ -67,9 +68,11 @@ class StateScan {
  private:
   Relation table_;
   Oid filter_;
-  SysScanDesc scan_ = nullptr;
-  PageScan* pages_ = nullptr;  // given: in place of scan_
-  int settings_;               // nest level of settings
+  // One of them.
+  IndexScan* places_ = nullptr;
+  PageScan* pages_ = nullptr;
+  TableScanDesc rows_ = nullptr;
+  int settings_;  // nest level of settings
 };
 
 // Is a range of chunks to be had without the others? Not before version 1.2.

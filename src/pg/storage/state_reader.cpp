@@ -126,11 +126,28 @@ void read_log(StateReading* reading) {
 
 namespace {
 
+void end_run(ChunkRun* run) {
+  if (run->size > 0 && !fill_memory(run->place, run->bytes, run->size))
+    memcpy(run->place, run->bytes, run->size);
+  run->size = 0;
+}
+
+void add_to_run(ChunkRun* run, char* place, const ImageRow& row) {
+  constexpr Size kLongest = 16 * kRowData;
+  if (run->bytes == nullptr) run->bytes = static_cast<char*>(palloc(kLongest));
+  if (run->place + run->size != place || run->size + row.size > kLongest) end_run(run);
+  if (run->size == 0) run->place = place;
+  memcpy(run->bytes + run->size, row.data, row.size);
+  run->size += row.size;
+}
+
 // An image's bytes are what was written, says the sum of each chunk.
-const char* place_chunk(const StateReading& reading, const ImageRow& row) {
+const char* place_chunk(StateReading* reading, const ImageRow& row) {
   char* place;
-  if (const char* damage = place_of_chunk(row, reading.block, &place)) return damage;
-  if (!reading.is_fresh || !fill_memory(place, row.data, row.size))
+  if (const char* damage = place_of_chunk(row, reading->block, &place)) return damage;
+  if (reading->is_fresh)
+    add_to_run(&reading->run, place, row);
+  else
     memcpy(place, row.data, row.size);
   count_work(Work::bytes, row.size);
   return nullptr;
@@ -145,14 +162,15 @@ const char* take_image_header(const StateReading& reading, const ImageRow& row, 
   return nullptr;
 }
 
-void take_image_row(const StateReading& reading, const ImageRow& row, SavedImage* image) {
+void take_image_row(StateReading* reading, const ImageRow& row) {
+  SavedImage* image = &reading->image;
   if (++image->read > 1 && row.saved != image->saved)
     image->damage = "Chunks of several images are mixed.";
   image->saved = row.saved;
   image->identity = row.image;
   image->placed |= row.number > 0;
   const char* damage =
-      row.number > 0 ? place_chunk(reading, row) : take_image_header(reading, row, image);
+      row.number > 0 ? place_chunk(reading, row) : take_image_header(*reading, row, image);
   if (damage != nullptr) image->damage = damage;
 }
 
@@ -162,6 +180,7 @@ void read_image(StateReading* reading) {
   Relation table = reading->tables.images;
   SavedImage* image = &reading->image;
   if (reading->chunks == nullptr) reading->progress->begin("reading image", 0, "rows");
+  reading->run.size = 0;
   StateScan scan(table, reading->relation->relid, reading->snapshot, reading->chunks);
   while (HeapTuple tuple = scan.next()) {
     reading->progress->add(1);
@@ -169,9 +188,10 @@ void read_image(StateReading* reading) {
     if (!read_row(table, tuple, &row) || row.number < 0 || row.sum != sum_of(row))
       image->damage = "A chunk is not what was written.";
     else
-      take_image_row(*reading, row, image);
+      take_image_row(reading, row);
   }
   scan.end();
+  end_run(&reading->run);
   // That the chunks of another definition do not fit this one is no damage.
   if (image->refused != nullptr) image->damage = nullptr;
 }

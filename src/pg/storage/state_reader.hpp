@@ -30,6 +30,13 @@ struct SavedImage {
   Parameters parameters{};
 };
 
+// Chunks that lie side by side, on their way into fresh memory: few calls bring it many pages.
+struct ChunkRun {
+  char* bytes = nullptr;
+  char* place = nullptr;
+  Size size = 0;
+};
+
 // One look at the heaps.
 struct StateReading {
   StateTables tables{};
@@ -53,6 +60,7 @@ struct StateReading {
   LogRows log;
   LogRows prepared;  // headers that prepared transactions have written
   SavedImage image;
+  ChunkRun run;
 };
 
 // Locks and opens the heaps, in a memory context of its own. False: there are none (yet, or any

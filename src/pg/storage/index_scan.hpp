@@ -1,0 +1,21 @@
+// A filter's rows in the order of an index. A restore reads gigabytes, so the pages go through a
+// ring of few buffers and stay as they are: a hint bit would write each of them once more, and into
+// the WAL where pages have checksums.
+#pragma once
+
+extern "C" {
+#include "access/skey.h"
+#include "utils/rel.h"
+#include "utils/snapshot.h"
+}
+
+namespace streamfilter::pg {
+
+struct IndexScan;
+
+// The first key is of the index's first column, others of its second.
+IndexScan* begin_index_scan(Relation table, Oid index, Snapshot snapshot, ScanKey keys, int count);
+HeapTuple next_row(IndexScan* scan);  // nullptr after the last one; valid until the next call
+void end_index_scan(IndexScan* scan);
+
+}  // namespace streamfilter::pg
