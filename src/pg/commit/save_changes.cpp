@@ -231,6 +231,12 @@ bool has_something_to_save() {
   return false;
 }
 
+bool has_to_replace_saved() {
+  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
+    if (is_saved(changes) && replaces_saved(changes)) return true;
+  return false;
+}
+
 }  // namespace
 
 namespace {
@@ -253,12 +259,12 @@ void await_changed_slices() {
 }  // namespace
 
 // The server's portals are gone at commit and their snapshots with them, but a heap is not written
-// without one.
+// without one. Rows of the log are never read by it, and have no parts elsewhere: any will do.
 void save_transaction_changes() {
   await_changed_slices();
   note_persistence();
   if (!has_something_to_save()) return;
-  PushActiveSnapshot(GetTransactionSnapshot());
+  PushActiveSnapshot(has_to_replace_saved() ? GetTransactionSnapshot() : SnapshotSelf);
   const CommitWait wait;
   for_each_saved(false, [&wait](TransactionChanges* changes) {
     wait.for_lock(kHeaps, [changes] { delete_saved(changes); });

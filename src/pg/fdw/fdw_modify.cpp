@@ -23,6 +23,7 @@ extern "C" {
 #include "pg/catalog/secret_questions.hpp"
 #include "pg/ddl/tree_ddl.hpp"
 #include "pg/fdw/fdw_handler.hpp"
+#include "pg/fdw/insert_keys.hpp"
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_builder.hpp"
@@ -238,26 +239,76 @@ int get_foreign_modify_batch_size(ResultRelInfo* target) {
   return is_remote(filter->relation) ? kRemoteBatch : kBatch;
 }
 
+namespace {
+
+// Keys of rows that are tested together.
+struct KeyBatch {
+  int count = 0;
+  Element elements[kMaxBatch];
+  bool has_key[kMaxBatch], seen[kMaxBatch];
+};
+
+// The current memory context is the row's.
+void add_row(const ModifyState* state, TupleTableSlot* row, KeyBatch* batch) {
+  Element* element = &batch->elements[batch->count];
+  const bool has_key = build_element(&state->keys, row, element);
+  batch->has_key[batch->count++] = has_key;
+  if (has_key) bound_time(state->keys.filter, element);
+}
+
+void insert_keys(ModifyState* state, KeyBatch* batch) {
+  MemoryContextReset(state->row_memory);
+  FilterHandle* filter = state->keys.filter;
+  note_asked(filter);
+  test_and_insert_keys(filter, batch->elements, batch->has_key, batch->count, Outcome::discarded,
+                       batch->seen);
+}
+
+}  // namespace
+
 TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, TupleTableSlot** slots,
                                            TupleTableSlot**, int* count) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
-  FilterHandle* filter = prepare(state, Use::insert_granted);
-  note_asked(filter);
-  Element elements[kMaxBatch];
-  bool has_key[kMaxBatch], seen[kMaxBatch];
+  prepare(state, Use::insert_granted);
   Assert(*count <= kMaxBatch);
+  KeyBatch batch;
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
-  build_elements(&state->keys, slots, *count, elements, has_key);
+  for (int i = 0; i < *count; ++i) add_row(state, slots[i], &batch);
   MemoryContextSwitchTo(caller);
-  MemoryContextReset(state->row_memory);
-  for (int i = 0; i < *count; ++i)
-    if (has_key[i]) bound_time(filter, &elements[i]);
-  test_and_insert_keys(filter, elements, has_key, *count, Outcome::discarded, seen);
+  insert_keys(state, &batch);
   int kept = 0;
   for (int i = 0; i < *count; ++i)
-    if (!seen[i]) state->kept[kept++] = slots[i];
+    if (!batch.seen[i]) state->kept[kept++] = slots[i];
   *count = kept;
   return state->kept;
+}
+
+bool takes_batches(const ResultRelInfo* target) {
+  const TupleConstr* constraints = RelationGetDescr(target->ri_RelationDesc)->constr;
+  return target->ri_BatchSize > 1 && target->ri_TrigDesc == nullptr &&
+         (constraints == nullptr || !constraints->has_generated_stored);
+}
+
+KeyCounts insert_keys_of(PlanState* rows, ResultRelInfo* target) {
+  auto* state = static_cast<ModifyState*>(target->ri_FdwState);
+  KeyCounts counts = {};
+  KeyBatch batch;
+  for (bool more = true; more;) {
+    TupleTableSlot* row = ExecProcNode(rows);
+    more = !TupIsNull(row);
+    prepare(state, Use::insert_granted);
+    if (more) {
+      MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
+      add_row(state, row, &batch);
+      MemoryContextSwitchTo(caller);
+    }
+    if (batch.count == 0 || (more && batch.count < target->ri_BatchSize)) continue;
+    insert_keys(state, &batch);
+    for (int i = 0; i < batch.count; ++i) ++(batch.seen[i] ? counts.seen : counts.added);
+    ++counts.batches;
+    batch.count = 0;
+  }
+  return counts;
 }
 
 TupleTableSlot* exec_foreign_delete(EState*, ResultRelInfo* target, TupleTableSlot* slot,

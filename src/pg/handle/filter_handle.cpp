@@ -31,6 +31,7 @@ extern "C" {
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/restore_ranges.hpp"
 #include "pg/storage/state_heaps.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
@@ -137,7 +138,7 @@ void free_parts(FilterHandle* filter) {
   filter->hashers = nullptr;
   filter->tree = nullptr;
   filter->remote = nullptr;
-  filter->slot = nullptr;
+  filter->slot = filter->former_slot = nullptr;
   filter->header = nullptr;
 }
 
@@ -208,7 +209,7 @@ void load(FilterHandle* filter) {
                        (tree != nullptr && tree->taker != nullptr);
   if (hashers != nullptr) check_key_rule(hashers, relation->key_count, filter->rule);
   filter->word = word_key_of(filter);
-  filter->slot = nullptr;
+  filter->slot = filter->former_slot = nullptr;
   filter->header = nullptr;
   filter->remote = remote;
   choose_operations(filter);
@@ -280,8 +281,22 @@ FilterSlot* attach_newest(const FilterRelation* relation) {
   }
 }
 
+// Most transactions find what the one before has left. The lock on the relation keeps it in place.
+bool attach_former(FilterHandle* filter) {
+  FilterSlot* slot = filter->former_slot;
+  if (slot == nullptr || filter->tree != nullptr || filter->relation->uncommitted) return false;
+  resolve_removals();
+  if (slot->generation != filter->slot_generation || slot->state != SlotState::live ||
+      slot->saved.follows || block_of(slot) != filter->header)
+    return false;
+  note_persistence(&slot->saved, filter->relation->options.persistence == Persistence::logged);
+  filter->slot = slot;
+  note_false_rate(slot);
+  return true;
+}
+
 void attach(FilterHandle* filter, Use use) {
-  if (filter->relation->behind_postgres_fdw) return;
+  if (filter->relation->behind_postgres_fdw || attach_former(filter)) return;
   if (filter->remote != nullptr) {
     record_dependencies(filter, use);
     learn_seed(filter->remote);
@@ -327,13 +342,14 @@ void check_rights(FilterHandle* filter, AclMode right) {
 void revalidate(FilterHandle* filter, Use use) {
   const LOCKMODE mode = lock_for(use);
   if (filter->validity.lock_epoch != lock_epoch || filter->validity.lockmode < mode) {
-    add_counters(filter);
+    if (filter->uncounted.dirty) add_counters(filter);
     transaction_uses_filters = true;
     LockRelationOid(filter->relid, mode);
     filter->validity.lock_epoch = lock_epoch;
     filter->validity.lockmode = mode;
     filter->validity.checked_user = InvalidOid;
     // While no lock was held the slot may have been dropped and built anew.
+    if (filter->slot != nullptr) filter->former_slot = filter->slot;
     filter->slot = nullptr;
   }
   // After a failure the locks were given back, so that this is asked again.

@@ -107,9 +107,10 @@ struct FilterHandle {
   Oid relid;
   uint64 version;  // changes whenever `relation` and `hashers` are replaced
   const FilterRelation* relation;
-  TypeHasher** hashers;  // one per key column
-  TreeNode* tree;        // nullptr: it is in no tree
-  FilterSlot* slot;      // nullptr until the filter is used for more than its definition
+  TypeHasher** hashers;     // one per key column
+  TreeNode* tree;           // nullptr: it is in no tree
+  FilterSlot* slot;         // nullptr until the filter is used for more than its definition
+  FilterSlot* former_slot;  // where it was last; nullptr: the definition was read since then
   uint64 slot_generation;
   Header* header;
   struct RemoteFilter* remote;  // instead of these two, where the state is on other servers

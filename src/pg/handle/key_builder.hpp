@@ -106,10 +106,4 @@ inline bool build_element(const KeyBuilder* builder, const NullableDatum* row, E
   return build_from(builder, GivenValues{row}, element);
 }
 
-// Elements of a batch of rows; those without has_key have none.
-inline void build_elements(const KeyBuilder* builder, TupleTableSlot* const* rows, int count,
-                           Element* elements, bool* has_key) {
-  for (int i = 0; i < count; ++i) has_key[i] = build_element(builder, rows[i], &elements[i]);
-}
-
 }  // namespace streamfilter::pg

@@ -12,6 +12,7 @@ extern "C" {
 }
 
 #include "pg/fdw/batch_scan.hpp"
+#include "pg/fdw/insert_keys.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/insert_node.hpp"
 #include "pg/ingest/target_rule.hpp"
@@ -52,6 +53,10 @@ bool skips_conflicts(const ModifyTableState* node) {
   return reinterpret_cast<const ModifyTable*>(node->ps.plan)->onConflictAction != ONCONFLICT_NONE;
 }
 
+bool is_into_filter(const ModifyTableState* node) {
+  return node->rootResultRelInfo->ri_FdwRoutine != nullptr;
+}
+
 // Looks for obstacles that arose after planning, or that planning cannot see.
 const char* find_obstacle(const ModifyTableState* node) {
   if (!batch_insert) return "streamfilter.batch_insert is off";
@@ -59,7 +64,11 @@ const char* find_obstacle(const ModifyTableState* node) {
   if (skips_conflicts(node) && IsolationUsesXactSnapshot())
     return "a row that an index has is held against the snapshot of the transaction";
   bool judged;
-  if (const char* obstacle = why_row_by_row(node, &judged)) return obstacle;
+  if (is_into_filter(node)) {
+    if (!takes_batches(node->rootResultRelInfo)) return "something looks at each row";
+  } else if (const char* obstacle = why_row_by_row(node, &judged)) {
+    return obstacle;
+  }
   if (!gives_rows_of(outerPlan(node->ps.plan),
                      RelationGetDescr(node->rootResultRelInfo->ri_RelationDesc)))
     return "the rows of the query are not yet those of the table";
@@ -81,7 +90,18 @@ void begin(CustomScanState* node, EState* estate, int flags) {
   ask_ahead(outerPlanState(insert_of(node)), {is_blind_to_filters, insert_of(node)});
 }
 
+void insert_keys(InsertState* state, ModifyTableState* insert) {
+  const KeyCounts keys = insert_keys_of(outerPlanState(insert), insert->rootResultRelInfo);
+  state->counts.rows = keys.added + keys.seen;
+  state->counts.inserted = keys.added;
+  state->counts.discarded = keys.seen;
+  state->counts.batches = keys.batches;
+  if (insert->canSetTag) insert->ps.state->es_processed += keys.added;
+  insert->mt_done = true;
+}
+
 void insert_rows(InsertState* state, ModifyTableState* insert) {
+  if (is_into_filter(insert)) return insert_keys(state, insert);
   EState* estate = insert->ps.state;
   ResultRelInfo* target = insert->rootResultRelInfo;
   if (insert->fireBSTriggers) ExecBSInsertTriggers(estate, target);

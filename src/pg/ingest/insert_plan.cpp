@@ -28,6 +28,7 @@ namespace {
 
 // Relevant contents of a query.
 struct Contents {
+  const Node* target;    // the entry of what it inserts into
   int calls;             // of streamfilter_seen()
   const char* obstacle;  // a function that could look at the table
 };
@@ -68,7 +69,8 @@ bool look_at_node(Node* node, void* context) {
   auto* contents = static_cast<Contents*>(context);
   if (node == nullptr || IsA(node, Const) || IsA(node, Var)) return false;
   if (IsA(node, RangeTblEntry)) {
-    if (is_filter_entry(node)) contents->obstacle = "the query reads a filter";
+    if (node != contents->target && is_filter_entry(node))
+      contents->obstacle = "the query reads a filter";
     return false;  // its parts are visited separately
   }
   if (IsA(node, Query)) return look_at_query(reinterpret_cast<Query*>(node), contents);
@@ -87,20 +89,6 @@ bool inserts_rows_of_query(const Query* query) {
          query->returningList == NIL;
 }
 
-// Should we decide how the rows are inserted?
-bool concerns_us(Query* query, Contents* contents) {
-  const RangeTblEntry* target = rt_fetch(query->resultRelation, query->rtable);
-  if (target->relkind != RELKIND_RELATION && target->relkind != RELKIND_PARTITIONED_TABLE)
-    return false;
-  Relation table = table_open(target->relid, NoLock);
-  // A copy: rebuilding the relation's cache entry frees the original.
-  const TargetRule rule = find_trigger_rule(CopyTriggerDesc(table->trigdesc));
-  table_close(table, NoLock);
-  if (rule.obstacle != nullptr && !rule.watched) return false;
-  look_at_query(query, contents);
-  return rule.watched || contents->calls > 0;
-}
-
 const char* find_obstacle(const Query* query, const Contents& contents) {
   // A filter that the query asks would remember a row that an index refuses.
   if (query->onConflict != nullptr &&
@@ -110,6 +98,29 @@ const char* find_obstacle(const Query* query, const Contents& contents) {
   if (query->hasModifyingCTE) return "another part of the statement changes tables, too";
   if (query->withCheckOptions != NIL) return "each row is checked for row security or a view";
   return contents.obstacle;
+}
+
+// For a filter. Where something stands in the way, PostgreSQL's node inserts.
+bool goes_in_batches(Query* query, Contents* contents) {
+  look_at_query(query, contents);
+  return contents->calls == 0 && query->onConflict == nullptr &&
+         find_obstacle(query, *contents) == nullptr;
+}
+
+// Should we decide how the rows are inserted?
+bool concerns_us(Query* query, Contents* contents) {
+  const RangeTblEntry* target = rt_fetch(query->resultRelation, query->rtable);
+  contents->target = reinterpret_cast<const Node*>(target);
+  if (is_filter_entry(contents->target)) return goes_in_batches(query, contents);
+  if (target->relkind != RELKIND_RELATION && target->relkind != RELKIND_PARTITIONED_TABLE)
+    return false;
+  Relation table = table_open(target->relid, NoLock);
+  // A copy: rebuilding the relation's cache entry frees the original.
+  const TargetRule rule = find_trigger_rule(CopyTriggerDesc(table->trigdesc));
+  table_close(table, NoLock);
+  if (rule.obstacle != nullptr && !rule.watched) return false;
+  look_at_query(query, contents);
+  return rule.watched || contents->calls > 0;
 }
 
 // A single row is no batch.

@@ -13,16 +13,11 @@ class LockBatches {
   // `number(i)`, below `numbers`, is the number of item i.
   template <typename NumberOf>
   LockBatches(uint32 count, uint32 numbers, NumberOf&& number) : count_(count) {
-    uint32 next[kMaxNumbers + 1] = {};
-    const bool sorted = count > numbers && numbers <= kMaxNumbers;
     for (uint32 i = 0; i < count; ++i) {
       number_[i] = number(i);
       order_[i] = i;
-      if (sorted) ++next[number_[i] + 1];
     }
-    if (!sorted) return;
-    for (uint32 i = 1; i <= numbers; ++i) next[i] += next[i - 1];
-    for (uint32 i = 0; i < count; ++i) order_[next[number_[i]]++] = i;
+    if (count > numbers && numbers <= kMaxNumbers) sort(numbers);
   }
 
   uint32 count() const { return count_; }
@@ -33,6 +28,13 @@ class LockBatches {
   bool begins(uint32 i) const { return i == 0 || number(i) != number(i - 1); }
 
  private:
+  void sort(uint32 numbers) {
+    uint32 next[kMaxNumbers + 1] = {};
+    for (uint32 i = 0; i < count_; ++i) ++next[number_[i] + 1];
+    for (uint32 i = 1; i <= numbers; ++i) next[i] += next[i - 1];
+    for (uint32 i = 0; i < count_; ++i) order_[next[number_[i]]++] = i;
+  }
+
   uint32 count_;
   uint32 number_[kMax];
   uint32 order_[kMax];

@@ -326,7 +326,19 @@ bool add_prepared_in_flight(InFlightPartition* partition, InFlightEntry* entry, 
   return true;
 }
 
+namespace {
+
+void remove_one(const InFlightKey& key) {
+  InFlightPartition* partition = partition_of(key.tag);
+  LWLockAcquire(partition->lock, LW_EXCLUSIVE);
+  remove(partition, key);
+  LWLockRelease(partition->lock);
+}
+
+}  // namespace
+
 void remove_in_flight(const InFlightKey* keys, uint32 count) {
+  if (count == 1) return remove_one(keys[0]);
   const LockBatches batches(count, partition_count,
                             [=](uint32 i) { return partition_number(keys[i].tag); });
   Prefetches prefetches;

@@ -138,11 +138,26 @@ void apply_probes(const ChangeLog* log, uint32 start, uint32 count, Header* head
   }
 }
 
-// Most transactions bring few keys.
+void apply_one(const ChangeLog* log, uint32 position, Header* header, FilterSlot* slot,
+               SliceLock* lock) {
+  ChangeReader reader(log, position);
+  const auto type = static_cast<ChangeType>(reader.next()->type);
+  const Element element = reader.element();
+  lock->acquire(slice_of(header->parameters, element.hash));
+  if (!lock->takes(static_cast<uint8>(type), element)) {
+    if (slot != nullptr && type == ChangeType::add) count_if_late(slot, header, element);
+    apply_change(type, element, header);
+  }
+  lock->release();
+}
+
+// Most transactions bring few keys, or one. It is one of no other: then it is no repeat, either.
 void apply_slice_by_slice(const ChangeLog* log, uint32 start, uint32 count, Header* header,
                           FilterSlot* slot, SliceLock* lock) {
   constexpr uint32 kFew = 16;
-  if (count <= kFew)
+  if (log->count == 1)
+    apply_one(log, start, header, slot, lock);
+  else if (count <= kFew)
     apply_group<kFew>(log, start, count, header, slot, lock);
   else
     apply_group<LockBatches::kMax>(log, start, count, header, slot, lock);

@@ -15,7 +15,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr int kFirstBits = 7;
+constexpr int kFirstBits = 4, kSecondBits = 7;  // most transactions bring one key
 // As many as the largest index can tell apart; the levels have room for more.
 constexpr uint32 kMaxChanges = (uint32{1} << 31) / 4 * 3 - 1;
 static_assert(kMaxChanges < ChangeLog::kFirst * ((uint64{1} << ChangeLog::kLevels) - 1));
@@ -97,7 +97,7 @@ void grow_index(ChangeLog* log) {
   const IndexSlot* old = log->index;
   void* old_memory = log->index_memory;
   const int old_bits = log->index_bits;
-  make_index(log, old_bits + 1);
+  make_index(log, Max(old_bits + 1, kSecondBits));
   for (Size i = 0; i < Size{1} << old_bits; ++i)
     if (old[i].next != 0) log->index[find_slot(log, home_of(log, old[i].tag), 0, kUnused)] = old[i];
   free_for_log(old_memory, index_bytes(old_bits));
@@ -119,7 +119,6 @@ void remove_from_index(ChangeLog* log, uint32 hole) {
 }  // namespace
 
 void init_log(ChangeLog* log, MemoryContext memory, bool has_roles) {
-  memset(log, 0, sizeof *log);
   log->memory = memory;
   log->has_roles = has_roles;
   log->last_reset = log->last_merge = kNoChange;

@@ -62,7 +62,7 @@ struct ChangeLog {
   Roles* roles[kLevels];
 };
 
-// Makes an empty log. Raises 53200.
+// Makes an empty log of one that is all zeroes. Raises 53200.
 void init_log(ChangeLog* log, MemoryContext memory, bool has_roles);
 
 // Makes room for one more change, so that `append_change` cannot fail. Raises 53200, and 54000

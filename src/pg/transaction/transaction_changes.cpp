@@ -126,7 +126,8 @@ TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged)
   if (all_changes == nullptr) join_distributed_transaction(distributed_transaction());
   const Parameters& parameters = header->parameters;
   auto* changes = static_cast<TransactionChanges*>(
-      MemoryContextAllocZero(TopTransactionContext, sizeof(TransactionChanges)));
+      MemoryContextAlloc(TopTransactionContext, sizeof(TransactionChanges)));
+  memset(static_cast<void*>(changes), 0, sizeof *changes);  // faster than the server's loop
   changes->slot = slot;
   changes->generation = slot->generation;
   changes->header = header;
