@@ -300,13 +300,14 @@ sub retire
 	return;
 }
 
-# What changes nothing for a row: the number of keys, which is written down beside k; and what is rolled back, to a savepoint or as
-# a whole.
-my %has_keys;
+# What changes nothing for a row: the number of keys, which is written down beside k; a layout that is the default; and what is
+# rolled back, to a savepoint or as a whole.
+my (%has_keys, %has_layout);
 
 sub alter
 {
 	my ($filter, $is_large, $out) = @_;
+	return alter_everywhere($filter, q{ADD layout 'scattered'}, $out, 'worded otherwise') if rand() < 0.3 && !$has_layout{$filter}++;
 	if (rand() < 0.25)
 	{
 		my $verb = $has_keys{$filter}++ ? 'SET' : 'ADD';

@@ -202,10 +202,9 @@ void note_forgotten(Oid relid) {
               errhint("Commit before."));
     changes->saving.forgotten_level = GetCurrentTransactionNestLevel();
     if (slot->saved.logged)
-      ereport(
-          NOTICE, errmsg("nothing is saved of filter \"%s\" now", get_rel_name(relid)),
-          errhint(
-              "Until its next change or streamfilter_save() saves all of it, a crash empties it."));
+      ereport(NOTICE, errmsg("nothing is saved of filter \"%s\" now", get_rel_name(relid)),
+              errhint("Until its next change or streamfilter_save() saves all of it, a restart "
+                      "empties it."));
   }
 }
 
@@ -238,7 +237,7 @@ uint64 forget_on_servers(Oid relid) {
     ereport(
         NOTICE, errmsg("nothing is saved of filter \"%s\" on its servers now", relation->name),
         errhint(
-            "Until its next change or streamfilter_save() saves all of it, a crash empties it."));
+            "Until its next change or streamfilter_save() saves all of it, a restart empties it."));
   return bytes;
 }
 
