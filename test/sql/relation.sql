@@ -360,7 +360,9 @@ RESET ROLE;
 
 -- ---- EXPLAIN ------------------------------------------------------------------------------------
 
+SET streamfilter.batch_insert = on;  -- whatever the server is set to
 EXPLAIN (COSTS OFF) INSERT INTO unused SELECT user_id FROM clicks;
+RESET streamfilter.batch_insert;
 -- It takes no memory.
 SELECT created IS NULL AS unused FROM streamfilter_stats WHERE filter = 'unused'::regclass;
 -- Other formats have plain numbers; `Fill` is the one of the statistics.

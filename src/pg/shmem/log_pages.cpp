@@ -65,10 +65,12 @@ Chunk* find_place(uint64 of, uint64 owner) {
 
 // nullptr: nothing is known.
 Chunk* find_chunk(Oid file, BlockNumber page) {
+  static Chunk* latest = nullptr;  // most rows lie near the one before
   if (shared == nullptr) return nullptr;
   const uint64 owner = owner_of(MyDatabaseId, page);
-  Chunk* chunk = find_place(owner, owner);
-  return chunk != nullptr && pg_atomic_read_u32(&chunk->file) == file ? chunk : nullptr;
+  if (latest == nullptr || pg_atomic_read_u64(&latest->owner) != owner)
+    latest = find_place(owner, owner);
+  return latest != nullptr && pg_atomic_read_u32(&latest->file) == file ? latest : nullptr;
 }
 
 // Nobody may take what is known of one file for another's.
