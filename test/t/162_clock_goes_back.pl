@@ -1,8 +1,13 @@
-# A clock that is put back by hours keeps no image waiting: when the next one may be written is told by a clock that only goes on.
+# A clock that is put back by hours keeps neither an image waiting nor a session that waits for another server: when these waits
+# end is told by a clock that only goes on.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Sessions;
+use SliceServers;
 use Test::More;
 
 plan skip_all => 'sanitizers are preloaded' if $ENV{LD_PRELOAD};
@@ -74,10 +79,27 @@ sub next_image
 next_image('so much log is followed by an image');
 my $hours = q{SELECT round(extract(epoch FROM clock_timestamp()) / 3600)};
 my $hour = $node->safe_psql('postgres', $hours);
-append_to_file($behind, 6 * 3600);
+sub put_back { my ($by) = @_; unlink $behind; append_to_file($behind, $by * 3600); return; }
+put_back(6);
 cmp_ok($node->safe_psql('postgres', $hours), '<', $hour - 4, 'the clock is put back');
 # One that was due before has begun: the next one is of the clock as it is now.
 next_image('an image after that');
 next_image('and another one');
-$node->stop;
+
+# The session that has the filter hangs. The one that waits for it gives up.
+my $far = start_node('far');
+$node->safe_psql('postgres', server_sql('far', $far, "timeout '5s'") . q{
+	CREATE FOREIGN TABLE elsewhere (id int) SERVER far OPTIONS (kind 'bloom', memory '64kB', k '5')});
+my $waiting = $node->background_psql('postgres', on_error_stop => 0);
+$waiting->query_safe(q{SET application_name = 'waiting'; INSERT INTO elsewhere VALUES (1)});
+my @hung = split /\n/, $far->safe_psql('postgres',
+	q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()});
+kill 'STOP', @hung;
+$waiting->query_until(qr//, "INSERT INTO elsewhere VALUES (2);\n");
+put_back(12);
+ok($node->poll_query_until('postgres', q{SELECT state = 'idle' AND query LIKE '%(2)%' FROM pg_stat_activity
+	WHERE application_name = 'waiting'}), 'a wait for another server ends');
+kill 'CONT', @hung;
+$waiting->quit;
+$_->stop for $node, $far;
 done_testing();

@@ -8,6 +8,7 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "pg/handle/overfull.hpp"
 #include "pg/handle/overfull_limit.hpp"
+#include "pg/server/monotonic.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 
 namespace streamfilter::pg {
@@ -41,9 +42,9 @@ void count_row(FilterHandle* filter, const Element& element) {
 }
 
 bool is_log_due(FilterSlot* slot) {
-  const TimestampTz now = GetCurrentTimestamp();
+  const int64 now = monotonic_us();
   uint64 last = pg_atomic_read_u64(&slot->overfull_logged);
-  if (now - static_cast<TimestampTz>(last) < USECS_PER_MINUTE) return false;
+  if (last != 0 && now - static_cast<int64>(last) < USECS_PER_MINUTE) return false;
   return pg_atomic_compare_exchange_u64(&slot->overfull_logged, &last, static_cast<uint64>(now));
 }
 

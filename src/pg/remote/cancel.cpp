@@ -8,6 +8,7 @@ extern "C" {
 
 #include "pg/remote/cancel.hpp"
 #include "pg/remote/pipeline.hpp"
+#include "pg/server/monotonic.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -183,7 +184,7 @@ void cancel_busy_connections() {
   count = 0;
   if (is_leaving(Manner::quiet)) return;
   visit_connections(begin_if_busy);
-  const TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), kCancelTimeout);
+  const int64 deadline = TimestampTzPlusMilliseconds(monotonic_us(), kCancelTimeout);
   for (;;) {
     const int left = time_left(deadline);
     if (left == 0 || is_leaving(Manner::quiet) || !wait_for_requests(Min(left, kGlance))) break;

@@ -19,6 +19,7 @@ extern "C" {
 #include "pg/remote/peer_text.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/deferred_messages.hpp"
+#include "pg/server/monotonic.hpp"
 #include "pg/server/wait_events.hpp"
 
 namespace streamfilter::pg {
@@ -150,7 +151,7 @@ bool is_socket_ready(PGconn* pg, bool write) {
   return poll(&ready, 1, 0) > 0;
 }
 
-Progress poll_connection(Connection* connection, TimestampTz until) {
+Progress poll_connection(Connection* connection, int64 until) {
   PGconn* pg = connection->pg;
   if (PQstatus(pg) == CONNECTION_BAD) return Progress::failed;
   while (connection->polling != PGRES_POLLING_OK) {
@@ -195,8 +196,8 @@ void pause_interruptibly(int ms) {
 // The attempt has failed. True: try again, because the server is there but has no room for another
 // connection, or has ended this one. False: it is unreachable, or has hung up on every attempt so
 // far.
-bool may_repeat_attempt(Connection* connection, TimestampTz until) {
-  const TimestampTz now = GetCurrentTimestamp();
+bool may_repeat_attempt(Connection* connection, int64 until) {
+  const int64 now = monotonic_us();
   const char* message = PQerrorMessage(connection->pg);
   const char* sqlstate = find_sqlstate(message);
   if (!is_silent(sqlstate)) {
@@ -292,15 +293,15 @@ bool welcome(Connection* connection) {
 }
 
 // An attempt under way continues for a moment at least.
-void set_deadline(Connection* connection, TimestampTz now) {
+void set_deadline(Connection* connection, int64 now) {
   const int timeout = connection->connecting ? kProbeWait : connection->options.connect_timeout;
-  const TimestampTz deadline = TimestampTzPlusMilliseconds(now, timeout);
+  const int64 deadline = TimestampTzPlusMilliseconds(now, timeout);
   if (!connection->connecting || connection->deadline < deadline) connection->deadline = deadline;
 }
 
 // An attempt has not led to a usable connection. True: another one may be made.
-bool may_go_on(Connection* connection, Progress progress, TimestampTz until) {
-  const TimestampTz now = GetCurrentTimestamp();
+bool may_go_on(Connection* connection, Progress progress, int64 until) {
+  const int64 now = monotonic_us();
   switch (progress) {
     case Progress::failed: return may_repeat_attempt(connection, until);
     case Progress::pending:
@@ -321,12 +322,12 @@ bool connect(Connection* connection) {
     if (!may_connect(connection->key.server)) return false;
     read_server(connection);
   }
-  const TimestampTz now = GetCurrentTimestamp();
+  const int64 now = monotonic_us();
   const bool probing = unreachable_since(connection->key.server) != 0;
   set_deadline(connection, now);
-  const TimestampTz until =
-      probing ? Min(TimestampTzPlusMilliseconds(now, kProbeWait), connection->deadline)
-              : connection->deadline;
+  const int64 until = probing
+                          ? Min(TimestampTzPlusMilliseconds(now, kProbeWait), connection->deadline)
+                          : connection->deadline;
   for (;; pause_interruptibly(kRepeatPause)) {
     if (connection->pg == nullptr) start_connecting(connection);
     const Progress progress = poll_connection(connection, until);
@@ -342,14 +343,14 @@ bool begins_or_goes_on(Connection* connection) {
   if (connection->pg == nullptr) {
     if (!may_connect(connection->key.server)) return false;
     read_server(connection);
-    set_deadline(connection, GetCurrentTimestamp());
+    set_deadline(connection, monotonic_us());
     start_connecting(connection);
   }
   return connection->connecting && connection->valid;
 }
 
 // As long as connect() would wait.
-TimestampTz end_of_wait(const Connection* connection, TimestampTz now) {
+int64 end_of_wait(const Connection* connection, int64 now) {
   if (unreachable_since(connection->key.server) == 0) return connection->deadline;
   return Min(connection->deadline, TimestampTzPlusMilliseconds(now, kProbeWait));
 }
@@ -439,13 +440,13 @@ void connect_together(Connection** connections, int count) {
         std::find(pending, pending + wanting, connections[i]) == pending + wanting &&
         begins_or_goes_on(connections[i]))
       pending[wanting++] = connections[i];
-  const TimestampTz begun = GetCurrentTimestamp();
+  const int64 begun = monotonic_us();
   for (;;) {
-    const TimestampTz now = GetCurrentTimestamp();
-    TimestampTz end = now;
+    const int64 now = monotonic_us();
+    int64 end = now;
     int left = 0;
     for (int i = 0; i < wanting; ++i) {
-      const TimestampTz its_end = end_of_wait(pending[i], begun);
+      const int64 its_end = end_of_wait(pending[i], begun);
       if (has_resolved(pending[i]) || its_end <= now) continue;
       end = Max(end, its_end);
       pending[left++] = pending[i];

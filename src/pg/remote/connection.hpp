@@ -41,8 +41,8 @@ struct Connection {
   char schema[2 * NAMEDATALEN + 3];  // of the extension there, quoted
   char version[32];                  // of the extension there
   uint32 server_hash, mapping_hash;  // of the syscache entries that it was made from
-  TimestampTz deadline;              // for connecting, or for the owed answers
-  TimestampTz sent_at;               // start of the wait for answers
+  int64 deadline;                    // in monotonic_us(): for connecting, or for the owed answers
+  int64 sent_at;                     // likewise: start of the wait for answers
   PGresult* error;                   // the first among the answers; nullptr: none
   Failure failure;                   // of the last connection
   char reason[256];                  // in libpq's words and bytes

@@ -28,12 +28,13 @@ struct RemoteFilter {
   SlicePlace* places;  // of the slices, as far as this session knows
   bool* to_find;       // slices that were not found; to find before the next use
   bool any_to_find;
-  bool looked;                 // places are known wherever that is needed
-  SliceDefinition slices;      // without `definition` and `producer`
-  bool answered_in_full;       // no slice was unreachable when keys were last inserted
-  TimestampTz in_order_until;  // until then, reserve keys in the order of servers; 0: all at once
-  int in_order_for;            // ms, the length of that time
-  SliceWork* work;             // per slice, not yet in shared memory
+  bool looked;             // places are known wherever that is needed
+  SliceDefinition slices;  // without `definition` and `producer`
+  bool answered_in_full;   // no slice was unreachable when keys were last inserted
+  int64 in_order_until;  // in monotonic_us(): until then, reserve keys in the order of servers; 0:
+                         // all at once
+  int in_order_for;      // ms, the length of that time
+  SliceWork* work;       // per slice, not yet in shared memory
   RemoteFilter* next_changed;  // in the list of filters that this transaction changes
   bool changed;
 };

@@ -12,6 +12,7 @@ extern "C" {
 #include "pg/remote/peer_text.hpp"
 #include "pg/remote/pipeline.hpp"
 #include "pg/server/compat.hpp"
+#include "pg/server/monotonic.hpp"
 #include "pg/server/wait_events.hpp"
 
 namespace streamfilter::pg {
@@ -67,7 +68,7 @@ const char* find_fault(const PGresult* result, AnswerSequence* sequence, const R
 
 void give_up(Connection* connection, Manner manner, const char* what) {
   const bool leaving = is_leaving(manner);
-  lost_time += TimestampDifferenceMilliseconds(connection->sent_at, GetCurrentTimestamp());
+  lost_time += TimestampDifferenceMilliseconds(connection->sent_at, monotonic_us());
   fail(connection, leaving ? Failure::ended : Failure::unreachable,
        leaving ? "the session was terminated before it had answered" : what);
 }
@@ -144,7 +145,7 @@ void wait_interruptibly(Connection* const* waiting, int count, int ms) {
 
 // The first connections that have not begun to answer, and their earliest deadline.
 int collect_waiting(Connection* const* connections, int count, Connection** waiting,
-                    TimestampTz* deadline) {
+                    int64* deadline) {
   int found = 0;
   for (int i = 0; i < count && found < kMaxTogether; ++i) {
     if (!awaits_answer(connections[i])) continue;
@@ -207,11 +208,11 @@ bool is_leaving(Manner manner) {
   return manner == Manner::quiet && (ProcDiePending || proc_exit_inprogress);
 }
 
-int time_left(TimestampTz deadline) {
-  return static_cast<int>(TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline));
+int time_left(int64 deadline) {
+  return static_cast<int>(TimestampDifferenceMilliseconds(monotonic_us(), deadline));
 }
 
-bool wait_for_socket(PGconn* pg, bool write, TimestampTz deadline, Manner manner) {
+bool wait_for_socket(PGconn* pg, bool write, int64 deadline, Manner manner) {
   const int left = time_left(deadline);
   if (left <= 0) return false;
   if (manner == Manner::quiet) {
@@ -244,12 +245,12 @@ bool queue_query(Connection* connection, const char* query, const char* paramete
   return false;
 }
 
-bool send_queued(Connection* connection, TimestampTz start) {
+bool send_queued(Connection* connection, int64 start) {
   PGconn* pg = connection->pg;
   PQclear(connection->error);
   connection->error = nullptr;
   connection->busy = true;
-  connection->sent_at = start != 0 ? start : GetCurrentTimestamp();
+  connection->sent_at = start != 0 ? start : monotonic_us();
   connection->deadline =
       TimestampTzPlusMilliseconds(connection->sent_at, connection->options.timeout);
   if (PQpipelineSync(pg) == 1 && PQflush(pg) >= 0) return true;
@@ -260,7 +261,7 @@ bool send_queued(Connection* connection, TimestampTz start) {
 void wait_together(Connection* const* connections, int count, Manner manner) {
   Connection* waiting[kMaxTogether];
   for (;;) {
-    TimestampTz deadline = 0;
+    int64 deadline = 0;
     const int rest = collect_waiting(connections, count, waiting, &deadline);
     if (rest == 0) return;
     const int left = time_left(deadline);
@@ -291,7 +292,7 @@ void forget_lost_time() { lost_time = 0; }
 bool exchange(Connection* connection, const RowShape* rows, ResultVisitor visit, void* context) {
   const int timeout = connection->options.timeout;
   const long lost = Min(lost_time, timeout - timeout / kLeastShare);
-  const TimestampTz start = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), -lost);
+  const int64 start = TimestampTzPlusMilliseconds(monotonic_us(), -lost);
   return send_queued(connection, start) &&
          receive(connection, Manner::interruptible, rows, visit, context);
 }

@@ -16,10 +16,10 @@ constexpr int kGlance = 100;  // ms between two looks of a quiet wait whether th
 bool is_leaving(Manner manner);
 
 // Milliseconds until then, at least 0.
-int time_left(TimestampTz deadline);
+int time_left(int64 deadline);
 
 // Waits a while for the socket. False: the deadline has passed. Otherwise the caller looks again.
-bool wait_for_socket(PGconn* pg, bool write, TimestampTz deadline, Manner manner);
+bool wait_for_socket(PGconn* pg, bool write, int64 deadline, Manner manner);
 
 // Queues a command, or a query with one parameter. False: the connection has failed.
 bool queue_command(Connection* connection, const char* command);
@@ -30,7 +30,7 @@ constexpr int kLeastShare = 8;
 
 // Ends the queue and sends as much as the server takes at once; the rest follows while waiting for
 // answers. The timeout runs from `start`; 0: from now. False: the connection has failed.
-bool send_queued(Connection* connection, TimestampTz start = 0);
+bool send_queued(Connection* connection, int64 start = 0);
 
 // Waits for all these connections at once, until each begins to answer or has failed. Ignores
 // connections that are not busy.

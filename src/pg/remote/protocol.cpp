@@ -11,6 +11,7 @@ extern "C" {
 #include "pg/catalog/moved_slices.hpp"
 #include "pg/remote/protocol.hpp"
 #include "pg/remote/remote_transaction.hpp"
+#include "pg/server/monotonic.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -162,7 +163,7 @@ bool queue_preparation(Connection* connection, const char* name, const char* que
 }
 
 // Sends a call; false: the connection has failed.
-bool begin_call(RemoteCall* call, TimestampTz start) {
+bool begin_call(RemoteCall* call, int64 start) {
   Connection* connection = call->connection;
   call->failure = Failure::none;
   call->conflict = call->moved = false;
@@ -331,7 +332,7 @@ void take_value(void* context, const PGresult* result) {
 }  // namespace
 
 void run_calls(RemoteCall* calls, int count) {
-  const TimestampTz start = GetCurrentTimestamp();
+  const int64 start = monotonic_us();
   for (int i = 0; i < count; ++i)
     if (!begin_call(&calls[i], start)) calls[i].failure = calls[i].connection->failure;
   auto** sent =

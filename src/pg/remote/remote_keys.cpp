@@ -21,6 +21,7 @@ extern "C" {
 #include "pg/remote/remote_keys.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/remote/slice_places.hpp"
+#include "pg/server/monotonic.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -440,13 +441,13 @@ RoundEnd run_one_by_one(Batch* batch, const Round* round) {
 // time, which doubles with each failed attempt at all at once.
 RoundEnd reserve_together(Batch* batch, Round* round) {
   RemoteFilter* remote = batch->remote;
-  if (remote->in_order_until != 0 && GetCurrentTimestamp() < remote->in_order_until)
+  if (remote->in_order_until != 0 && monotonic_us() < remote->in_order_until)
     return RoundEnd::conflict;
   const RoundEnd end = finish_round(batch, round, true);
   const bool met = end == RoundEnd::conflict;
   remote->in_order_for = met ? Min(Max(2 * remote->in_order_for, kLeastInOrder), kMostInOrder) : 0;
   remote->in_order_until =
-      met ? TimestampTzPlusMilliseconds(GetCurrentTimestamp(), remote->in_order_for) : 0;
+      met ? TimestampTzPlusMilliseconds(monotonic_us(), remote->in_order_for) : 0;
   return end;
 }
 

@@ -8,6 +8,7 @@ extern "C" {
 #include "pg/remote/pipeline.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/deferred_messages.hpp"
+#include "pg/server/monotonic.hpp"
 #include "pg/server/transaction_use.hpp"
 
 namespace streamfilter::pg {
@@ -58,19 +59,19 @@ void run_together(void (*send)(Connection* connection), void (*finish)(Connectio
   visit_connections(finish);
 }
 
-int commit_rank;           // of the connections that commit next
-int next_rank;             // the highest rank below; -1: none
-TimestampTz commit_start;  // start of the timeouts of all servers together
+int commit_rank;     // of the connections that commit next
+int next_rank;       // the highest rank below; -1: none
+int64 commit_start;  // start of the timeouts of all servers together
 
 bool commits_now(const Connection* connection) {
   return connection->level > 0 && connection->rank == commit_rank && connection->pg != nullptr;
 }
 
 // Servers that hung before must leave a later one some time to answer.
-TimestampTz start_of_commit(const Connection* connection) {
+int64 start_of_commit(const Connection* connection) {
   const int least = connection->options.timeout / kLeastShare;
-  return Max(commit_start, TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-                                                       least - connection->options.timeout));
+  return Max(commit_start,
+             TimestampTzPlusMilliseconds(monotonic_us(), least - connection->options.timeout));
 }
 
 void send_commit(Connection* connection) {
@@ -204,7 +205,7 @@ bool settle(Connection* connection) {
 }
 
 void commit_remote_transactions() {
-  commit_start = GetCurrentTimestamp();
+  commit_start = monotonic_us();
   commit_rank = PG_INT32_MAX;
   do {
     run_together(send_commit, finish_commit);

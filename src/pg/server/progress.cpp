@@ -13,6 +13,7 @@ extern "C" {
 #include "utils/tuplestore.h"
 }
 
+#include "pg/server/monotonic.hpp"
 #include "pg/server/progress.hpp"
 
 namespace streamfilter::pg {
@@ -85,7 +86,7 @@ void show_outer(void* arg) {
 }  // namespace
 
 Progress::Progress(Command command, Oid filter, const char* title)
-    : title_(title), start_(GetCurrentTimestamp()), next_(start_ + kQuiet) {
+    : title_(title), start_(monotonic_us()), next_(start_ + kQuiet) {
   ProgressPlace* place = own_place();
   if (place == nullptr) return;
   auto* outer = static_cast<Outer*>(palloc0(sizeof(Outer)));
@@ -107,7 +108,7 @@ Progress::Progress(Command command, Oid filter, const char* title)
 void Progress::begin(const char* phase, uint64 total, const char* unit) {
   total_ = total;
   done_ = 0;
-  phase_start_ = GetCurrentTimestamp();
+  phase_start_ = monotonic_us();
   ProgressPlace* place = own_place();
   if (place == nullptr) return;
   SpinLockAcquire(&place->lock);
@@ -135,7 +136,7 @@ void Progress::add(uint64 count) {
   advance(count);
   rows_ += count;
   done_ += count;
-  const TimestampTz now = GetCurrentTimestamp();
+  const int64 now = monotonic_us();
   if (now < next_) return;
   next_ = now + kInterval;
   const double seconds = static_cast<double>(now - start_) / USECS_PER_SEC;

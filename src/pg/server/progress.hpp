@@ -46,9 +46,9 @@ class Progress {
   const char* title_;
   uint64 rows_ = 0;
   uint64 total_ = 0, done_ = 0;  // of this phase
-  TimestampTz start_;
-  TimestampTz phase_start_ = 0;
-  TimestampTz next_;
+  int64 start_;                  // by monotonic_us(), as the others
+  int64 phase_start_ = 0;
+  int64 next_;
   struct Outer* outer_ = nullptr;
 };
 

@@ -112,7 +112,7 @@ struct alignas(PG_CACHE_LINE_SIZE) FilterSlot {
   FilterSlot* next_emptied;
   alignas(PG_CACHE_LINE_SIZE) Statistics stats;
   LossEstimate loss;
-  pg_atomic_uint64 overfull_logged;  // the time when the log was last told of that
+  pg_atomic_uint64 overfull_logged;  // when the log was last told of that, in monotonic_us()
   pg_atomic_uint64 ahead_of_clock;   // the filter's time, in microseconds: that has gone back
   pg_atomic_uint64 unregistered;     // keys of unfinished transactions that are not in that table
   pg_atomic_uint64 applied;          // how often transactions have brought their changes in
