@@ -3,12 +3,14 @@
 # machine is.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Instructions;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-plan skip_all => 'valgrind is not installed (apt install valgrind)' if system('valgrind --version >/dev/null 2>&1') != 0;
-plan skip_all => 'a sanitizer and valgrind do not go together' if ($ENV{LD_PRELOAD} // '') =~ /san/;
+skip_without_valgrind();
 
 my $node = PostgreSQL::Test::Cluster->new('toll');
 $node->init;
@@ -23,55 +25,10 @@ $node->safe_psql('postgres', 'CREATE EXTENSION streamfilter; CREATE TABLE plain 
 	CREATE TABLE judged (id int);
 	CREATE SEQUENCE ids;
 	CREATE TRIGGER discard BEFORE INSERT ON judged FOR EACH ROW EXECUTE FUNCTION streamfilter_discard(\'used\')');
-my $postgres = $node->config_data('--bindir') . '/postgres';
 $node->stop;
 
-# Of a profile: all instructions, and those of the library. A name stands behind its number where that comes first; the line
-# behind `calls=` repeats what the called function counts itself.
-sub read_profile
-{
-	my ($file) = @_;
-	my (%is_own, $counts, $own, $all);
-	my $number_of = sub {
-		my ($number, $name) = $_[0] =~ /^(\(\d+\))(?: (.*))?/;
-		$is_own{$number} = $name =~ /streamfilter\.so$/ if defined $name;
-		return $number;
-	};
-	open my $profile, '<', $file or die "$file: $!";
-	while (my $line = <$profile>)
-	{
-		if    ($line =~ /^cob=(.*)/)                 { $number_of->($1); }
-		elsif ($line =~ /^ob=(.*)/)                  { $counts = $is_own{ $number_of->($1) }; }
-		elsif ($line =~ /^calls=/)                   { readline $profile; }
-		elsif ($line =~ /^[0-9*+-]\S* (\d+)/)        { $all += $1; $own += $1 if $counts; }
-	}
-	close $profile;
-	return { all => $all, own => $own // 0 };
-}
-
-my $runs = 0;
-
-# Counts so many rounds of the statements.
-sub count_rounds
-{
-	my ($rounds, $statements, @options) = @_;
-	my $file = $node->basedir . '/profile.' . ++$runs;
-	my $input = join("\n", @$statements, '') x $rounds;
-	my @command = ('valgrind', '--tool=callgrind', "--callgrind-out-file=$file", $postgres, '--single', '-D',
-		$node->data_dir, (map { ('-c', $_) } @options), 'postgres');
-	my ($out, $err) = ('', '');
-	IPC::Run::run(\@command, '<', \$input, '>', \$out, '2>', \$err, IPC::Run::timeout(600)) or die "failed: $err";
-	unlike($err, qr/ERROR|FATAL/, "@options: $rounds rounds of $statements->[0] run") or diag($err);
-	return read_profile($file);
-}
-
-# What one more round takes.
-sub per_round
-{
-	my @arguments = @_;
-	my ($few, $many) = map { count_rounds($_, @arguments) } 40, 140;
-	return { map { $_ => ($many->{$_} - $few->{$_}) / 100 } qw(all own) };
-}
+my $instructions = Instructions->new($node);
+sub per_round { return $instructions->per_round(40, 140, @_); }
 
 my @few = ('streamfilter.max_filters=128');
 my @many = ('streamfilter.max_filters=8192');

@@ -133,16 +133,6 @@ bool is_dropped(const TransactionChanges* changes) {
   return !is_loaded(filter_handle(relation)) && !is_filter(relation);
 }
 
-// The transaction has altered the filter since, which took these changes over into a state of
-// another size.
-bool is_superseded(const TransactionChanges* changes) {
-  for (const TransactionChanges* other = first_changes(); other != nullptr; other = other->next)
-    if (is_alive(other) && other->slot->relation == changes->slot->relation &&
-        other->slot->database == changes->slot->database && other->generation > changes->generation)
-      return true;
-  return false;
-}
-
 bool has_unsaved_state(const TransactionChanges* changes) {
   return is_alive(changes) && changes->saving.logged && changes->saving.needs_image;
 }

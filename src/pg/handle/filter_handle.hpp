@@ -175,7 +175,7 @@ inline void check_mode(const FilterHandle* filter, Oid table_owner) {
 
 // What this transaction has changed in the filter; nullptr: nothing.
 inline TransactionChanges* changes_of(const FilterHandle* filter) {
-  return find_changes(filter->slot, filter->slot_generation);
+  return find_changes(filter->relid, filter->slot, filter->slot_generation);
 }
 
 // An element of the filter that no column with a role tells more of.

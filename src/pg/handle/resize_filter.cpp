@@ -31,7 +31,7 @@ struct Resizing {
 // Nobody else can change it: the relation is locked.
 const Header* state_to_keep(const FilterSlot* slot) {
   const Header* block = block_of(slot);
-  const TransactionChanges* changes = find_changes(slot, slot->generation);
+  const TransactionChanges* changes = find_changes(slot->relation, slot, slot->generation);
   if (changes == nullptr || changes->log.count == 0) return block;
   auto* copy =
       static_cast<Header*>(MemoryContextAllocHuge(CurrentMemoryContext, block->parameters.memory));

@@ -116,7 +116,7 @@ bool register_all_keys(TransactionChanges* changes) {
   if (!done)
     withdraw_registrations(changes);
   else
-    publish_counts();
+    publish_count(changes);
   return done;
 }
 

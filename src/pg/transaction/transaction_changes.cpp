@@ -1,6 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "common/hashfn.h"
 #include "storage/lmgr.h"
 }
 
@@ -18,6 +19,46 @@ namespace streamfilter::pg {
 namespace {
 
 TransactionChanges* all_changes = nullptr;
+
+// The same by relation, so that a key costs no more where the transaction changes many filters. The
+// first buckets are always there; more last as long as the transaction.
+constexpr uint32 kFirstBuckets = 16;
+TransactionChanges* first_buckets[kFirstBuckets];
+TransactionChanges** buckets = first_buckets;
+uint32 bucket_count = kFirstBuckets;
+uint32 changes_count = 0;
+
+// Has a key been added that publish_counts() tells of?
+bool adds_unpublished = false;
+
+TransactionChanges** bucket_of(Oid relation) {
+  return &buckets[murmurhash32(relation) & (bucket_count - 1)];
+}
+
+void enter_bucket(TransactionChanges* changes) {
+  TransactionChanges** bucket = bucket_of(changes->relation);
+  changes->next_in_bucket = *bucket;
+  *bucket = changes;
+}
+
+// As many buckets as there will be changes. Raises 53200.
+void make_bucket() {
+  if (changes_count < bucket_count) return;
+  const Size bytes = sizeof(TransactionChanges*) * 2 * bucket_count;
+  buckets = static_cast<TransactionChanges**>(
+      MemoryContextAllocExtended(TopTransactionContext, bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+  bucket_count *= 2;
+  for (TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next)
+    enter_bucket(changes);
+}
+
+void forget_all() {
+  all_changes = nullptr;
+  buckets = first_buckets;
+  bucket_count = kFirstBuckets;
+  changes_count = 0;
+  memset(static_cast<void*>(first_buckets), 0, sizeof first_buckets);
+}
 
 void note_time(TransactionChanges* changes, const Element& element) {
   if (element.time != PG_INT64_MAX) changes->latest = Max(changes->latest, element.time);
@@ -45,12 +86,6 @@ uint32 withdraw_from(TransactionChanges* changes, uint32 keep) {
   give_back_unused_in_flight();
   changes->registered -= removed + count;
   return removed + count;
-}
-
-void publish(TransactionChanges* changes) {
-  const int64 more = static_cast<int64>(changes->unregistered) - changes->published;
-  if (more != 0 && is_alive(changes)) pg_atomic_fetch_add_u64(&changes->slot->unregistered, more);
-  changes->published = changes->unregistered;
 }
 
 // Has the transaction keys that are not in the table of keys in flight?
@@ -114,20 +149,38 @@ void apply(TransactionChanges* changes) {
 
 }  // namespace
 
-TransactionChanges* find_changes(const FilterSlot* slot, uint64 generation) {
-  for (TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next)
-    if (changes->slot == slot && changes->generation == generation) return changes;
-  return nullptr;
+void publish_count(TransactionChanges* changes) {
+  const int64 more = static_cast<int64>(changes->unregistered) - changes->published;
+  if (more != 0 && is_alive(changes)) pg_atomic_fetch_add_u64(&changes->slot->unregistered, more);
+  changes->published = changes->unregistered;
+}
+
+TransactionChanges* find_changes(Oid relation, const FilterSlot* slot, uint64 generation) {
+  TransactionChanges* changes = *bucket_of(relation);
+  while (changes != nullptr && (changes->slot != slot || changes->generation != generation))
+    changes = changes->next_in_bucket;
+  return changes;
+}
+
+bool is_superseded(const TransactionChanges* changes) {
+  const TransactionChanges* other = *bucket_of(changes->relation);
+  while (other != nullptr && !(other->relation == changes->relation && is_alive(other) &&
+                               other->generation > changes->generation))
+    other = other->next_in_bucket;
+  return other != nullptr;
 }
 
 TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged) {
-  if (TransactionChanges* changes = find_changes(slot, slot->generation)) return changes;
+  const Oid relation = slot->relation;
+  if (TransactionChanges* changes = find_changes(relation, slot, slot->generation)) return changes;
   transaction_uses_filters = true;
   if (all_changes == nullptr) join_distributed_transaction(distributed_transaction());
+  make_bucket();
   const Parameters& parameters = header->parameters;
   auto* changes = static_cast<TransactionChanges*>(
       MemoryContextAlloc(TopTransactionContext, sizeof(TransactionChanges)));
   memset(static_cast<void*>(changes), 0, sizeof *changes);  // faster than the server's loop
+  changes->relation = relation;
   changes->slot = slot;
   changes->generation = slot->generation;
   changes->header = header;
@@ -141,6 +194,8 @@ TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged)
       MemoryContextAlloc(TopTransactionContext, sizeof(Owner) * changes->owner_capacity));
   changes->next = all_changes;
   all_changes = changes;
+  enter_bucket(changes);
+  ++changes_count;
   return changes;
 }
 
@@ -163,8 +218,9 @@ void append_change(TransactionChanges* changes, ChangeType type, const Element& 
   if (type == ChangeType::erase) changes->erases = true;
   if (type != ChangeType::add) return;
   ++changes->unregistered;
+  adds_unpublished = true;
   // Publishes in steps instead of for each key: publish_counts does the rest.
-  if (changes->unregistered - changes->published > changes->published / 64) publish(changes);
+  if (changes->unregistered - changes->published > changes->published / 64) publish_count(changes);
 }
 
 void append_registered(TransactionChanges* changes, const Element& element, const IndexHint& hint) {
@@ -189,7 +245,7 @@ void make_owner_of_new_keys(TransactionChanges* changes) {
 void withdraw_registrations(TransactionChanges* changes) {
   const uint32 registered = withdraw_from(changes, 0);
   changes->unregistered += registered;
-  publish(changes);
+  publish_count(changes);
 }
 
 void retract_from(TransactionChanges* changes, uint32 keep) {
@@ -197,14 +253,16 @@ void retract_from(TransactionChanges* changes, uint32 keep) {
   ChangeReader reader(&changes->log, keep);
   for (uint32 i = keep; i < changes->log.count; ++i) keys += reader.next()->is(ChangeType::add);
   changes->unregistered -= keys - withdraw_from(changes, keep);
-  publish(changes);
+  publish_count(changes);
   if (is_alive(changes))
     pg_atomic_fetch_add_u64(changes->slot->stats.counts[RowCount::rolled_back], keys);
 }
 
 void publish_counts() {
+  if (!adds_unpublished) return;
+  adds_unpublished = false;
   for (TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next)
-    publish(changes);
+    publish_count(changes);
 }
 
 TransactionChanges* first_changes() { return all_changes; }
@@ -258,7 +316,7 @@ void forget_transaction_changes() {
   unmark_arriving();
   leave_distributed_transaction();
   release_log_memory();
-  all_changes = nullptr;
+  forget_all();
 }
 
 }  // namespace streamfilter::pg

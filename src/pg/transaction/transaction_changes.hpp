@@ -38,6 +38,8 @@ struct Saving {
 // One per filter (use of a slot) that the transaction has changed.
 struct TransactionChanges {
   TransactionChanges* next;
+  TransactionChanges* next_in_bucket;
+  Oid relation;  // of the slot when they began
   FilterSlot* slot;
   uint64 generation;  // of the slot; if it differs now, that state is gone
   Header* header;
@@ -61,8 +63,8 @@ struct TransactionChanges {
   Saving saving;
 };
 
-// The transaction's changes to this use of the slot; nullptr: none.
-TransactionChanges* find_changes(const FilterSlot* slot, uint64 generation);
+// The transaction's changes to this use of the relation's slot; nullptr: none.
+TransactionChanges* find_changes(Oid relation, const FilterSlot* slot, uint64 generation);
 // Finds the changes, or begins them if there are none. Raises 53200.
 TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged);
 
@@ -101,6 +103,8 @@ bool register_all_keys(TransactionChanges* changes);
 // Tells others how many keys are only in the log. Called at the end of a statement; in between, the
 // published count may be 1/64 too low.
 void publish_counts();
+// The same of one filter.
+void publish_count(TransactionChanges* changes);
 
 // Takes the keys of all changes from number `keep` on back, as far as others see them. Cannot
 // raise.
@@ -110,6 +114,10 @@ void retract_from(TransactionChanges* changes, uint32 keep);
 inline bool is_alive(const TransactionChanges* changes) {
   return changes->slot->generation == changes->generation;
 }
+
+// Has the transaction altered the filter since, which took these changes over into a state of
+// another size?
+bool is_superseded(const TransactionChanges* changes);
 
 // What the transaction has changed so far, as a list; nullptr: nothing.
 TransactionChanges* first_changes();
