@@ -30,6 +30,11 @@ $node->safe_psql('postgres', q{
 	CREATE TRIGGER discard BEFORE INSERT ON of_parent FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
 	CREATE TRIGGER discard BEFORE INSERT ON with_key FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
 	CREATE TRIGGER discard BEFORE INSERT ON plain FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+	CREATE TABLE numbers (n int, base int);
+	INSERT INTO numbers SELECT n, 0 FROM generate_series(0, 4999) n;
+	CREATE FUNCTION add_number() RETURNS trigger LANGUAGE plpgsql AS $$
+	BEGIN INSERT INTO seen VALUES (NEW.base + NEW.n); RETURN NULL; END $$;
+	CREATE TRIGGER add_number AFTER UPDATE OF base ON numbers FOR EACH ROW EXECUTE FUNCTION add_number();
 	CREATE FUNCTION locked() RETURNS int LANGUAGE plpgsql AS $$
 	DECLARE found int; BEGIN SELECT id INTO found FROM parent WHERE id = 1 FOR UPDATE; RETURN found; END $$});
 
@@ -66,6 +71,29 @@ try('streamfilter_seen', 'INSERT INTO keyed VALUES (0, -2)', q{INSERT INTO keyed
 	FROM generate_series(%d, %d) i WHERE NOT streamfilter_seen('seen', i)});
 try('a function that locks', 'SELECT FROM parent WHERE id = 1 FOR UPDATE',
 	'INSERT INTO seen SELECT i FROM generate_series(%d, %d) i WHERE i %% 100000 < 4999 OR locked() = 1');
+try('rows that the source locks', 'SELECT FROM numbers WHERE n = 4999 FOR UPDATE',
+	'INSERT INTO plain SELECT %1$d + n FROM (SELECT n FROM numbers FOR UPDATE) n');
+try('rows that a part of the statement changes', 'SELECT FROM numbers WHERE n = 4999 FOR UPDATE',
+	'WITH changed AS (UPDATE numbers SET n = n RETURNING n) INSERT INTO plain SELECT %1$d + n FROM changed');
+try('rows whose trigger adds keys', 'SELECT FROM numbers WHERE n = 4999 FOR UPDATE', 'UPDATE numbers SET base = %1$d');
+
+# A client sends some rows of a COPY, and nothing more for as long as it likes.
+for my $target (qw(plain seen))
+{
+	$base += 100_000;
+	my $slow = $node->background_psql('postgres');
+	$slow->query_until(qr//, join "\n", "COPY $target FROM STDIN;", $base .. $base + 19_999, '');
+	ok($node->poll_query_until('postgres', 'SELECT bytes_processed > 50000 FROM pg_stat_progress_copy'),
+		"COPY $target: rows have come");
+	my $key = $base + 50_000;
+	is($node->safe_psql('postgres', "SET lock_timeout = '20s'; INSERT INTO seen VALUES ($key) RETURNING id"), $key,
+		"COPY $target: another key goes in at once");
+	is($slow->query("\\.\nSELECT 'end'"), 'end', "COPY $target: the load ends");
+	$slow->quit;
+	is($node->safe_psql('postgres',
+		"SELECT count(*) FROM generate_series($base, $base + 19999) i WHERE streamfilter_test('seen', i)"), 20_000,
+		"COPY $target: with all its keys");
+}
 
 # A load that waits for nobody has the filter for itself, and hands it over to who comes.
 my $alone = $node->background_psql('postgres', on_error_stop => 0);

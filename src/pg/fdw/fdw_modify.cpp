@@ -117,22 +117,14 @@ bool forget_row(ModifyState* state, TupleTableSlot* slot, TupleTableSlot* plan_s
   return build_element(&state->keys, slot, &element) && erase_key(filter, element);
 }
 
-// Also checks the source, which may lock rows, and other targets.
-bool waits_for_nobody(const ModifyTableState* modify, const ResultRelInfo* target) {
-  const EState* estate = modify->ps.state;
-  const PlannedStmt* statement = estate != nullptr ? estate->es_plannedstmt : nullptr;
-  return target->ri_RootResultRelInfo == nullptr &&
-         (statement == nullptr || (statement->rowMarks == NIL && !statement->hasModifyingCTE));
-}
-
-void begin_modify(ModifyTableState* modify, ResultRelInfo* target, Use use, AttrNumber row) {
+void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
   auto* state = static_cast<ModifyState*>(palloc0(sizeof(ModifyState)));
   state->row_memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter row", ALLOCSET_SMALL_SIZES);
   state->key_memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter keys", ALLOCSET_SMALL_SIZES);
   state->row = row;
-  state->never_waits = waits_for_nobody(modify, target);
+  state->never_waits = target->ri_RootResultRelInfo == nullptr;  // partitions are locked
   state->keys.filter = filter_handle(RelationGetRelid(target->ri_RelationDesc));
   prepare(state, use);  // raises errors now
   target->ri_FdwState = state;
@@ -199,13 +191,13 @@ void begin_foreign_modify(ModifyTableState* state, ResultRelInfo* target, List* 
   const AttrNumber row =
       ExecFindJunkAttributeInTlist(outerPlanState(state)->plan->targetlist, kRow);
   if (!AttributeNumberIsValid(row)) elog(ERROR, "could not find junk column %s", kRow);
-  begin_modify(state, target, Use::erase, row);
+  begin_modify(target, Use::erase, row);
 }
 
-void begin_foreign_insert(ModifyTableState* state, ResultRelInfo* target) {
+void begin_foreign_insert(ModifyTableState*, ResultRelInfo* target) {
   require_one_node(RelationGetRelid(target->ri_RelationDesc), "INSERT",
                    "run_command_on_all_nodes($$INSERT INTO ...$$)", true);
-  begin_modify(state, target, Use::insert_granted, InvalidAttrNumber);
+  begin_modify(target, Use::insert_granted, InvalidAttrNumber);
 }
 
 TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSlot* slot,

@@ -94,6 +94,9 @@ void hand_over(TransactionChanges* changes) {
   unlock_for_others(slot);
 }
 
+// May the transaction have a filter that it can hand over? Otherwise it need not look through all.
+bool may_have_exclusive = false;
+
 bool may_hand_over(const TransactionChanges* changes) {
   return changes->overflowed && !changes->grows && is_alive(changes);
 }
@@ -104,12 +107,19 @@ bool is_to_hand_over(const TransactionChanges* changes) {
 
 }  // namespace
 
+bool (*statement_may_wait)() = nullptr;
+
+bool has_exclusive_filters() { return may_have_exclusive; }
+
 void hand_over_filters() {
+  if (likely(!may_have_exclusive)) return;
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
     if (may_hand_over(changes)) hand_over(changes);
+  may_have_exclusive = false;
 }
 
 void hand_over_wanted_filters() {
+  if (likely(!may_have_exclusive)) return;
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
     if (unlikely(is_to_hand_over(changes))) hand_over(changes);
 }
@@ -251,7 +261,7 @@ void overflow(FilterHandle* filter, TransactionChanges* changes) {
         break;
       wait_for_any_key(filter, other);
     }
-    changes->overflowed = true;
+    changes->overflowed = may_have_exclusive = true;
     pass_all_partitions();
     withdraw_registrations(changes);
   }
@@ -262,11 +272,13 @@ void overflow(FilterHandle* filter, TransactionChanges* changes) {
 // A transaction of one statement locks the whole filter until others come, because an entry in the
 // table is a large part of what a row of a bulk load costs. Keys are entered one by one from the
 // start in a transaction block, which may stay open while nothing runs, and in a statement that may
-// wait for a row of others (a unique index, a foreign key), because it could not replace the lock
-// meanwhile.
+// wait for others (a unique index, a foreign key, a client that sends rows), because it could not
+// replace the lock meanwhile.
 void make_room(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
   resolve_prepared();
-  if (IsTransactionBlock() || !waits(filter) || !filter->never_waits) changes->grows = true;
+  if (!changes->grows)
+    changes->grows =
+        IsTransactionBlock() || !waits(filter) || !filter->never_waits || statement_may_wait();
   if (!changes->grows || !grow_in_flight(in_flight_tag(changes->generation, element.hash)))
     overflow(filter, changes);
 }

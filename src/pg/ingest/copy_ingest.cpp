@@ -15,14 +15,18 @@ extern "C" {
 #include "commands/trigger.h"
 #include "executor/execPartition.h"
 #include "executor/executor.h"
+#include "libpq/libpq-be.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
 #include "utils/backend_progress.h"
 #include "utils/backend_status.h"
 }
 
+#include <poll.h>
+
 #include <algorithm>
 
+#include "pg/handle/key_reservation.hpp"
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/plain_lines.hpp"
@@ -79,6 +83,7 @@ constexpr uint64 kRead = 2 * kMaxUnjudgedRows;
 struct CopyRows {
   CopyFromState copy;
   bool has_plain_lines;
+  bool of_client;  // in plain lines
   Position position;
   EState* estate;
   ModifyTableState* node;
@@ -202,11 +207,29 @@ int64 progress(int parameter) {
   return MyBEEntry == nullptr ? 0 : MyBEEntry->st_progress_param[parameter];
 }
 
+bool has_next_line(const CopyFromStateData* copy) {
+  const auto left = static_cast<size_t>(copy->input_buf_len - copy->input_buf_index);
+  return copy->raw_reached_eof ||
+         memchr(copy->input_buf + copy->input_buf_index, '\n', left) != nullptr;
+}
+
+// A client may send nothing for hours. Others must not wait that long for filters that this session
+// has for itself. Longer than the usual gaps between packets, too short to be noticed.
+constexpr int kGap = 10;  // ms
+void hand_over_if_client_pauses(const CopyFromStateData* copy) {
+  if (!has_exclusive_filters() || has_next_line(copy)) return;
+  pollfd client = {MyProcPort->sock, POLLIN, 0};
+  if (poll(&client, 1, kGap) == 0) hand_over_filters();
+}
+
 bool read_row(CopyRows* rows, ExprContext* context, TupleTableSlot* row) {
   MemoryContextSwitchTo(GetPerTupleMemoryContext(rows->estate));
-  const bool found = (rows->has_plain_lines &&
-                      read_plain_line(rows->copy, context, row->tts_values, row->tts_isnull)) ||
-                     NextCopyFrom(rows->copy, context, row->tts_values, row->tts_isnull);
+  bool found = rows->has_plain_lines &&
+               read_plain_line(rows->copy, context, row->tts_values, row->tts_isnull);
+  if (!found) {
+    if (rows->of_client) hand_over_if_client_pauses(rows->copy);
+    found = NextCopyFrom(rows->copy, context, row->tts_values, row->tts_isnull);
+  }
   MemoryContextSwitchTo(rows->estate->es_query_cxt);
   return found;
 }
@@ -344,6 +367,8 @@ void take_over(const RelationData* table) {
   const bool may = may_take_over(rows);
   MemoryContextSwitchTo(caller);
   if (!may) return;
+  rows->of_client = rows->has_plain_lines && copy->copy_src == COPY_FRONTEND;
+  if (rows->of_client) copy_never_pauses();
   rows->position = position_of(copy);
   set_position(copy, {COPY_CALLBACK, read_nothing, 0, 0, false, false, 0, 0, false});
 }

@@ -2,6 +2,7 @@
 
 #include "pg/commit/coordinator.hpp"
 #include "pg/fdw/batch_scan.hpp"
+#include "pg/handle/key_reservation.hpp"
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/insert_node.hpp"
 #include "pg/server/fault_points.hpp"
@@ -22,6 +23,7 @@
 #include "pg/sql/hook_steps.hpp"
 #include "pg/sql/restore_worker.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
+#include "pg/trigger/row_source.hpp"
 
 extern "C" {
 PG_MODULE_MAGIC;
@@ -65,5 +67,6 @@ void _PG_init(void) {
   init_batch_scan();
   init_insert_node();
   init_copy_ingest();
+  statement_may_wait = may_statement_wait;
   init_restore_worker();
 }

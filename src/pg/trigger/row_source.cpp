@@ -4,12 +4,14 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "catalog/pg_class.h"
 #include "nodes/nodeFuncs.h"
 #include "replication/logicalworker.h"
 #include "tcop/pquery.h"
 #include "utils/rel.h"
 }
 
+#include "pg/catalog/filter_relation.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 #include "pg/trigger/left_keys.hpp"
 #include "pg/trigger/row_source.hpp"
@@ -24,6 +26,7 @@ void (*on_first_row)(const RelationData*) = [](const RelationData*) {};
 namespace {
 
 struct Copied {
+  bool pauses;  // it reads what a client or a program sends
   void* kept;
   uint64 rows;
   CommandId command;
@@ -133,6 +136,8 @@ void track_utility(UtilityCall* call) {
   const auto* truncate = IsA(statement, TruncateStmt) ? castNode(TruncateStmt, statement) : nullptr;
   Copied copied = {};
   copied.command = GetCurrentCommandId(false);
+  if (const auto* copy = IsA(statement, CopyStmt) ? castNode(CopyStmt, statement) : nullptr)
+    copied.pauses = copy->filename == nullptr || copy->is_program;
   const Frame frame = {nullptr, IsA(statement, CopyStmt) ? &copied : nullptr, ++statements,
                        ++queries, top};
   if (top == nullptr) begin_statement_report();
@@ -261,6 +266,39 @@ RowSource source_of_node(const ModifyTableState* node, uint64 statement, const S
 
 }  // namespace
 
+namespace {
+
+bool reads_elsewhere(const PlannedStmt* statement) {
+  ListCell* cell;
+  foreach (cell, statement->rtable) {
+    const RangeTblEntry* entry = lfirst_node(RangeTblEntry, cell);
+    if (entry->rtekind == RTE_RELATION && entry->relkind == RELKIND_FOREIGN_TABLE &&
+        !is_filter(entry->relid))
+      return true;
+  }
+  return false;
+}
+
+// May the statement wait for a client, another server, or a row that another transaction has
+// locked? It may wait for anything between the statements that its triggers run.
+bool may_wait(const Frame* frame) {
+  if (frame->query == nullptr)
+    return frame->copy != nullptr && (frame->copy->pauses || frame != top);
+  const PlannedStmt* statement = frame->query->plannedstmt;
+  const bool inserts = frame == top && statement->commandType == CMD_INSERT;
+  return (!inserts && statement->commandType != CMD_SELECT) || statement->rowMarks != NIL ||
+         statement->hasModifyingCTE || reads_elsewhere(statement);
+}
+
+}  // namespace
+
+// Rows that come without a statement are those of a replication worker.
+bool may_statement_wait() {
+  for (const Frame* frame = top; frame != nullptr; frame = frame->below)
+    if (may_wait(frame)) return true;
+  return top == nullptr;
+}
+
 bool is_within_statement() { return top != nullptr && top->below != nullptr; }
 
 RowSource find_row_source(const TriggerData* call) {
@@ -356,6 +394,8 @@ void** kept_for_copy() {
 }
 
 CommandId command_of_copy() { return top->copy->command; }
+
+void copy_never_pauses() { top->copy->pauses = false; }
 
 void count_copied(uint64 rows) { top->copy->rows += rows; }
 

@@ -40,6 +40,9 @@ constexpr uint64 kNoStatement = PG_UINT64_MAX;
 // Does the innermost statement run within another one?
 bool is_within_statement();
 
+// May a statement that runs wait for others between two rows?
+bool may_statement_wait();
+
 // Called when a statement fires one of our triggers for its first row in a table.
 extern void (*on_first_row)(const RelationData* table);
 
@@ -47,6 +50,8 @@ extern void (*on_first_row)(const RelationData* table);
 void** kept_for_copy();
 // The command id for rows of the COPY; triggers before them may have run other commands.
 CommandId command_of_copy();
+// Somebody sees to it that nobody waits for the COPY while its client sends nothing.
+void copy_never_pauses();
 // Adds rows to the COPY's command tag.
 void count_copied(uint64 rows);
 
