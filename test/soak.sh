@@ -27,6 +27,7 @@ fi
 sources=$(dirname "$("$config" --pgxs)")/../.. # of the server's own tests
 cd "$work"
 if ${as_server[@]+"${as_server[@]}"} env PATH="$("$config" --bindir):$PATH" TESTDIR="$work" TMPDIR="$work" PGPORT=65432 \
+	PGCTLTIMEOUT=600 PG_TEST_TIMEOUT_DEFAULT=1800 \
 	PG_REGRESS="$sources/src/test/regress/pg_regress" STREAMFILTER_SECONDS="$(awk -v hours="$1" 'BEGIN { print int(hours * 3600) }')" STREAMFILTER_SEED="${2:-$((RANDOM * 32768 + RANDOM))}" \
 	perl -I "$sources/src/test/perl" soak/soak.pl; then
 	cd /

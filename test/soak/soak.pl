@@ -9,6 +9,7 @@ use Sessions;
 use Test::More;
 use Time::HiRes qw(time);
 
+local $SIG{TERM} = sub { die "ended\n" };    # with its servers
 my $seconds = $ENV{STREAMFILTER_SECONDS};
 srand($ENV{STREAMFILTER_SEED});
 note("seed $ENV{STREAMFILTER_SEED}");
@@ -142,7 +143,7 @@ my $long = lasting_session();
 $long->query_safe('BEGIN; INSERT INTO seen VALUES (-1)');
 my ($start, $rounds, $crashes, $crash_at) = (time, 0, 0, 12);
 my $long_ends = $start + ($seconds < 1800 ? $seconds / 3 : 900);
-while (time < $start + $seconds)
+while (time < $start + $seconds || !$crashes)
 {
 	work_a_round();
 	look_at_bounds();
