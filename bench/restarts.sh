@@ -64,7 +64,7 @@ main() {
 	printf '| memory | WAL of an image | a first use reads | in | WAL for a key alone | in bulk |\n|---|---|---|---|---|---|\n'
 	for size in "${SIZES[@]}"; do
 		own_server "streamfilter.shared_memory = '$((size + 16))MB'" "full_page_writes = off" "autovacuum = off" \
-			"streamfilter.min_log_size = '1TB'"
+			"streamfilter.min_log_size = '1TB'" "streamfilter.restore_workers = 0"
 		row "$size"
 		remove_work
 	done
