@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/random.hpp"
 #include "core/bits/packed_cells.hpp"
+#include "core/format/cell_addressing.hpp"
 #include "core/format/layout.hpp"
 #include "core/format/slice_counters.hpp"
 #include "core/format/spread.hpp"
@@ -19,6 +21,33 @@ inline unsigned cell_bits_for(std::uint64_t max) noexcept {
 inline std::uint64_t cells_in(std::uint64_t bytes, unsigned cell_bits) noexcept {
   return with_cell_width(cell_bits,
                          [=](auto width) { return PackedCells<width.value>::capacity(bytes); });
+}
+
+constexpr unsigned kMaxCellsOfKey = 32;
+
+// Are all k cells of a key set, of the m of its region?
+template <unsigned bits>
+bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash, std::uint64_t k,
+                std::uint64_t m) noexcept {
+  const PackedCells<bits, const unsigned char> cells(slice.body() +
+                                                     region_start(p, slice.bytes, hash));
+  std::uint64_t at[kMaxCellsOfKey];
+  find_cells(p, hash, static_cast<unsigned>(k), m, at);
+  for (unsigned i = 0; i < k; ++i)
+    if (cells.get(at[i]) == 0) return false;
+  return true;
+}
+
+// Decrements cells, adjacent from one random start (Deng, Rafiei 2006 §5.2); the paper draws each
+// cell, with the same error rates. Returns how many became zero.
+template <unsigned bits>
+std::uint64_t decrement_at_random(const PackedCells<bits>& cells, std::uint64_t m,
+                                  std::uint64_t decrements, std::uint64_t& random) noexcept {
+  const std::uint64_t start = random_below(random, m);
+  const std::uint64_t before_end = std::min(decrements, m - start);
+  std::uint64_t emptied = cells.decrement(start, before_end);
+  if (before_end < decrements) emptied += cells.decrement(0, decrements - before_end);
+  return emptied;
 }
 
 // Could these bytes be m cells of up to max? All other bits must be zero. Counts the non-zero

@@ -15,6 +15,22 @@ struct Words {
   unsigned range, levels;
 };
 
+constexpr OptionSpec range_option(unsigned word) noexcept {
+  return {.word = word,
+          .name = "importance_range",
+          .type = OptionType::reals,
+          .low = -kMaxImportance,
+          .high = kMaxImportance,
+          .max_count = 2};
+}
+
+constexpr OptionSpec levels_option(unsigned word, unsigned most) noexcept {
+  OptionSpec option = range_option(word);
+  option.name = "importance_levels";
+  option.max_count = most;
+  return option;
+}
+
 inline bool check(const Definition& definition, const Words& words, Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
   if (definition.has(words.range) && definition.has(words.levels)) {

@@ -57,14 +57,6 @@ constexpr OptionSpec kOptions[] = {
 };
 
 template <typename State>
-auto& used(State& state) noexcept {
-  return state.own[0];
-}  // buckets in chains
-template <typename State>
-auto& weight(State& state) noexcept {
-  return state.own[1];
-}  // of their signatures
-template <typename State>
 auto& has_evicted(State& state) noexcept {
   return state.own[4];
 }  // 0 or 1
@@ -297,11 +289,6 @@ class Chains {
   std::uint64_t buckets_;
   Ends ends_;
 };
-
-bool is_integer(const Definition& definition) noexcept {
-  return definition.has(kFingerprint) &&
-         definition.parameters.integer(kFingerprint) == Fingerprint::kInteger;
-}
 
 // Rows and buckets share the memory, with 4 buckets to a row unless options say otherwise. (Longer
 // chains would save heads, but each bucket of a chain is a cache miss.)

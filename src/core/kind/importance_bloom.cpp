@@ -35,7 +35,6 @@ enum Word : unsigned {
   kCells = kLevels + 15,  // derived: m of one region
 };
 
-constexpr unsigned kMaxHashes = 32;
 constexpr importance::Words kImportanceWords = {kRange, kLevels};
 constexpr std::uint64_t kDefaultMax = 7, kDefaultK = 5;  // table III
 
@@ -43,21 +42,11 @@ constexpr const char* kDeletions[] = {"random", "value", nullptr};
 
 constexpr OptionSpec kOptions[] = {
     {.word = kMax, .name = "max", .type = OptionType::integer, .low = 1, .high = 15},
-    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
+    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxCellsOfKey},
     {.word = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 1e15},
     {.word = kDelete, .name = "delete", .type = OptionType::choice, .choices = kDeletions},
-    {.word = kRange,
-     .name = "importance_range",
-     .type = OptionType::reals,
-     .low = -importance::kMaxImportance,
-     .high = importance::kMaxImportance,
-     .max_count = 2},
-    {.word = kLevels,
-     .name = "importance_levels",
-     .type = OptionType::reals,
-     .low = -importance::kMaxImportance,
-     .high = importance::kMaxImportance,
-     .max_count = 14},
+    importance::range_option(kRange),
+    importance::levels_option(kLevels, 14),
 };
 
 constexpr OptionSpec kOptionsOfTwoClasses[] = {
@@ -66,12 +55,7 @@ constexpr OptionSpec kOptionsOfTwoClasses[] = {
     kOptions[2],
     kOptions[3],
     kOptions[4],
-    {.word = kLevels,
-     .name = "importance_levels",
-     .type = OptionType::reals,
-     .low = -importance::kMaxImportance,
-     .high = importance::kMaxImportance,
-     .max_count = 1},
+    importance::levels_option(kLevels, 1),
 };
 
 std::uint64_t& non_zero(SliceState& state) noexcept { return state.own[0]; }
@@ -153,31 +137,6 @@ unsigned level_of(const Parameters& p, double importance) noexcept {
   return parts > 0 ? 1 + (part * (max - 1) * 2 + parts) / (parts * 2) : max;
 }
 
-template <unsigned bits>
-bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexcept {
-  const PackedCells<bits, const unsigned char> cells(slice.body() +
-                                                     region_start(p, slice.bytes, hash));
-  const unsigned k = static_cast<unsigned>(p.integer(kK));
-  std::uint64_t at[kMaxHashes];
-  find_cells(p, hash, k, p.integer(kCells), at);
-  for (unsigned i = 0; i < k; ++i)
-    if (cells.get(at[i]) == 0) return false;
-  return true;
-}
-
-// Decrements P cells, adjacent from one random start (Deng, Rafiei 2006 §5.2); the paper draws each
-// cell, with the same error rates. Returns how many became zero.
-template <unsigned bits>
-std::uint64_t delete_random(const Parameters& p, const PackedCells<bits>& cells,
-                            std::uint64_t& random) noexcept {
-  const std::uint64_t m = p.integer(kCells), decrements = p.integer(kP);
-  const std::uint64_t start = random_below(random, m);
-  const std::uint64_t before_end = std::min(decrements, m - start);
-  std::uint64_t emptied = cells.decrement(start, before_end);
-  if (before_end < decrements) emptied += cells.decrement(0, decrements - before_end);
-  return emptied;
-}
-
 // Probabilistic-delete-val (§IV-C) decrements P cells that are not zero, each chosen with a
 // probability inversely proportional to its value: random cells are taken with probability 1/value
 // until there are P. (Adjacent cells would change the error rates here.) The search is bounded,
@@ -206,14 +165,16 @@ template <unsigned bits>
 bool insert_cells(const Parameters& p, Slice slice, const Element& element) noexcept {
   const PackedCells<bits> cells(slice.body() + region_start(p, slice.bytes, element.hash));
   const unsigned k = static_cast<unsigned>(p.integer(kK)), level = level_of(p, element.importance);
-  std::uint64_t at[kMaxHashes];
+  std::uint64_t at[kMaxCellsOfKey];
   find_cells(p, element.hash, k, p.integer(kCells), at);
   bool seen = true;
   for (unsigned i = 0; i < k; ++i) seen &= cells.get(at[i]) != 0;
 
-  const std::uint64_t emptied = p.integer(kDelete) != 0
-                                    ? delete_value<bits>(p, cells, slice.state->random)
-                                    : delete_random<bits>(p, cells, slice.state->random);
+  std::uint64_t& random = slice.state->random;
+  const std::uint64_t emptied =
+      p.integer(kDelete) != 0
+          ? delete_value<bits>(p, cells, random)
+          : decrement_at_random(cells, p.integer(kCells), p.integer(kP), random);
 
   std::uint64_t filled = 0;
   for (unsigned i = 0; i < k; ++i) {
@@ -232,8 +193,9 @@ void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
 }
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
-  return with_cell_width(
-      cell_bits(p), [&](auto width) { return test_cells<width.value>(p, slice, element.hash); });
+  return with_cell_width(cell_bits(p), [&](auto width) {
+    return test_cells<width.value>(p, slice, element.hash, p.integer(kK), p.integer(kCells));
+  });
 }
 
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {

@@ -38,14 +38,6 @@ constexpr double kMaxBeyondKeys = 4;
 constexpr double kFewEmptyRows = 64;
 
 template <typename State>
-auto& used(State& state) noexcept {
-  return state.own[0];
-}  // buckets
-template <typename State>
-auto& weight(State& state) noexcept {
-  return state.own[1];
-}  // of their signatures
-template <typename State>
 auto& rows_in_use(State& state) noexcept {
   return state.own[2];
 }
@@ -177,7 +169,7 @@ bool appraise(const Definition& definition, Shape& shape) noexcept {
   const RowLayout layout(signatures, k);
   if (!set_rows(definition, (p.slice_bytes - sizeof(SliceState)) * 8 / layout.bits, shape))
     return false;
-  if (definition.has(kFingerprint) && p.integer(kFingerprint) == Fingerprint::kInteger) {
+  if (is_integer(definition)) {
     shape.loss = shape.r == 1 ? kMaxRemainderBits + 1 : shape.r;  // take r = 2 if that fits
     shape.bound = signatures.unselected() == 1 ? 0 : 1;
     return true;

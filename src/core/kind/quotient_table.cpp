@@ -25,11 +25,6 @@ std::uint64_t ceil_divide(std::uint64_t a, std::uint64_t b) noexcept {
   return a / b + (a % b != 0);
 }
 
-bool is_integer(const Definition& definition) noexcept {
-  return definition.has(kFingerprint) &&
-         definition.parameters.integer(kFingerprint) == Fingerprint::kInteger;
-}
-
 const char* kind_name(const Definition& definition) noexcept {
   return find_ops(definition.parameters.kind)->name;
 }

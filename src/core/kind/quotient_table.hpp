@@ -48,6 +48,21 @@ inline constexpr OptionSpec kFingerprintOption = {.word = kFingerprint,
                                                   .type = OptionType::choice,
                                                   .choices = kFingerprints};
 
+// Buckets in use, and the weight of their signatures.
+template <typename State>
+auto& used(State& state) noexcept {
+  return state.own[0];
+}
+template <typename State>
+auto& weight(State& state) noexcept {
+  return state.own[1];
+}
+
+inline bool is_integer(const Definition& definition) noexcept {
+  return definition.has(kFingerprint) &&
+         definition.parameters.integer(kFingerprint) == Fingerprint::kInteger;
+}
+
 // The signatures of remainders of r bits. Code 0 stands for an empty bucket.
 class Signatures {
  public:

@@ -27,12 +27,10 @@ namespace {
 // drawn from one region, too.
 enum Word : unsigned { kMax, kCellBits, kK, kP, kGap, kCells };
 
-constexpr unsigned kMaxHashes = 32;
-
 constexpr OptionSpec kOptions[] = {
     {.word = kMax, .name = "max", .type = OptionType::integer, .low = 1, .high = 15},
     {.word = kCellBits, .name = "cell_bits", .type = OptionType::integer, .low = 1, .high = 4},
-    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
+    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxCellsOfKey},
     {.word = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 1e15},
     {.word = kGap, .name = "gap", .type = OptionType::integer, .low = 1, .high = 1e15},
 };
@@ -94,32 +92,17 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 }
 
 template <unsigned bits>
-bool test_cells(const Parameters& p, ConstSlice slice, std::uint64_t hash) noexcept {
-  const PackedCells<bits, const unsigned char> cells(slice.body() +
-                                                     region_start(p, slice.bytes, hash));
-  const unsigned k = static_cast<unsigned>(p.integer(kK));
-  std::uint64_t at[kMaxHashes];
-  find_cells(p, hash, k, p.integer(kCells), at);
-  for (unsigned i = 0; i < k; ++i)
-    if (cells.get(at[i]) == 0) return false;
-  return true;
-}
-
-template <unsigned bits>
 bool insert_cells(const Parameters& p, Slice slice, std::uint64_t hash) noexcept {
   const PackedCells<bits> cells(slice.body() + region_start(p, slice.bytes, hash));
-  const std::uint64_t m = p.integer(kCells), decrements = p.integer(kP);
+  const std::uint64_t m = p.integer(kCells);
   const unsigned k = static_cast<unsigned>(p.integer(kK)),
                  max = static_cast<unsigned>(p.integer(kMax));
-  std::uint64_t at[kMaxHashes];
+  std::uint64_t at[kMaxCellsOfKey];
   find_cells(p, hash, k, m, at);
   bool seen = true;
   for (unsigned i = 0; i < k; ++i) seen &= cells.get(at[i]) != 0;
 
-  const std::uint64_t start = random_below(slice.state->random, m);
-  const std::uint64_t before_end = std::min(decrements, m - start);
-  std::uint64_t emptied = cells.decrement(start, before_end);
-  if (before_end < decrements) emptied += cells.decrement(0, decrements - before_end);
+  const std::uint64_t emptied = decrement_at_random(cells, m, p.integer(kP), slice.state->random);
 
   std::uint64_t filled = 0;
   for (unsigned i = 0; i < k; ++i) {
@@ -138,7 +121,7 @@ void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   return with_cell_width(static_cast<unsigned>(p.integer(kCellBits)), [&](auto width) {
-    return test_cells<width.value>(p, slice, element.hash);
+    return test_cells<width.value>(p, slice, element.hash, p.integer(kK), p.integer(kCells));
   });
 }
 
