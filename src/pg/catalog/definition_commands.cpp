@@ -19,7 +19,6 @@ extern "C" {
 #include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
-namespace {
 
 void append_options(StringInfo text, List* options) {
   ListCell* cell;
@@ -30,6 +29,8 @@ void append_options(StringInfo text, List* options) {
   }
   if (options != NIL) appendStringInfoChar(text, ')');
 }
+
+namespace {
 
 const char* collation_name(Oid collation) {
   const char* name = nullptr;

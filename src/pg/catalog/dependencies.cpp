@@ -1,10 +1,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/parallel.h"
-#include "access/table.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/dependency.h"
@@ -15,10 +13,10 @@ extern "C" {
 #include "nodes/pg_list.h"
 #include "storage/lmgr.h"
 #include "storage/procarray.h"
-#include "utils/fmgroids.h"
 }
 
 #include "pg/catalog/dependencies.hpp"
+#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -38,24 +36,16 @@ List* find_dependencies(Direction direction, Oid from_class, Oid from, Oid to_cl
                         bool being_deleted = true) {
   const bool up = direction == Direction::up;
   List* found = NIL;
-  Relation catalog = table_open(DependRelationId, AccessShareLock);
-  ScanKeyData keys[2];
-  ScanKeyInit(&keys[0], up ? Anum_pg_depend_classid : Anum_pg_depend_refclassid,
-              BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(from_class));
-  ScanKeyInit(&keys[1], up ? Anum_pg_depend_objid : Anum_pg_depend_refobjid, BTEqualStrategyNumber,
-              F_OIDEQ, ObjectIdGetDatum(from));
-  SysScanDesc scan = systable_beginscan(
-      catalog, up ? DependDependerIndexId : DependReferenceIndexId, true, nullptr, 2, keys);
-  HeapTuple tuple;
-  while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
-    const auto* form = reinterpret_cast<Form_pg_depend>(GETSTRUCT(tuple));
-    if ((up ? form->refclassid : form->classid) == to_class && form->objsubid == 0 &&
-        form->refobjsubid == 0 && form->deptype == DEPENDENCY_NORMAL &&
-        (being_deleted || !is_being_deleted(tuple)))
-      found = lappend_oid(found, up ? form->refobjid : form->objid);
-  }
-  systable_endscan(scan);
-  table_close(catalog, AccessShareLock);
+  scan_catalog<FormData_pg_depend>(
+      DependRelationId, up ? DependDependerIndexId : DependReferenceIndexId,
+      {{up ? Anum_pg_depend_classid : Anum_pg_depend_refclassid, from_class},
+       {up ? Anum_pg_depend_objid : Anum_pg_depend_refobjid, from}},
+      [&](const FormData_pg_depend& row, HeapTuple tuple, TupleDesc) {
+        if ((up ? row.refclassid : row.classid) == to_class && row.objsubid == 0 &&
+            row.refobjsubid == 0 && row.deptype == DEPENDENCY_NORMAL &&
+            (being_deleted || !is_being_deleted(tuple)))
+          found = lappend_oid(found, up ? row.refobjid : row.objid);
+      });
   return found;
 }
 

@@ -1,14 +1,13 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/genam.h"
-#include "access/table.h"
 #include "catalog/pg_foreign_data_wrapper.h"
 #include "utils/inval.h"
 }
 
 #include "pg/catalog/extension_presence.hpp"
 #include "pg/key/trusted_code.hpp"
+#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -24,16 +23,11 @@ void on_wrapper_change(Datum, int, uint32) {
 }
 
 bool has_own_wrapper() {
-  Relation catalog = table_open(ForeignDataWrapperRelationId, AccessShareLock);
-  SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, nullptr, 0, nullptr);
   bool found = false;
-  HeapTuple tuple;
-  while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
-    found = is_own_function(
-        reinterpret_cast<Form_pg_foreign_data_wrapper>(GETSTRUCT(tuple))->fdwhandler,
-        "streamfilter_fdw_handler");
-  systable_endscan(scan);
-  table_close(catalog, AccessShareLock);
+  scan_catalog<FormData_pg_foreign_data_wrapper>(
+      ForeignDataWrapperRelationId, [&](const auto& row, HeapTuple, TupleDesc) {
+        found = found || is_own_function(row.fdwhandler, "streamfilter_fdw_handler");
+      });
   return found;
 }
 

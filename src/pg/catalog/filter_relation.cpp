@@ -1,9 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/genam.h"
 #include "access/reloptions.h"
-#include "access/table.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_foreign_data_wrapper.h"
@@ -476,16 +474,12 @@ bool may_have_option(HeapTuple tuple, TupleDesc columns, const char* option) {
 
 List* list_filters(const char* option) {
   List* found = NIL;
-  Relation catalog = table_open(ForeignTableRelationId, AccessShareLock);
-  SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, nullptr, 0, nullptr);
-  HeapTuple tuple;
-  while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-    if (const Oid relid = reinterpret_cast<Form_pg_foreign_table>(GETSTRUCT(tuple))->ftrelid;
-        (option == nullptr || may_have_option(tuple, RelationGetDescr(catalog), option)) &&
-        is_filter(relid))
-      found = lappend_oid(found, relid);
-  systable_endscan(scan);
-  table_close(catalog, AccessShareLock);
+  scan_catalog<FormData_pg_foreign_table>(
+      ForeignTableRelationId, [&](const auto& row, HeapTuple tuple, TupleDesc columns) {
+        if ((option == nullptr || may_have_option(tuple, columns, option)) &&
+            is_filter(row.ftrelid))
+          found = lappend_oid(found, row.ftrelid);
+      });
   list_sort(found, list_oid_cmp);
   return found;
 }

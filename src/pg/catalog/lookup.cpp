@@ -30,6 +30,11 @@ const char* qualified_name(Oid relation) {
   return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)), name);
 }
 
+const char* name_of_role(Oid role) {
+  const char* name = GetUserNameFromId(role, true);
+  return name != nullptr ? name : "?";
+}
+
 Oid owner_of(Oid relation) {
   stop_at(FaultPoint::lookup);
   return read_field(RELOID, relation, &FormData_pg_class::relowner, InvalidOid);

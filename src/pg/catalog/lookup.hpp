@@ -11,6 +11,9 @@ namespace streamfilter::pg {
 // The quoted name with schema; raises 42P01 if the relation was dropped.
 const char* qualified_name(Oid relation);
 
+// "?": the role was dropped.
+const char* name_of_role(Oid role);
+
 // InvalidOid: the relation was dropped.
 Oid owner_of(Oid relation);
 

@@ -118,7 +118,7 @@ void free_dropped(Oid class_id, Oid object) {
             has_trigger_counts(object, InvalidOid) || has_log_pages(object)))
     drop_at_commit(object, InvalidOid);
   else if (class_id == TriggerRelationId && has_trigger_counts(MyDatabaseId, object))
-    drop_trigger_at_commit(MyDatabaseId, object);
+    drop_trigger_at_commit(object);
 }
 
 void check_keys(const FilterRelation* relation) {

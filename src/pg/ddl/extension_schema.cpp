@@ -1,8 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/genam.h"
-#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
@@ -13,11 +11,11 @@ extern "C" {
 #include "commands/alter.h"
 #include "commands/extension.h"
 #include "nodes/parsenodes.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 }
 
 #include "pg/ddl/extension_schema.hpp"
+#include "pg/server/syscache.hpp"
 #include "pg/storage/state_heaps.hpp"
 
 namespace streamfilter::pg {
@@ -60,18 +58,11 @@ void take_member(Members* members, const FormData_pg_depend* member) {
 }
 
 void find_members(Members* members) {
-  Relation catalog = table_open(DependRelationId, AccessShareLock);
-  ScanKeyData keys[2];
-  ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
-              ObjectIdGetDatum(ExtensionRelationId));
-  ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
-              ObjectIdGetDatum(get_extension_oid(kExtension, true)));
-  SysScanDesc scan =
-      systable_beginscan(catalog, DependReferenceIndexId, true, nullptr, lengthof(keys), keys);
-  while (HeapTuple tuple = systable_getnext(scan))
-    take_member(members, reinterpret_cast<Form_pg_depend>(GETSTRUCT(tuple)));
-  systable_endscan(scan);
-  table_close(catalog, AccessShareLock);
+  scan_catalog<FormData_pg_depend>(
+      DependRelationId, DependReferenceIndexId,
+      {{Anum_pg_depend_refclassid, ExtensionRelationId},
+       {Anum_pg_depend_refobjid, get_extension_oid(kExtension, true)}},
+      [=](const FormData_pg_depend& row, HeapTuple, TupleDesc) { take_member(members, &row); });
 }
 
 void move_internals(const Members* members, Oid schema) {

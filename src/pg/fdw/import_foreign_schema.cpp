@@ -4,8 +4,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/genam.h"
-#include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_foreign_server.h"
 #include "foreign/foreign.h"
@@ -20,12 +18,14 @@ extern "C" {
 
 #include <initializer_list>
 
+#include "pg/catalog/definition_commands.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/fdw/import_foreign_schema.hpp"
 #include "pg/remote/connect.hpp"
 #include "pg/remote/remote_transaction.hpp"
+#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -189,19 +189,15 @@ const char* find_server(Oid wrapper, const Row* first, const Row* end) {
   if (same != nullptr && (same->fdwid != wrapper || !is_there(same, first, end))) same = nullptr;
   if (same != nullptr && may_use(same->serverid)) return same->servername;
   const ForeignServer* found = same;
-  Relation catalog = table_open(ForeignServerRelationId, AccessShareLock);
-  SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, nullptr, 0, nullptr);
-  HeapTuple tuple;
-  while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
-    auto* form = reinterpret_cast<Form_pg_foreign_server>(GETSTRUCT(tuple));
-    if (form->srvfdw != wrapper || (found != nullptr && !may_use(form->oid))) continue;
-    const ForeignServer* known = GetForeignServerExtended(form->oid, FSV_MISSING_OK);
-    if (known == nullptr || !is_there(known, first, end)) continue;
+  bool usable = false;
+  const auto look_at = [&](const FormData_pg_foreign_server& row, HeapTuple, TupleDesc) {
+    if (usable || row.srvfdw != wrapper || (found != nullptr && !may_use(row.oid))) return;
+    const ForeignServer* known = GetForeignServerExtended(row.oid, FSV_MISSING_OK);
+    if (known == nullptr || !is_there(known, first, end)) return;
     found = known;
-    if (may_use(form->oid)) break;
-  }
-  systable_endscan(scan);
-  table_close(catalog, AccessShareLock);
+    usable = may_use(row.oid);
+  };
+  scan_catalog<FormData_pg_foreign_server>(ForeignServerRelationId, look_at);
   if (found == nullptr) raise_unknown_server(first, end);
   return found->servername;
 }
@@ -263,16 +259,6 @@ List* read_options(const ForeignServer* server, const Row* row, const Row* serve
                    server->servername, row->filter()),
             errdetail("It says where the slices come from, not what they are slices of."));
   return options;
-}
-
-void append_options(StringInfo command, List* options) {
-  ListCell* cell;
-  foreach (cell, options) {
-    auto* option = static_cast<DefElem*>(lfirst(cell));
-    appendStringInfo(command, "%s%s %s", foreach_current_index(cell) == 0 ? " OPTIONS (" : ", ",
-                     quote_identifier(option->defname), quote_literal_cstr(value_of(option)));
-  }
-  if (options != NIL) appendStringInfoChar(command, ')');
 }
 
 // Makes the command from the rows of one filter, at least one.

@@ -14,6 +14,7 @@ extern "C" {
 
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/fdw/fdw_handler.hpp"
+#include "pg/key/hash_method.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -49,7 +50,6 @@ bool same_equality(Oid collation, const FilterColumn* column) {
          get_collation_isdeterministic(column->collation);
 }
 
-bool is_integer(Oid type) { return type == INT2OID || type == INT4OID || type == INT8OID; }
 bool is_float(Oid type) { return type == FLOAT4OID || type == FLOAT8OID; }
 
 // The value with the column's type, without its typmod: a value that does not fit is no key of the

@@ -25,12 +25,6 @@ void warn(FilterHandle* filter) {
                   "Column ahead of streamfilter_stats counts such events."));
 }
 
-// After that, the filter is empty.
-bool has_truncated(const FilterHandle* filter) {
-  const TransactionChanges* changes = changes_of(filter);
-  return changes != nullptr && changes->log.last_reset != kNoChange;
-}
-
 void warn_of_clock(const FilterHandle* filter, int64 behind) {
   ereport(WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
           errmsg("the clock went back for filter \"%s\"", filter->relation->name),

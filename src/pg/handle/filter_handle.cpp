@@ -90,12 +90,6 @@ void tell_of(const FilterHandle* filter) {
                    would_discard});
 }
 
-// Rows in a just truncated filter do not meet its old keys.
-bool has_truncated(const FilterHandle* filter) {
-  const TransactionChanges* changes = changes_of(filter);
-  return changes != nullptr && changes->log.last_reset != kNoChange;
-}
-
 void add_counters(FilterHandle* filter) {
   if (unlikely(collects_judged_rows)) tell_of(filter);
   if (filter->remote != nullptr) {

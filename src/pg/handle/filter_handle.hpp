@@ -178,6 +178,12 @@ inline TransactionChanges* changes_of(const FilterHandle* filter) {
   return find_changes(filter->relid, filter->slot, filter->slot_generation);
 }
 
+// Rows in a just truncated filter do not meet its old keys.
+inline bool has_truncated(const FilterHandle* filter) {
+  const TransactionChanges* changes = changes_of(filter);
+  return changes != nullptr && changes->log.last_reset != kNoChange;
+}
+
 // An element of the filter that no column with a role tells more of.
 inline Element new_element(const FilterHandle* filter) {
   Element element{};

@@ -6,6 +6,7 @@ extern "C" {
 }
 
 #include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/handle/filter_mode.hpp"
 #include "pg/server/settings.hpp"
 
@@ -23,11 +24,6 @@ bool may_override(const FilterRelation* relation, Oid table_owner) {
          pg_parameter_aclcheck(kSetting, role, ACL_SET) == ACLCHECK_OK;
 }
 
-const char* role_name(Oid role) {
-  const char* name = GetUserNameFromId(role, true);
-  return name != nullptr ? name : "?";
-}
-
 }  // namespace
 
 FilterMode mode_in_use(const FilterRelation* relation, bool* overridden) {
@@ -41,7 +37,7 @@ FilterMode mode_in_use(const FilterRelation* relation, bool* overridden) {
 
 void check_override(const FilterRelation* relation, FilterMode mode, Oid table_owner) {
   if (may_override(relation, table_owner)) return;
-  const char* role = role_name(session_mode.origin.set_by);
+  const char* role = name_of_role(session_mode.origin.set_by);
   ereport(
       ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
       errmsg("permission denied to use filter \"%s\" in mode %s", relation->name, name_of(mode)),

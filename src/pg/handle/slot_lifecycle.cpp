@@ -567,7 +567,7 @@ FilterSlot* attach_by_worker(const FilterRelation* relation) {
   const LockWait wait;
   ConditionVariablePrepareToSleep(&shared_state->built);
   while ((slot = peek_slot(relation)) == nullptr && is_running(worker))
-    wait.sleep(&shared_state->built, Wait::load, kLook);
+    wait.sleep(&shared_state->built, kLook);
   ConditionVariableCancelSleep();
   return slot;
 }
@@ -599,7 +599,7 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
     // Another session is building it: wait until it has finished or failed.
     const LockWait wait;
     ConditionVariablePrepareToSleep(&shared_state->built);
-    while (is_building(relation)) wait.sleep(&shared_state->built, Wait::load);
+    while (is_building(relation)) wait.sleep(&shared_state->built);
     ConditionVariableCancelSleep();
     if (FilterSlot* slot = peek_slot(relation)) return slot;
   }
@@ -668,9 +668,9 @@ void drop_at_commit(Oid database, Oid relation) {
   push(item);
 }
 
-void drop_trigger_at_commit(Oid database, Oid trigger) {
+void drop_trigger_at_commit(Oid trigger) {
   Work* item = new_work(Action::drop_trigger);
-  item->database = database;
+  item->database = MyDatabaseId;
   item->relation = trigger;
   push(item);
 }

@@ -40,7 +40,7 @@ void define_copy(FilterSlot* copy);
 void drop_at_commit(Oid database, Oid relation);
 
 // Forgets a trigger's counts at commit.
-void drop_trigger_at_commit(Oid database, Oid trigger);
+void drop_trigger_at_commit(Oid trigger);
 
 // Call before the commit of a transaction that may have altered a filter several times: frees the
 // states that it has built for definitions other than the last one, which `read` reads (nullptr if

@@ -136,10 +136,6 @@ IngestTable* table_of(Ingest* ingest, ResultRelInfo* target) {
   return table;
 }
 
-bool is_partitioned(const ResultRelInfo* target) {
-  return target->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-}
-
 // ---- a batch -----------------------------------------------------------------------------------
 
 bool is_judged(const IngestTable* table) {

@@ -3,6 +3,7 @@
 
 extern "C" {
 #include "access/tupdesc.h"
+#include "catalog/pg_type.h"
 }
 
 #include "pg/server/problem_report.hpp"
@@ -36,6 +37,8 @@ enum class Method : uint8 {
   procedure,    // the operator class, 64 bits
   procedure32,  // the operator class, 32 bits
 };
+
+inline bool is_integer(Oid type) { return type == INT2OID || type == INT4OID || type == INT8OID; }
 
 // The method for a type that is not a domain.
 Method method_of(Oid type);

@@ -214,31 +214,12 @@ const char* equality_of(const FilterColumn* column) {
 
 // A filter refuses to be listed; another table returns a row.
 bool refuses_to_be_listed(const FilterRelation* relation) {
-  MemoryContext context = CurrentMemoryContext;
-  ResourceOwner owner = CurrentResourceOwner;
-  volatile bool refuses = false;
-  BeginInternalSubTransaction(nullptr);
-  MemoryContextSwitchTo(context);
-  PG_TRY();
-  {
+  ErrorData* error = error_in_savepoint([relation] {
     finds_rows(relation, psprintf("SELECT FROM %s LIMIT 1", qualified_name(relation->relid)), 0,
                nullptr, nullptr);
-    ReleaseCurrentSubTransaction();
-  }
-  PG_CATCH();
-  {
-    MemoryContextSwitchTo(context);
-    ErrorData* error = CopyErrorData();
-    FlushErrorState();
-    RollbackAndReleaseCurrentSubTransaction();
-    if (error->sqlerrcode != ERRCODE_FEATURE_NOT_SUPPORTED) ReThrowError(error);
-    FreeErrorData(error);
-    refuses = true;
-  }
-  PG_END_TRY();
-  MemoryContextSwitchTo(context);
-  CurrentResourceOwner = owner;
-  return refuses;
+  });
+  if (error != nullptr && error->sqlerrcode != ERRCODE_FEATURE_NOT_SUPPORTED) ReThrowError(error);
+  return error != nullptr;
 }
 
 // Checked once, with the first key.

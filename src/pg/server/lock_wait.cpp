@@ -8,6 +8,7 @@ extern "C" {
 
 #include "pg/server/lock_wait.hpp"
 #include "pg/server/monotonic.hpp"
+#include "pg/server/wait_events.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -19,9 +20,9 @@ bool is_limited() { return LockTimeout > 0 && (MyBgworkerEntry == nullptr || IsP
 
 LockWait::LockWait() : start_(monotonic_us()) {}
 
-void LockWait::sleep(ConditionVariable* variable, Wait what, long most) const {
+void LockWait::sleep(ConditionVariable* variable, long most) const {
   if (!is_limited()) {
-    ConditionVariableTimedSleep(variable, most, wait_event(what));
+    ConditionVariableTimedSleep(variable, most, wait_event(Wait::load));
     return;
   }
   const int64 left = LockTimeout - (monotonic_us() - start_) / 1000;
@@ -29,7 +30,7 @@ void LockWait::sleep(ConditionVariable* variable, Wait what, long most) const {
     ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
             errmsg("canceling statement due to lock timeout"),
             errdetail("Another session brings the state of a filter back."));
-  ConditionVariableTimedSleep(variable, most < 0 ? left : Min(most, left), wait_event(what));
+  ConditionVariableTimedSleep(variable, most < 0 ? left : Min(most, left), wait_event(Wait::load));
 }
 
 }  // namespace streamfilter::pg

@@ -6,8 +6,6 @@ extern "C" {
 #include "storage/condition_variable.h"
 }
 
-#include "pg/server/wait_events.hpp"
-
 namespace streamfilter::pg {
 
 class LockWait {
@@ -15,7 +13,7 @@ class LockWait {
   LockWait();
 
   // As ConditionVariableSleep, for `most` ms at most if given. Raises 55P03, too.
-  void sleep(ConditionVariable* variable, Wait what, long most = -1) const;
+  void sleep(ConditionVariable* variable, long most = -1) const;
 
  private:
   int64 start_;

@@ -1,7 +1,9 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/xact.h"
 #include "mb/pg_wchar.h"
+#include "utils/resowner.h"
 }
 
 #include "pg/server/problem_report.hpp"
@@ -107,6 +109,30 @@ int fault_report(const Fault& fault) {
 void raise(const Fault& fault) {
   ereport(ERROR, fault_report(fault));
   pg_unreachable();
+}
+
+ErrorData* error_in_savepoint(void (*run)(void*), void* context) {
+  const MemoryContext memory = CurrentMemoryContext;
+  const ResourceOwner owner = CurrentResourceOwner;
+  ErrorData* volatile error = nullptr;
+  BeginInternalSubTransaction(nullptr);
+  MemoryContextSwitchTo(memory);
+  PG_TRY();
+  {
+    run(context);
+    ReleaseCurrentSubTransaction();
+  }
+  PG_CATCH();
+  {
+    MemoryContextSwitchTo(memory);
+    error = CopyErrorData();
+    FlushErrorState();
+    RollbackAndReleaseCurrentSubTransaction();
+  }
+  PG_END_TRY();
+  MemoryContextSwitchTo(memory);
+  CurrentResourceOwner = owner;
+  return error;
 }
 
 }  // namespace streamfilter::pg

@@ -43,4 +43,12 @@ int fault_report(const Fault& fault);
 
 [[noreturn]] void raise(const Fault& fault);
 
+// Calls run() in a savepoint of its own. Returns the error that has ended it, in the current memory
+// context, so that what it has done is rolled back; nullptr if there was none.
+ErrorData* error_in_savepoint(void (*run)(void* context), void* context);
+template <typename Run>
+ErrorData* error_in_savepoint(Run run) {
+  return error_in_savepoint([](void* it) { (*static_cast<Run*>(it))(); }, &run);
+}
+
 }  // namespace streamfilter::pg

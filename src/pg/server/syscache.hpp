@@ -1,11 +1,17 @@
-// Rows of system catalogs by OID, as the server's caches have them.
+// Rows of system catalogs: by OID, as the server's caches have them, or by a scan.
 #pragma once
 
 extern "C" {
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "utils/fmgroids.h"
+#include "utils/rel.h"
 #include "utils/syscache.h"
 }
 
+#include <initializer_list>
 #include <type_traits>
 
 namespace streamfilter::pg {
@@ -27,6 +33,34 @@ template <typename Row, typename Value>
 Value read_field(int cache, Oid oid, Value Row::*field, std::type_identity_t<Value> otherwise) {
   read_catalog<Row>(cache, oid, [&](const Row& row, HeapTuple) { otherwise = row.*field; });
   return otherwise;
+}
+
+struct WantedOid {
+  int column;
+  Oid oid;
+};
+
+// Calls read(row, tuple, columns) for each row that has the one or two OIDs, by an index on these
+// columns.
+template <typename Row, typename Read>
+void scan_catalog(Oid catalog, Oid index, std::initializer_list<WantedOid> wanted, Read&& read) {
+  ScanKeyData keys[2];
+  int count = 0;
+  for (const WantedOid& key : wanted)
+    ScanKeyInit(&keys[count++], static_cast<AttrNumber>(key.column), BTEqualStrategyNumber, F_OIDEQ,
+                ObjectIdGetDatum(key.oid));
+  Relation table = table_open(catalog, AccessShareLock);
+  SysScanDesc scan = systable_beginscan(table, index, OidIsValid(index), nullptr, count, keys);
+  while (HeapTuple tuple = systable_getnext(scan))
+    read(*reinterpret_cast<const Row*>(GETSTRUCT(tuple)), tuple, RelationGetDescr(table));
+  systable_endscan(scan);
+  table_close(table, AccessShareLock);
+}
+
+// The same for all rows.
+template <typename Row, typename Read>
+void scan_catalog(Oid catalog, Read&& read) {
+  scan_catalog<Row>(catalog, InvalidOid, {}, read);
 }
 
 }  // namespace streamfilter::pg

@@ -53,7 +53,6 @@ void reset_state_copy(StateCopy* copy) {
     pg_atomic_init_u32(value, 0);
   copy->notes = nullptr;
   copy->of = nullptr;
-  copy->generation_of = 0;
 }
 
 uint32 enter_apply(FilterSlot* slot) {
@@ -127,7 +126,6 @@ bool begin_copy(FilterSlot* slot, FilterSlot* copy, uint64 note_bytes) {
   notes->capacity = static_cast<uint32>(
       (note_bytes - offsetof(CopyNotes, notes) - alignof(CopyNotes)) / sizeof(CopyNote));
   state->notes = notes;
-  state->generation_of = slot->generation;
   pg_atomic_write_u32(&slot->copy.spoiled, 0);
   uint32 none = 0;
   pg_memory_barrier();

@@ -57,7 +57,7 @@ bool wait_for_ranges(FilterSlot* slot, uint64 ranges) {
       restored = false;
       break;
     }
-    wait.sleep(&shared_state->built, Wait::load);
+    wait.sleep(&shared_state->built);
   }
   ConditionVariableCancelSleep();
   return restored;

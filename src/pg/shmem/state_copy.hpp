@@ -45,7 +45,6 @@ struct StateCopy {
   pg_atomic_uint32 noting;  // is the next slice being copied?
   CopyNotes* notes;
   FilterSlot* of;
-  uint64 generation_of;
 };
 
 void reset_state_copy(StateCopy* copy);

@@ -39,10 +39,6 @@ char* definition_of(Oid relid) {
   return text.data;
 }
 
-const char* text_at(List* row, int column) {
-  return static_cast<const char*>(list_nth(row, column));
-}
-
 // Runs a command on every worker, outside of this transaction; returns the results.
 List* run(const char* command, const char* filter) {
   List* rows = query_rows(

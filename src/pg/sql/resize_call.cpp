@@ -214,40 +214,20 @@ void save_rest(const Resize* resize) {
 
 // ---- the moment that the filter is locked for
 
-void lock_in_subtransaction(Oid relid) {
+void lock_for_a_moment(Oid relid) {
   const int settings = NewGUCNestLevel();
   set_config_option("lock_timeout", kLockTry, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
                     false);
   LockRelationOid(relid, AccessExclusiveLock);
   AtEOXact_GUC(true, settings);
-  ReleaseCurrentSubTransaction();
 }
 
 // False: users of the filter have not ended in time. Others have queued behind this session that
 // long.
 bool try_to_lock(Oid relid) {
-  const MemoryContext context = CurrentMemoryContext;
-  const ResourceOwner owner = CurrentResourceOwner;
-  volatile bool locked = true;
-  BeginInternalSubTransaction(nullptr);
-  MemoryContextSwitchTo(context);
-  PG_TRY();
-  { lock_in_subtransaction(relid); }
-  PG_CATCH();
-  {
-    MemoryContextSwitchTo(context);
-    ErrorData* error = CopyErrorData();
-    FlushErrorState();
-    RollbackAndReleaseCurrentSubTransaction();
-    MemoryContextSwitchTo(context);
-    CurrentResourceOwner = owner;
-    if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE) ReThrowError(error);
-    locked = false;
-  }
-  PG_END_TRY();
-  MemoryContextSwitchTo(context);
-  CurrentResourceOwner = owner;
-  return locked;
+  ErrorData* error = error_in_savepoint([relid] { lock_for_a_moment(relid); });
+  if (error != nullptr && error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE) ReThrowError(error);
+  return error == nullptr;
 }
 
 [[noreturn]] void raise_not_locked(const FilterRelation* relation) {

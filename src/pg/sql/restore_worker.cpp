@@ -6,9 +6,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/genam.h"
 #include "access/heapam.h"
-#include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/pg_database.h"
@@ -28,6 +26,7 @@ extern "C" {
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/syscache.hpp"
 #include "pg/sql/restore_worker.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/restore_workers.hpp"
@@ -57,17 +56,13 @@ List* list_databases() {
   const MemoryContext caller = CurrentMemoryContext;
   StartTransactionCommand();
   PushActiveSnapshot(GetTransactionSnapshot());
-  Relation table = table_open(DatabaseRelationId, AccessShareLock);
-  SysScanDesc scan = systable_beginscan(table, InvalidOid, false, nullptr, 0, nullptr);
-  while (HeapTuple tuple = systable_getnext(scan)) {
-    const auto* database = reinterpret_cast<Form_pg_database>(GETSTRUCT(tuple));
-    if (!database->datallowconn || database->datistemplate) continue;
+  const auto look_at = [&](const FormData_pg_database& database, HeapTuple, TupleDesc) {
+    if (!database.datallowconn || database.datistemplate) return;
     const MemoryContext before = MemoryContextSwitchTo(caller);
-    databases = lappend_oid(databases, database->oid);
+    databases = lappend_oid(databases, database.oid);
     MemoryContextSwitchTo(before);
-  }
-  systable_endscan(scan);
-  table_close(table, AccessShareLock);
+  };
+  scan_catalog<FormData_pg_database>(DatabaseRelationId, look_at);
   PopActiveSnapshot();
   CommitTransactionCommand();
   MemoryContextSwitchTo(caller);

@@ -10,7 +10,6 @@ extern "C" {
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/backend_status.h"
-#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 }
 
@@ -65,34 +64,16 @@ void note_failure(Failures* failures, Oid relid, const ErrorData* error) {
 // In a savepoint, so that a failure removes the unfinished image. Cancellation is no failure of
 // this filter.
 void try_to_save(Oid relid, Failures* failures) {
-  const MemoryContext context = CurrentMemoryContext;
-  const ResourceOwner owner = CurrentResourceOwner;
-  BeginInternalSubTransaction(nullptr);
-  MemoryContextSwitchTo(context);
-  PG_TRY();
-  {
-    if (has_state_here(relid)) {
-      FilterHandle* filter = filter_handle(relid);
-      use_filter(filter, Use::define);
-      save_now(filter);
-    }
-    ReleaseCurrentSubTransaction();
-    MemoryContextSwitchTo(context);
-    CurrentResourceOwner = owner;
-  }
-  PG_CATCH();
-  {
-    MemoryContextSwitchTo(context);
-    ErrorData* error = CopyErrorData();
-    FlushErrorState();
-    RollbackAndReleaseCurrentSubTransaction();
-    MemoryContextSwitchTo(context);
-    CurrentResourceOwner = owner;
-    if (error->sqlerrcode == ERRCODE_QUERY_CANCELED) ReThrowError(error);
-    note_failure(failures, relid, error);
-    FreeErrorData(error);
-  }
-  PG_END_TRY();
+  ErrorData* error = error_in_savepoint([relid] {
+    if (!has_state_here(relid)) return;
+    FilterHandle* filter = filter_handle(relid);
+    use_filter(filter, Use::define);
+    save_now(filter);
+  });
+  if (error == nullptr) return;
+  if (error->sqlerrcode == ERRCODE_QUERY_CANCELED) ReThrowError(error);
+  note_failure(failures, relid, error);
+  FreeErrorData(error);
 }
 
 void check_may_write() {
@@ -275,7 +256,7 @@ SF_FUNCTION(streamfilter_forget_all_saved) {
                      "run_command_on_all_nodes($$SELECT streamfilter_forget_saved()$$)", false);
   lock_filters();
   StateTables tables;
-  open_all_saved(&tables, AccessExclusiveLock);
+  open_all_saved(&tables);
   lock_filters();  // one may have been created meanwhile
   foreach (cell, list_filters()) note_forgotten(lfirst_oid(cell));
   empty_state_tables(tables);

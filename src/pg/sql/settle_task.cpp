@@ -13,6 +13,7 @@ extern "C" {
 
 #include "pg/catalog/lookup.hpp"
 #include "pg/handle/filter_keys.hpp"
+#include "pg/key/hash_method.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/sql/settle_task.hpp"
 #include "pg/storage/state_heaps.hpp"
@@ -167,8 +168,6 @@ Form_pg_attribute find_attribute(Relation table, const char* name) {
             errhint("Name the columns of the key, which both tables have, in the third argument."));
   return TupleDescAttr(RelationGetDescr(table), number - 1);
 }
-
-bool is_integer(Oid type) { return type == INT2OID || type == INT4OID || type == INT8OID; }
 
 // The value that the filter compares; nullptr: the value itself. Integers of any width are equal if
 // their values are, so that an index of the table can be used.

@@ -106,10 +106,6 @@ void alter(Oid relid, const char* changes) {
   SPI_finish();
 }
 
-const char* text_argument(FunctionCallInfo fcinfo, int number) {
-  return PG_ARGISNULL(number) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(number));
-}
-
 }  // namespace
 }  // namespace streamfilter::pg
 

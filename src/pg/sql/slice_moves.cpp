@@ -150,10 +150,6 @@ uint32 number_argument(FunctionCallInfo fcinfo, int number, int least) {
   return static_cast<uint32>(value);
 }
 
-const char* text_argument(FunctionCallInfo fcinfo, int number) {
-  return text_to_cstring(PG_GETARG_TEXT_PP(number));
-}
-
 Retirements retirements_argument(FunctionCallInfo fcinfo, int number) {
   const char* text = text_argument(fcinfo, number);
   Retirements told;

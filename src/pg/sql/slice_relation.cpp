@@ -33,10 +33,6 @@ namespace {
 
 constexpr char kServer[] = "streamfilter";
 
-const char* text_argument(FunctionCallInfo fcinfo, int number) {
-  return PG_ARGISNULL(number) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(number));
-}
-
 Definition parse(const char* text) {
   Definition definition;
   Problem problem;

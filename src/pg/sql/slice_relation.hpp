@@ -1,5 +1,9 @@
 #pragma once
 
+extern "C" {
+#include "utils/builtins.h"
+}
+
 struct RangeVar;
 
 namespace streamfilter::pg {
@@ -11,6 +15,11 @@ struct SliceRelation {
   const char* persistence;
   const char* producer;
 };
+
+// An argument of the functions that producers call; nullptr: NULL.
+inline const char* text_argument(FunctionCallInfo fcinfo, int number) {
+  return PG_ARGISNULL(number) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(number));
+}
 
 // Runs CREATE FOREIGN TABLE for a relation with slices of another server's filter as if it had been
 // typed, including its event triggers.

@@ -62,13 +62,6 @@ std::int64_t sum_of(const ImageRow& row) {
   return static_cast<std::int64_t>(hash_bytes(row.data, row.size, seed));
 }
 
-bool is_known_header(const ImageRow& row) {
-  if (row.size != sizeof(Header)) return false;
-  Header header;
-  std::memcpy(static_cast<void*>(&header), row.data, sizeof header);
-  return header.magic == kMagic && header.version == kFormatVersion;
-}
-
 const char* place_of_chunk(const ImageRow& row, Header* block, char** place) {
   const Parameters& parameters = block->parameters;
   const std::uint64_t per_slice = chunks_of(parameters.slice_bytes);

@@ -73,9 +73,6 @@ inline std::uint64_t chunks_of(std::uint64_t slice_bytes) {
 // Checksum of a chunk and its place.
 std::int64_t sum_of(const ImageRow& row);
 
-// Is it a header in a format that this version reads?
-bool is_known_header(const ImageRow& row);
-
 // The place of a chunk in a block of these parameters. What is wrong with it, as a sentence;
 // nullptr: nothing.
 const char* place_of_chunk(const ImageRow& row, Header* block, char** place);

@@ -139,7 +139,7 @@ void follow_log(FilterSlot* slot, const FilterRelation* relation) {
   for (;;) {
     uint32 idle = 0;
     if (pg_atomic_compare_exchange_u32(&saved->following, &idle, 1)) break;
-    wait.sleep(&shared_state->built, Wait::load);
+    wait.sleep(&shared_state->built);
   }
   ConditionVariableCancelSleep();
   // Also when this process is told to end.

@@ -208,11 +208,11 @@ bool is_state_table(Oid relation) {
                                 relation == find_heap(StateTable::image, schema));
 }
 
-void open_all_saved(StateTables* tables, LOCKMODE lock) {
+void open_all_saved(StateTables* tables) {
   const Oid schema = schema_of_internals();
   for (StateTable table : {StateTable::image, StateTable::log}) {
     const Oid relid = find_heap(table, schema);
-    Relation relation = OidIsValid(relid) ? try_table_open(relid, lock) : nullptr;
+    Relation relation = OidIsValid(relid) ? try_table_open(relid, AccessExclusiveLock) : nullptr;
     if (relation == nullptr) raise_missing(table, schema, InvalidOid);
     (table == StateTable::image ? tables->images : tables->log) = relation;
   }

@@ -42,9 +42,9 @@ struct StateTables {
 bool open_state_tables(Oid filter, LOCKMODE images, LOCKMODE log, StateTables* tables);
 void close_state_tables(const StateTables& tables);
 
-// Opens the heaps of all filters of the database, or gives both new, empty storage, as TRUNCATE
-// does: without reading them, under an AccessExclusiveLock.
-void open_all_saved(StateTables* tables, LOCKMODE lock);
+// Opens the heaps of all filters of the database under an AccessExclusiveLock; then gives both new,
+// empty storage, as TRUNCATE does, without reading them.
+void open_all_saved(StateTables* tables);
 void empty_state_tables(const StateTables& tables);
 
 // Sees what is committed by now, whatever the isolation level; also within a parallel query.

@@ -7,7 +7,6 @@ extern "C" {
 #include "miscadmin.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
-#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 }
 
@@ -202,6 +201,15 @@ const char* damage_of_whole(const SavedImage& image) {
              : "Chunks are missing.";
 }
 
+namespace {
+
+bool is_damage(int sqlstate) {
+  return sqlstate == ERRCODE_DATA_CORRUPTED || sqlstate == ERRCODE_INTERNAL_ERROR ||
+         ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_SYSTEM_ERROR;
+}
+
+}  // namespace
+
 const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {
   // Citus would send a savepoint to other nodes, perhaps in the middle of a COPY.
   if (IsInParallelMode() || distributed_transaction() != 0) {
@@ -209,33 +217,10 @@ const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {
     sort_rows(&reading->log);
     return nullptr;
   }
-  MemoryContext context = CurrentMemoryContext;
-  ResourceOwner owner = CurrentResourceOwner;
-  const char* volatile damage = nullptr;
-  BeginInternalSubTransaction(nullptr);
-  MemoryContextSwitchTo(context);
-  PG_TRY();
-  {
-    read(reading);
-    ReleaseCurrentSubTransaction();
-  }
-  PG_CATCH();
-  {
-    MemoryContextSwitchTo(context);
-    ErrorData* error = CopyErrorData();
-    FlushErrorState();
-    RollbackAndReleaseCurrentSubTransaction();
-    const int category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
-    if (error->sqlerrcode != ERRCODE_DATA_CORRUPTED &&
-        error->sqlerrcode != ERRCODE_INTERNAL_ERROR && category != ERRCODE_SYSTEM_ERROR)
-      ReThrowError(error);
-    damage = error->message;
-  }
-  PG_END_TRY();
-  MemoryContextSwitchTo(context);
-  CurrentResourceOwner = owner;
+  ErrorData* error = error_in_savepoint([&] { read(reading); });
+  if (error != nullptr && !is_damage(error->sqlerrcode)) ReThrowError(error);
   sort_rows(&reading->log);
-  return damage;
+  return error != nullptr ? error->message : nullptr;
 }
 
 const LogRow* newest_header(const LogRows& log) {

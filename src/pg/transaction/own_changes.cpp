@@ -86,7 +86,7 @@ uint32 find_tag(const ChangeLog* log, uint32 tag) {
 Size index_bytes(int bits) { return (sizeof(IndexSlot) << bits) + kLineSize; }
 
 void make_index(ChangeLog* log, int bits) {
-  log->index_memory = allocate_for_log(log->memory, index_bytes(bits));
+  log->index_memory = allocate_for_log(index_bytes(bits));
   log->index = reinterpret_cast<IndexSlot*>(TYPEALIGN(kLineSize, log->index_memory));
   log->index_bits = bits;
   memset(static_cast<void*>(log->index), 0, sizeof(IndexSlot) << bits);
@@ -118,8 +118,7 @@ void remove_from_index(ChangeLog* log, uint32 hole) {
 
 }  // namespace
 
-void init_log(ChangeLog* log, MemoryContext memory, bool has_roles) {
-  log->memory = memory;
+void init_log(ChangeLog* log, bool has_roles) {
   log->has_roles = has_roles;
   log->last_reset = log->last_merge = kNoChange;
   make_index(log, kFirstBits);
@@ -133,11 +132,10 @@ void make_room(ChangeLog* log) {
   const Location at = locate(log->count);
   const Size entries = static_cast<Size>(ChangeLog::kFirst) << at.level;
   if (log->levels[at.level] == nullptr)
-    log->levels[at.level] =
-        static_cast<Change*>(allocate_for_log(log->memory, sizeof(Change) * entries));
+    log->levels[at.level] = static_cast<Change*>(allocate_for_log(sizeof(Change) * entries));
   if (log->has_roles && log->roles[at.level] == nullptr)
-    log->roles[at.level] = static_cast<ChangeLog::Roles*>(
-        allocate_for_log(log->memory, sizeof(ChangeLog::Roles) * entries));
+    log->roles[at.level] =
+        static_cast<ChangeLog::Roles*>(allocate_for_log(sizeof(ChangeLog::Roles) * entries));
   if (log->indexed >= max_indexed(log)) grow_index(log);
   const uint32 unindexed = max_indexed(log) - log->indexed;
   const uint32 unused = static_cast<uint32>(entries) - at.offset;

@@ -46,7 +46,6 @@ struct ChangeLog {
     int64 time;
   };
 
-  MemoryContext memory;
   uint32 count;
   uint32 indexed;  // slots of the index in use
   uint32 room;     // changes that fit before more memory is needed
@@ -62,8 +61,8 @@ struct ChangeLog {
   Roles* roles[kLevels];
 };
 
-// Makes an empty log of one that is all zeroes. Raises 53200.
-void init_log(ChangeLog* log, MemoryContext memory, bool has_roles);
+// Makes an empty log of one that is all zeroes, in the transaction's memory. Raises 53200.
+void init_log(ChangeLog* log, bool has_roles);
 
 // Makes room for one more change, so that `append_change` cannot fail. Raises 53200, and 54000
 // after 1.6 thousand million changes.

@@ -38,12 +38,12 @@ void forget_all(void*) {
   own = OwnMemory();
 }
 
-void register_end(MemoryContext context) {
+void register_end() {
   if (own.registered) return;
   auto* callback = static_cast<MemoryContextCallback*>(
-      MemoryContextAllocZero(context, sizeof(MemoryContextCallback)));
+      MemoryContextAllocZero(TopTransactionContext, sizeof(MemoryContextCallback)));
   callback->func = forget_all;
-  MemoryContextRegisterResetCallback(context, callback);
+  MemoryContextRegisterResetCallback(TopTransactionContext, callback);
   own.registered = true;
 }
 
@@ -78,8 +78,8 @@ void reserve_blocks(File file, Size bytes) {
 
 // Closes, counts and deletes the file at once. The mapping stays, even if closing raised, and ends
 // with the process.
-void* map_file(MemoryContext context, Size bytes) {
-  auto* mapping = static_cast<Mapping*>(MemoryContextAlloc(context, sizeof(Mapping)));
+void* map_file(Size bytes) {
+  auto* mapping = static_cast<Mapping*>(MemoryContextAlloc(TopTransactionContext, sizeof(Mapping)));
   check_limit(bytes);
   PrepareTempTablespaces();
   const File file = OpenTemporaryFile(/*interXact=*/false);
@@ -108,11 +108,11 @@ void advise_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] Size byt
 
 }  // namespace
 
-void* allocate_for_log(MemoryContext context, Size bytes) {
-  register_end(context);
+void* allocate_for_log(Size bytes) {
+  register_end();
   if (bytes >= kLeastFile && own.bytes + bytes > static_cast<Size>(work_mem) * 1024)
-    return map_file(context, bytes);
-  void* result = MemoryContextAllocExtended(context, bytes, MCXT_ALLOC_HUGE);
+    return map_file(bytes);
+  void* result = MemoryContextAllocExtended(TopTransactionContext, bytes, MCXT_ALLOC_HUGE);
   own.bytes += bytes;
   advise_large_pages(result, bytes);
   return result;

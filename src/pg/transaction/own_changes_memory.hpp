@@ -3,15 +3,11 @@
 // so nothing can fail after the commit record.
 #pragma once
 
-extern "C" {
-#include "utils/palloc.h"
-}
-
 namespace streamfilter::pg {
 
-// `context` is the transaction's, and frees the memory with it. Raises 53200; 53100 and 53400
-// (temp_file_limit) if there is no room for a file.
-void* allocate_for_log(MemoryContext context, Size bytes);
+// Freed with the transaction's memory. Raises 53200; 53100 and 53400 (temp_file_limit) if there is
+// no room for a file.
+void* allocate_for_log(Size bytes);
 void free_for_log(void* memory, Size bytes);
 
 // Call when the transaction's logs are no longer read. Cannot raise.

@@ -187,8 +187,7 @@ TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged)
   changes->saving.logged = logged;
   changes->expires = keys_expire(parameters);
   changes->latest = PG_INT64_MIN;
-  init_log(&changes->log, TopTransactionContext,
-           uses_time(parameters) || uses_importance(parameters));
+  init_log(&changes->log, uses_time(parameters) || uses_importance(parameters));
   changes->owner_capacity = 4;
   changes->owners = static_cast<Owner*>(
       MemoryContextAlloc(TopTransactionContext, sizeof(Owner) * changes->owner_capacity));

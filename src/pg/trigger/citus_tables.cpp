@@ -23,10 +23,6 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-const char* text_at(List* row, int column) {
-  return static_cast<const char*>(list_nth(row, column));
-}
-
 // The number of this node, another one whenever Citus adds it; nullptr: of a coordinator, which
 // knows all filters.
 const char* worker_group() {

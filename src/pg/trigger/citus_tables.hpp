@@ -34,5 +34,8 @@ void check_taken_over(Oid trigger);
 
 // Rows of an SPI query as a list of char*, NULLs as nullptr, in the caller's memory.
 List* query_rows(const char* query, Oid type, Datum argument);
+inline const char* text_at(const List* row, int column) {
+  return static_cast<const char*>(list_nth(row, column));
+}
 
 }  // namespace streamfilter::pg

@@ -12,13 +12,12 @@ extern "C" {
 }
 
 #include "pg/handle/key_reservation.hpp"
+#include "pg/key/hash_method.hpp"
 #include "pg/server/restoring.hpp"
 #include "pg/trigger/key_indexes.hpp"
 
 namespace streamfilter::pg {
 namespace {
-
-bool is_integer(Oid type) { return type == INT2OID || type == INT4OID || type == INT8OID; }
 
 // The filter compares the column unchanged, or as an integer of another width.
 bool is_compared_as_it_is(const KeyInput* input, Oid type) {

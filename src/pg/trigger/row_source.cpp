@@ -226,10 +226,6 @@ const ModifyTableState* search_query(const QueryDesc* query, Search* search) {
   return search->found;
 }
 
-bool is_partitioned(const ResultRelInfo* target) {
-  return target->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
-}
-
 // The node's target that owns this copy of the trigger; nullptr if it has none.
 const ResultRelInfo* target_with(const ModifyTableState* node, const Search* search) {
   if (search->routed != nullptr) return search->routed;

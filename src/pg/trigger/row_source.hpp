@@ -3,8 +3,10 @@
 #pragma once
 
 extern "C" {
+#include "catalog/pg_class.h"
 #include "commands/trigger.h"
 #include "nodes/execnodes.h"
+#include "utils/rel.h"
 }
 
 #include "pg/handle/key_builder.hpp"
@@ -29,6 +31,10 @@ struct RowSource {
   bool copied = false;                    // not by ModifyTable: COPY, or another extension
   const ResultRelInfo* target = nullptr;  // set if a conflict can keep rows out
 };
+
+inline bool is_partitioned(const ResultRelInfo* target) {
+  return target->ri_RelationDesc->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+}
 
 // Number of the innermost running statement, 0 if none. Numbers ascend, so nested statements have
 // higher ones.

@@ -1,8 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/genam.h"
-#include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/objectaddress.h"
@@ -12,7 +10,6 @@ extern "C" {
 #include "lib/stringinfo.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
-#include "utils/fmgroids.h"
 #include "utils/inval.h"
 }
 
@@ -23,6 +20,7 @@ extern "C" {
 #include "pg/key/trusted_code.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/fault_points.hpp"
+#include "pg/server/syscache.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_kind.hpp"
 
@@ -137,23 +135,15 @@ char dependency_type() { return is_citus_loaded() ? DEPENDENCY_AUTO : DEPENDENCY
 
 // Triggers with one of these dependency types on an object.
 List* find_dependent_triggers(Oid class_id, Oid object, std::initializer_list<char> types) {
-  Relation catalog = table_open(DependRelationId, AccessShareLock);
-  ScanKeyData keys[2];
-  ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
-              ObjectIdGetDatum(class_id));
-  ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
-              ObjectIdGetDatum(object));
-  SysScanDesc scan = systable_beginscan(catalog, DependReferenceIndexId, true, nullptr, 2, keys);
   List* triggers = NIL;
-  HeapTuple tuple;
-  while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
-    const auto* form = reinterpret_cast<Form_pg_depend>(GETSTRUCT(tuple));
-    if (form->classid == TriggerRelationId &&
-        std::find(types.begin(), types.end(), form->deptype) != types.end())
-      triggers = lappend_oid(triggers, form->objid);
-  }
-  systable_endscan(scan);
-  table_close(catalog, AccessShareLock);
+  scan_catalog<FormData_pg_depend>(
+      DependRelationId, DependReferenceIndexId,
+      {{Anum_pg_depend_refclassid, class_id}, {Anum_pg_depend_refobjid, object}},
+      [&](const FormData_pg_depend& row, HeapTuple, TupleDesc) {
+        if (row.classid == TriggerRelationId &&
+            std::find(types.begin(), types.end(), row.deptype) != types.end())
+          triggers = lappend_oid(triggers, row.objid);
+      });
   return triggers;
 }
 
@@ -278,21 +268,15 @@ TriggerBinding bind_when_fired(Oid trigger, Oid table, TriggerBinding binding) {
   return binding;
 }
 
-List* find_triggers(Oid filter) {
-  Relation catalog = table_open(TriggerRelationId, AccessShareLock);
-  SysScanDesc scan = systable_beginscan(catalog, InvalidOid, false, nullptr, 0, nullptr);
+List* find_triggers() {
   List* found = NIL;
-  HeapTuple tuple;
-  while (HeapTupleIsValid(tuple = systable_getnext(scan))) {
+  const auto look_at = [&](const FormData_pg_trigger&, HeapTuple tuple, TupleDesc) {
     const TriggerRow row = row_of(tuple);
     TriggerKind kind;
-    if (OidIsValid(row.parent) || (OidIsValid(filter) && row.binding.filter != filter) ||
-        !find_kind(row.function, &kind))
-      continue;
-    found = lappend(found, copy_of(row));
-  }
-  systable_endscan(scan);
-  table_close(catalog, AccessShareLock);
+    if (!OidIsValid(row.parent) && find_kind(row.function, &kind))
+      found = lappend(found, copy_of(row));
+  };
+  scan_catalog<FormData_pg_trigger>(TriggerRelationId, look_at);
   return found;
 }
 

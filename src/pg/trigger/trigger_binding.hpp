@@ -53,8 +53,8 @@ void enable_always(Oid trigger);
 // Returns the binding, possibly that of another session that came first.
 TriggerBinding bind_when_fired(Oid trigger, Oid table, TriggerBinding binding);
 
-// Our triggers that are no clones, as TriggerRow*: those of the filter, or all for InvalidOid.
-List* find_triggers(Oid filter);
+// Our triggers that are no clones, as TriggerRow*.
+List* find_triggers();
 
 // Triggers that divert repeats to the table, as TriggerRow*.
 List* find_diverting_triggers(Oid target);

@@ -15,6 +15,7 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/handle/tree.hpp"
+#include "pg/server/problem_report.hpp"
 #include "pg/server/restoring.hpp"
 #include "pg/server/syscache.hpp"
 #include "pg/trigger/citus_tables.hpp"
@@ -23,7 +24,6 @@ extern "C" {
 #include "pg/trigger/fill_hint.hpp"
 #include "pg/trigger/forget_definition.hpp"
 #include "pg/trigger/key_indexes.hpp"
-#include "pg/trigger/others_tables.hpp"
 #include "pg/trigger/shard_triggers.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
@@ -264,8 +264,23 @@ void check_triggers_of_table(Oid relid, CheckRule rule) {
       rule.wait);
 }
 
-void check_others_table(void* table) {
-  check_triggers_of_table(*static_cast<const Oid*>(table), {WARNING, false});
+// Cancellation, lack of memory, shutdown and internal errors still end the statement.
+bool concerns_the_statement(int sqlstate) {
+  const int category = ERRCODE_TO_CATEGORY(sqlstate);
+  return category == ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION) ||
+         category == ERRCODE_TO_CATEGORY(ERRCODE_INSUFFICIENT_RESOURCES) ||
+         category == ERRCODE_TO_CATEGORY(ERRCODE_INTERNAL_ERROR);
+}
+
+// DDL on a filter neither waits for tables with other owners nor fails because of them.
+void check_others_table(Oid table) {
+  ErrorData* error = error_in_savepoint([table] {
+    check_triggers_of_table(table, {WARNING, false});
+  });
+  if (error == nullptr) return;
+  if (concerns_the_statement(error->sqlerrcode)) ReThrowError(error);
+  error->elevel = WARNING;
+  ThrowErrorData(error);
 }
 
 // Checks the triggers that use the relation as filter or as table for repeats.
@@ -278,7 +293,7 @@ void check_triggers_using(Oid relid) {
     if (owns_both(relid, row->table))
       check_triggers_of_table(row->table, {WARNING, true});
     else
-      warn_instead(check_others_table, &row->table);
+      check_others_table(row->table);
   }
 }
 
@@ -363,7 +378,7 @@ bool lock_to_rename(const TriggerRow* row) {
 // Updates names in triggers after a relation was renamed, or a schema (InvalidOid).
 void follow_names(Oid relation) {
   ListCell* cell;
-  foreach (cell, OidIsValid(relation) ? find_triggers_using(relation) : find_triggers(InvalidOid)) {
+  foreach (cell, OidIsValid(relation) ? find_triggers_using(relation) : find_triggers()) {
     const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
     if (!has_former_names(row) || !lock_to_rename(row)) continue;
     TriggerRow now;  // while we waited for the lock, the trigger may have been dropped
@@ -490,7 +505,7 @@ SF_FUNCTION(streamfilter_adopt_triggers) {
   using namespace streamfilter::pg;
   int64 adopted = 0;
   ListCell* cell;
-  foreach (cell, find_triggers(InvalidOid)) {
+  foreach (cell, find_triggers()) {
     const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
     Relation table = try_relation_open(row->table, ShareUpdateExclusiveLock);
     if (table == nullptr) continue;

@@ -28,11 +28,6 @@ const char* list_rights(AclMode rights) {
   return (rights & ACL_DELETE) != 0 ? "INSERT, DELETE" : "INSERT";
 }
 
-const char* name_of_role(Oid role) {
-  const char* name = GetUserNameFromId(role, true);
-  return name != nullptr ? name : "?";
-}
-
 void report_missing_usage(Oid relation, TableOwner owner, int level) {
   const char* schema = get_namespace_name(get_rel_namespace(relation));
   const char* role = name_of_role(owner.role);

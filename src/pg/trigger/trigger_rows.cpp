@@ -1,12 +1,9 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/genam.h"
 #include "access/relation.h"
-#include "access/table.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_inherits.h"
-#include "utils/fmgroids.h"
 }
 
 #include "pg/server/citus.hpp"
@@ -53,16 +50,11 @@ Oid find_in_parent(const RowJudge* judge, TriggerBinding binding, Relation paren
 // A table may have several parents, and the first may have been detached.
 List* parents_of(Oid table) {
   List* parents = NIL;
-  Relation inherits = table_open(InheritsRelationId, AccessShareLock);
-  ScanKeyData key;
-  ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ,
-              ObjectIdGetDatum(table));
-  SysScanDesc scan =
-      systable_beginscan(inherits, InheritsRelidSeqnoIndexId, true, nullptr, 1, &key);
-  while (HeapTuple tuple = systable_getnext(scan))
-    parents = lappend_oid(parents, reinterpret_cast<Form_pg_inherits>(GETSTRUCT(tuple))->inhparent);
-  systable_endscan(scan);
-  table_close(inherits, AccessShareLock);
+  scan_catalog<FormData_pg_inherits>(InheritsRelationId, InheritsRelidSeqnoIndexId,
+                                     {{Anum_pg_inherits_inhrelid, table}},
+                                     [&](const FormData_pg_inherits& row, HeapTuple, TupleDesc) {
+                                       parents = lappend_oid(parents, row.inhparent);
+                                     });
   return parents;
 }
 

@@ -15,12 +15,6 @@ namespace {
 
 bool is_number(OptionType type) { return type == OptionType::integer || type == OptionType::real; }
 
-// An unused option has the value 0 where 0 is not allowed, or an empty list.
-bool is_used(const Parameters& parameters, const OptionSpec& option) {
-  return parameters.integer(option.word) != 0 ||
-         (option.type != OptionType::reals && option.low <= 0);
-}
-
 void append_option(const Parameters& parameters, const OptionSpec& option, StringInfo out) {
   char value[512];
   print_option(parameters, option, value, sizeof value);
@@ -55,7 +49,7 @@ void append_differences(const Parameters& parameters, const Parameters& derived,
   for (unsigned i = 0; i < ops->option_count; ++i)
     if (const OptionSpec& option = ops->options[i];
         parameters.integer(option.word) != derived.integer(option.word) &&
-        is_used(derived, option)) {
+        in_use(derived, option)) {
       begin(option.name);
       append_option(derived, option, out);
     }
@@ -96,7 +90,7 @@ void append_parameters_json(StringInfo out, const Parameters& parameters, const 
     first = false;
   };
   for (unsigned i = 0; i < ops->option_count; ++i)
-    if (const OptionSpec& option = ops->options[i]; is_used(parameters, option)) {
+    if (const OptionSpec& option = ops->options[i]; in_use(parameters, option)) {
       begin(option.name);
       append_option(parameters, option, out);
     }
