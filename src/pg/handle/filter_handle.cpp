@@ -45,8 +45,6 @@ MemoryContext retired = nullptr;
 bool is_any_stale = false;  // some handle is invalid and still has parts
 uint64 lock_epoch = 1;      // advances when locks may have been released
 
-constexpr uint64 kFlushEvery = 8192;
-
 void invalidate(FilterHandle* filter) {
   filter->validity.valid = false;
   is_any_stale = true;
@@ -88,34 +86,6 @@ void tell_of(const FilterHandle* filter) {
   add_judged_rows({filter->relid, counts[RowCount::accepted] + discarded + diverted + would_discard,
                    discarded - filter->uncounted.marked, filter->uncounted.marked, diverted,
                    would_discard});
-}
-
-void add_counters(FilterHandle* filter) {
-  if (unlikely(collects_judged_rows)) tell_of(filter);
-  if (filter->remote != nullptr) {
-    add_filter_counts(filter->relid, filter->uncounted.rows);
-    flush_slice_work(filter->remote);
-  }
-  const bool is_attached =
-      filter->slot != nullptr && filter->slot->generation == filter->slot_generation;
-  add_found(filter, is_attached);
-  if (is_attached) {
-    const RowCounts& counts = filter->uncounted.rows;
-    add_losses(filter->slot,
-               {counts[RowCount::accepted], filter->uncounted.spared,
-                counts[RowCount::discarded] - filter->uncounted.marked, has_truncated(filter)});
-    filter->slot->stats.counts.add(filter->uncounted.rows);
-  }
-  filter->uncounted.rows = {};
-  filter->uncounted.marked = filter->uncounted.spared = 0;
-}
-
-void note_dirty(FilterHandle* filter) {
-  if (filter->uncounted.dirty) return;
-  transaction_uses_filters = true;
-  filter->uncounted.dirty = true;
-  filter->uncounted.next_dirty = dirty;
-  dirty = filter;
 }
 
 void end_locks() {
@@ -427,9 +397,32 @@ bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool*
   return has_key;
 }
 
-void count_tested(FilterHandle* filter) {
-  note_dirty(filter);
-  if (++filter->uncounted.rows[RowCount::tested] >= kFlushEvery) add_counters(filter);
+void add_counters(FilterHandle* filter) {
+  if (unlikely(collects_judged_rows)) tell_of(filter);
+  if (filter->remote != nullptr) {
+    add_filter_counts(filter->relid, filter->uncounted.rows);
+    flush_slice_work(filter->remote);
+  }
+  const bool is_attached =
+      filter->slot != nullptr && filter->slot->generation == filter->slot_generation;
+  add_found(filter, is_attached);
+  if (is_attached) {
+    const RowCounts& counts = filter->uncounted.rows;
+    add_losses(filter->slot,
+               {counts[RowCount::accepted], filter->uncounted.spared,
+                counts[RowCount::discarded] - filter->uncounted.marked, has_truncated(filter)});
+    filter->slot->stats.counts.add(filter->uncounted.rows);
+  }
+  filter->uncounted.rows = {};
+  filter->uncounted.marked = filter->uncounted.spared = 0;
+}
+
+void note_dirty(FilterHandle* filter) {
+  if (filter->uncounted.dirty) return;
+  transaction_uses_filters = true;
+  filter->uncounted.dirty = true;
+  filter->uncounted.next_dirty = dirty;
+  dirty = filter;
 }
 
 void count(FilterHandle* filter, RowCount what) {

@@ -22,6 +22,8 @@ enum class Outcome : uint8 { discarded, marked, diverted, would_discard };
 // that may be called from outside this room are in filter_keys.hpp, with what they raise.
 struct KeyOperations {
   bool (*test_and_insert)(FilterHandle* filter, const Element& element);
+  // The same after prefetch_all.
+  bool (*test_and_insert_fetched)(FilterHandle* filter, const Element& element);
   // Counts the answers.
   void (*test_and_insert_all)(FilterHandle* filter, const Element* elements, const bool* has_key,
                               int count, Outcome of_repeats, bool* seen);
@@ -31,7 +33,6 @@ struct KeyOperations {
 // What concerns a filter alone, whatever its tree.
 struct NodeOperations {
   KeyOperations keys;
-  void (*prefetch)(const FilterHandle* filter, const Element& element);
   void (*prefetch_all)(const FilterHandle* filter, const Element* elements, const bool* has_key,
                        int count);
   bool (*erase)(FilterHandle* filter, const Element& element);
@@ -210,8 +211,17 @@ inline bool hands_rows_up(const FilterHandle* filter) {
   return filter->tree != nullptr && filter->tree->taker != nullptr;
 }
 
+// Adds what is not yet counted in shared memory to the counts there.
+void add_counters(FilterHandle* filter);
+// The first count since then.
+void note_dirty(FilterHandle* filter);
+
 // Count a look-up, and its answer if the key was to be inserted.
-void count_tested(FilterHandle* filter);
+inline void count_tested(FilterHandle* filter) {
+  constexpr uint64 kFlushEvery = 8192;
+  if (unlikely(!filter->uncounted.dirty)) note_dirty(filter);
+  if (unlikely(++filter->uncounted.rows[RowCount::tested] >= kFlushEvery)) add_counters(filter);
+}
 constexpr RowCount kCountOf[] = {RowCount::discarded, RowCount::discarded, RowCount::diverted,
                                  RowCount::would_discard};
 inline void count_answer(FilterHandle* filter, bool seen, Outcome of_repeats) {

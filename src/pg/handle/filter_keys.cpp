@@ -77,20 +77,18 @@ bool test_here(FilterHandle* filter, const Element& element) {
   return test_local_key(filter, element);
 }
 
-constexpr NodeOperations kHere = {
-    {test_and_insert_local_key, test_and_insert_local_keys, test_here},
-    prefetch_local_key,
-    prefetch_local_keys,
-    erase_local_key,
-    reset_local_filter};
-constexpr NodeOperations kOnServers = {
-    {test_and_insert_on_servers, test_and_insert_all_on_servers, test_on_servers},
-    [](const FilterHandle*, const Element&) {},
-    [](const FilterHandle*, const Element*, const bool*, int) {},
-    erase_on_servers,
-    reset_on_servers};
-constexpr KeyOperations kInTree = {test_and_insert_in_tree, test_and_insert_all_in_tree,
-                                   test_in_tree};
+constexpr NodeOperations kHere = {{test_and_insert_local_key, test_and_insert_fetched_local_key,
+                                   test_and_insert_local_keys, test_here},
+                                  prefetch_local_keys,
+                                  erase_local_key,
+                                  reset_local_filter};
+constexpr NodeOperations kOnServers = {{test_and_insert_on_servers, test_and_insert_on_servers,
+                                        test_and_insert_all_on_servers, test_on_servers},
+                                       [](const FilterHandle*, const Element*, const bool*, int) {},
+                                       erase_on_servers,
+                                       reset_on_servers};
+constexpr KeyOperations kInTree = {test_and_insert_in_tree, test_and_insert_in_tree,
+                                   test_and_insert_all_in_tree, test_in_tree};
 
 }  // namespace
 
@@ -105,12 +103,13 @@ void prefetch_keys(const FilterHandle* filter, const Element* elements, const bo
 }
 
 bool test_and_insert_key(FilterHandle* filter, const Element& element, Outcome of_repeats) {
-  filter->node->prefetch(filter, element);
-  return test_and_insert_fetched_key(filter, element, of_repeats);
+  const bool seen = filter->keys->test_and_insert(filter, element);
+  count_answer(filter, seen, of_repeats);
+  return seen;
 }
 
 bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element, Outcome of_repeats) {
-  const bool seen = filter->keys->test_and_insert(filter, element);
+  const bool seen = filter->keys->test_and_insert_fetched(filter, element);
   count_answer(filter, seen, of_repeats);
   return seen;
 }
@@ -127,7 +126,7 @@ void remember_key(FilterHandle* filter, const Element& element) {
 bool can_take_keys(const FilterHandle* filter) { return filter->keys == &kHere.keys; }
 
 bool take_key(FilterHandle* filter, const Element& element) {
-  return reserve_local_key_at_once(filter, element);
+  return reserve_local_key(filter, element, true);
 }
 
 void learn_key(FilterHandle* filter, const Element& element) {

@@ -27,10 +27,6 @@ bool test_and_promote(FilterHandle* filter, const Element& element) {
   return seen;
 }
 
-OwnKey own_key(const TransactionChanges* changes, const Element& element) {
-  return changes == nullptr ? OwnKey{} : find_own(changes, element);
-}
-
 // A committed transaction that has added the key but has not yet brought all its keys into the
 // filter; 0 if none.
 Owner find_arriving(const FilterHandle* filter, const Element& element) {
@@ -93,13 +89,10 @@ void add_value(FilterHandle* filter, const Header* value, int64 slice, Size byte
   append_change(changes, ChangeType::merge, address);
 }
 
-}  // namespace
-
-bool test_and_insert_local_key(FilterHandle* filter, const Element& element) {
+bool judge(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
   FilterSlot* slot = filter->slot;
   await_slice(slot, filter->relation, element.hash);
-  TransactionChanges* changes = changes_of(filter);
-  const OwnKey own = own_key(changes, element);
+  const OwnKey own = find_own(changes, element);
   if (own.view == OwnView::added) {
     if (ops_of(filter->header).learns_from_repeats) {
       reserve_change(changes);
@@ -120,36 +113,38 @@ bool test_and_insert_local_key(FilterHandle* filter, const Element& element) {
   return !reserve(filter, changes, element, own.hint, applied, in_sight);
 }
 
-namespace {
+}  // namespace
 
-bool reserve_unseen(FilterHandle* filter, const Element& element, bool at_once) {
+bool test_and_insert_local_key(FilterHandle* filter, const Element& element) {
+  TransactionChanges* changes = changes_of(filter);
+  Prefetches prefetches;
+  prefetch_shared(filter, changes, element, prefetches);
+  prefetches.start();
+  return judge(filter, changes, element);
+}
+
+bool test_and_insert_fetched_local_key(FilterHandle* filter, const Element& element) {
+  return judge(filter, changes_of(filter), element);
+}
+
+bool reserve_local_key(FilterHandle* filter, const Element& element, bool at_once) {
   await_slice(filter->slot, filter->relation, element.hash);
   TransactionChanges* changes = begin(filter);
-  const OwnKey own = own_key(changes, element);
+  const OwnKey own = find_own(changes, element);
   if (own.view == OwnView::added) return true;
   if (Arriving(filter->slot).keys) wait_until_applied(filter);
   return reserve(filter, changes, element, own.hint, 0, false, at_once);
 }
 
-}  // namespace
-
-bool reserve_local_key(FilterHandle* filter, const Element& element) {
-  return reserve_unseen(filter, element, false);
-}
-
-bool reserve_local_key_at_once(FilterHandle* filter, const Element& element) {
-  return reserve_unseen(filter, element, true);
-}
-
 void insert_local_key(FilterHandle* filter, const Element& element) {
   await_slice(filter->slot, filter->relation, element.hash);
   const TransactionChanges* changes = changes_of(filter);
-  if (own_key(changes, element).view != OwnView::added)
+  if (find_own(changes, element).view != OwnView::added)
     append_change(begin_change(filter), ChangeType::add, element);
 }
 
 PartialReservation reserve_partial_key(FilterHandle* filter, const Element& element) {
-  const OwnView view = own_key(changes_of(filter), element).view;
+  const OwnView view = find_own(changes_of(filter), element).view;
   if (view == OwnView::added) return PartialReservation::set;
   if (!reserve_local_key(filter, element)) return PartialReservation::taken;
   return view == OwnView::untouched && is_in_filter(filter, element) ? PartialReservation::set
@@ -165,19 +160,13 @@ bool insert_partial_key(FilterHandle* filter, const Element& element) {
 bool test_local_key(const FilterHandle* filter, const Element& element) {
   await_slice(filter->slot, filter->relation, element.hash);
   const TransactionChanges* changes = changes_of(filter);
-  const OwnView view = own_key(changes, element).view;
+  const OwnView view = find_own(changes, element).view;
   if (view != OwnView::untouched) return view == OwnView::added;
   const Arriving arriving(filter->slot);
   const bool seen = is_known(filter, element);
   if (likely(!arriving.may_change(seen))) return seen;
   wait_until_applied(filter);
   return is_known(filter, element);
-}
-
-void prefetch_local_key(const FilterHandle* filter, const Element& element) {
-  Prefetches prefetches;
-  prefetch_shared(filter, changes_of(filter), element, prefetches);
-  prefetches.start();
 }
 
 void prefetch_local_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,

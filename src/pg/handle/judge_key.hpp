@@ -7,11 +7,9 @@
 
 namespace streamfilter::pg {
 
-// Prefetches all shared memory that a key needs at once; test_and_insert would reach one cache line
-// after the other.
-void prefetch_local_key(const FilterHandle* filter, const Element& element);
-// The same for several keys, including the transaction's own changes. Skips elements without
-// has_key; nullptr: all have keys.
+// Prefetches the shared memory that keys need, and the transaction's own changes: test_and_insert
+// would reach one cache line after the other. Skips elements without has_key; nullptr: all have
+// keys.
 void prefetch_local_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
                          int count);
 
@@ -19,6 +17,8 @@ void prefetch_local_keys(const FilterHandle* filter, const Element* elements, co
 // option conflict decides; 'wait' may raise what waiting for a lock raises: 40P01, 55P03, 57014.
 // Raises 53200, 54000 as reserve_change does.
 bool test_and_insert_local_key(FilterHandle* filter, const Element& element);
+// The same after prefetch_local_keys.
+bool test_and_insert_fetched_local_key(FilterHandle* filter, const Element& element);
 // The same for many keys, in order; counts the answers. Elements without has_key get seen[i] =
 // false. Prefetches.
 void test_and_insert_local_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
@@ -26,10 +26,9 @@ void test_and_insert_local_keys(FilterHandle* filter, const Element* elements, c
 
 // Takes the key as new, whatever the filter says; false if another transaction is adding it and
 // option conflict favors that one. Raises what test_and_insert_local_key does.
-bool reserve_local_key(FilterHandle* filter, const Element& element);
-// The same without waiting for a transaction that may roll back: then false, whatever option
+// With `at_once` it does not wait for a transaction that may roll back: then false, whatever option
 // conflict says.
-bool reserve_local_key_at_once(FilterHandle* filter, const Element& element);
+bool reserve_local_key(FilterHandle* filter, const Element& element, bool at_once = false);
 
 // Inserts the key at commit, even if another transaction adds it, too. Raises 53200, 54000.
 void insert_local_key(FilterHandle* filter, const Element& element);

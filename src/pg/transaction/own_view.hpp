@@ -25,7 +25,9 @@ inline OwnKey view_at(const TransactionChanges* changes, const Element& element,
     own.view = view_of_changed(changes, element, own.hint.last);
   return own;
 }
+// `changes` may be nullptr: there are none.
 inline OwnKey find_own(const TransactionChanges* changes, const Element& element) {
+  if (changes == nullptr) return {};
   return view_at(changes, element, find_key(&changes->log, element.hash));
 }
 

@@ -41,10 +41,9 @@ FiringState* state_of(FunctionCallInfo fcinfo, const TriggerData* call, TriggerK
 // ---- one row -----------------------------------------------------------------------------------
 
 const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
-  const char* function = function_name(kind);
   if (!CALLED_AS_TRIGGER(fcinfo))
     ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
-            errmsg("%s can only be called as a trigger", function));
+            errmsg("%s can only be called as a trigger", function_name(kind)));
   const auto* call = reinterpret_cast<const TriggerData*>(fcinfo->context);
   if (!TRIGGER_FIRED_BEFORE(call->tg_event) || !TRIGGER_FIRED_FOR_ROW(call->tg_event) ||
       !TRIGGER_FIRED_BY_INSERT(call->tg_event))

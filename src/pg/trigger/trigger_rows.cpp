@@ -171,12 +171,4 @@ HeapTuple set_mark(const RowJudge* judge, TupleTableSlot* row, HeapTuple tuple, 
                                    &null);
 }
 
-void count(const RowJudge* judge, bool repeat, Outcome of_repeats) {
-  constexpr TriggerCount kCounts[] = {TriggerCount::discarded, TriggerCount::discarded,
-                                      TriggerCount::diverted, TriggerCount::would_discard};
-  TriggerCounts& counts = *counts_to_add_to(judge->tally);
-  ++counts[TriggerCount::rows];
-  counts[kCounts[static_cast<int>(of_repeats)]] += repeat;
-}
-
 }  // namespace streamfilter::pg
