@@ -20,6 +20,7 @@ namespace {
 // Kept in fn_extra: one for each table (partition) that a statement inserts into.
 struct FiringState {
   RowSource source;
+  bool plain;   // each row is inserted, and nothing else can become of it
   bool copied;  // existing rows: they pass, and the filter learns their keys
   RowJudge* judge;
 };
@@ -31,6 +32,7 @@ FiringState* state_of(FunctionCallInfo fcinfo, const TriggerData* call, TriggerK
   state = static_cast<FiringState*>(
       MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FiringState)));
   state->source = find_row_source(call);
+  state->plain = state->source.merge == nullptr && state->source.arrival == Arrival::inserted;
   state->copied = are_copied(call, state->source);
   state->judge = borrow_judge(call->tg_trigger, kind, state->source.statement, state->source.copied,
                               fcinfo->flinfo->fn_mcxt);
@@ -83,7 +85,7 @@ const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
 // Existing rows pass. Rows of unknown origin, and rows that may not be inserted after all, cannot
 // be judged.
 void check_arrival(Arrival arrival, const TriggerData* call, TriggerKind kind) {
-  if (likely(arrival == Arrival::inserted) || arrival == Arrival::unless_conflict) return;
+  if (arrival == Arrival::inserted || arrival == Arrival::unless_conflict) return;
   if (arrival == Arrival::on_conflict) raise_on_conflict(call, kind);
   raise_unclear(call, arrival);
 }
@@ -110,7 +112,7 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   if (!enabled) return call->tg_trigtuple;
   if (unlikely(fcinfo->flinfo->fn_extra == nullptr)) on_first_row(call->tg_relation);
   FiringState* state = state_of(fcinfo, call, kind);
-  const Arrival arrival = arrival_of(state->source);
+  const Arrival arrival = likely(state->plain) ? Arrival::inserted : arrival_of(state->source);
   if (is_restored(call->tg_relation, state->source.statement)) return call->tg_trigtuple;
   if (arrival == Arrival::moved) return call->tg_trigtuple;
   RowJudge* of_table = state->judge;
@@ -120,7 +122,7 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   const FilterMode mode = of_table->keys.filter->mode;
   if (unlikely(mode == FilterMode::off)) return call->tg_trigtuple;
   if (unlikely(state->copied)) return learn(of_table, call);
-  check_arrival(arrival, call, kind);
+  if (unlikely(!state->plain)) check_arrival(arrival, call, kind);
   if (unlikely(arrival == Arrival::unless_conflict))
     check_conflicts(of_table, state->source.target);
   check_judged_once(of_table);
