@@ -36,6 +36,10 @@ sub said
 
 # Those that streamfilter_definition() shows, not streamfilter_stats.
 my %is_hidden = map { $_ => 1 } qw(seed conflict persistence probe lost_slice max_future parent tree top_down);
+# What EXPLAIN says of the second value.
+my %explained = (
+	memory => 'Memory: 128kB', slicing => 'Slicing: vertical, 4 slices', dice => 'Slicing: diced h-v, 2,2 slices',
+	k1 => 'Slicing: 2 x 2 bits, 4 slices', k2 => 'Slicing: 2 x 2 bits, 4 slices', parent => 'Parent: root2', tree => 'Tree: dense');
 my (@tables, @resized);
 for my $case (option_cases(\&said))
 {
@@ -56,6 +60,8 @@ for my $case (option_cases(\&said))
 	$trouble = said("ALTER FOREIGN TABLE $table OPTIONS (SET $option '$second')");
 	is($trouble =~ /ERROR/ ? $trouble : '', '', "... altered to '$second'");
 	is(query($value), $second, '... which is kept');
+	like(query("EXPLAIN (COSTS off) SELECT FROM $table WHERE id = 1"), qr/\Q$explained{$option}\E/, '... and explained')
+		if $explained{$option};
 	next if $is_hidden{$option};
 	ok($was_shown || query($is_shown) eq 't', '... and is shown');
 	push @resized, [ $table, $option ] if $option ne 'memory' && query("SELECT params ? '$option' FROM streamfilter_stats WHERE filter = '$table'::regclass") eq 't';
@@ -120,6 +126,18 @@ for my $option (qw(conflict persistence))
 	is(query(sprintf($value, "e_bloom_$option", $option), 'one'), query(sprintf($value, "o_bloom_$option", $option)), "... with its $option");
 }
 
+# Parts of a filter on two servers.
+query('CREATE DATABASE two');
+query('CREATE EXTENSION streamfilter', 'two');
+query(qq{CREATE SERVER two FOREIGN DATA WRAPPER streamfilter OPTIONS (host '$host', port '$port', dbname 'two');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER two;
+	CREATE FOREIGN TABLE parts (id int) SERVER streamfilter
+	  OPTIONS (kind 'bloom', memory '256kB', layout 'blocked', nulls 'not distinct', k '3', servers 'one,two');
+	INSERT INTO parts VALUES (1)});
+my $part = q{SELECT params ->> 'layout', params ->> 'nulls', params ->> 'k'
+	FROM streamfilter_stats WHERE filter = 'parts'::regclass};
+is(query($part, $_), 'blocked|not distinct|3', "a part on server $_") for qw(one two);
+
 # --- A resize --------------------------------------------------------------------------------------------------------------------
 
 sub resized
@@ -130,6 +148,10 @@ sub resized
 	query("ALTER FOREIGN TABLE $table OPTIONS (SET memory '128kB')");
 	query("SELECT streamfilter_value('$table')");
 	is(query($value), $was, "$table: $option is the same after a resize");
+	return if $option eq 'nulls';
+	query("ALTER FOREIGN TABLE $table OPTIONS (ADD nulls 'not distinct'); SELECT streamfilter_value('$table')");
+	is(query("SELECT params ->> 'nulls' FROM streamfilter_stats WHERE filter = '$table'::regclass"), 'not distinct',
+		'... and nulls as altered then');
 }
 
 resized(@$_) for @resized;
