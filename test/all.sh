@@ -407,7 +407,7 @@ main() {
 		printf '%s\n' "${NAMES[@]}" | awk '!met[$0]++'
 		return
 		;;
-	--everything) WANTED=$(printf '%s\n' "${NAMES[@]}" | grep -vx quick | tr '\n' ' ') ;;
+	--everything) WANTED=$(printf '%s\n' "${NAMES[@]}" | grep -vxE 'quick|soak' | tr '\n' ' ') ;;
 	'') WANTED=$QUICK ;;
 	*) WANTED="$*" ;;
 	esac
