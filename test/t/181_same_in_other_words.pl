@@ -6,21 +6,16 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use OptionExamples;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('wordings');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
-streamfilter.shared_memory = '256MB'
-streamfilter.max_filters = 2048
-max_locks_per_transaction = 256
-autovacuum = off
-fsync = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter; CREATE TABLE known (filter text, at text, keys bigint)');
+my $node = start_node('wordings', q{
+	streamfilter.shared_memory = '256MB'
+	streamfilter.max_filters = 2048
+	max_locks_per_transaction = 256
+	fsync = off});
+$node->safe_psql('postgres', 'CREATE TABLE known (filter text, at text, keys bigint)');
 
 sub query { return $node->safe_psql('postgres', $_[0]) }
 

@@ -3,25 +3,22 @@
 # flavours: quick asserted
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
 use constant { BYTES => 16 << 20, RING => 64, KEYS => 20_000 };
-my $node = PostgreSQL::Test::Cluster->new('reads');
-$node->init(extra => ['--data-checksums']);
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $settings = q{
 	streamfilter.shared_memory = '2MB'
 	streamfilter.dynamic_memory = '64MB'
 	streamfilter.restore_workers = 0
 	streamfilter.min_log_size = '1GB'
-	autovacuum = off});
-$node->start;
+};
+my $node = start_node('reads', $settings, extra => ['--data-checksums']);
 sub sql { return $node->safe_psql('postgres', $_[0]); }
-sql(q{
-	CREATE EXTENSION streamfilter;
-	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', bits '32', memory '16MB', slices '5')});
+sql(q{CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', bits '32', memory '16MB', slices '5')});
 my $has_buffers = $node->psql('postgres', 'CREATE EXTENSION pg_buffercache') == 0;
 
 my $known = 0;

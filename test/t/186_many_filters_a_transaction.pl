@@ -6,25 +6,19 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Instructions;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
 skip_without_valgrind();
 
 my $filters = 1000;
-my $node = PostgreSQL::Test::Cluster->new('many');
-$node->init;
-$node->append_conf('postgresql.conf', qq{
-shared_preload_libraries = 'streamfilter'
-streamfilter.shared_memory = '32MB'
-streamfilter.max_filters = $filters
-streamfilter.dynamic_memory = 0
-max_locks_per_transaction = 300
-autovacuum = off
-fsync = off});
-$node->start;
-$node->safe_psql('postgres', qq{CREATE EXTENSION streamfilter; CREATE SEQUENCE keys;
+my $node = start_node('many', qq{
+	streamfilter.max_filters = $filters
+	streamfilter.dynamic_memory = 0
+	max_locks_per_transaction = 300
+	fsync = off});
+$node->safe_psql('postgres', qq{CREATE SEQUENCE keys;
 	SELECT format('CREATE FOREIGN TABLE f_%s (id int) SERVER streamfilter OPTIONS (kind ''bloom'', k ''7'', memory ''8kB'')', i)
 	FROM generate_series(1, $filters) i \\gexec});
 $node->stop;

@@ -5,26 +5,20 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use Test::More;
 use Sessions;
+use SliceServers;
+use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('former');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('former', q{
 	streamfilter.shared_memory = '16MB'
 	streamfilter.dynamic_memory = '400MB'
 	max_prepared_transactions = 5
 	statement_timeout = '120s'
-	fsync = off
-	autovacuum = off});
-$node->start;
+	fsync = off});
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
-sql(q{CREATE EXTENSION streamfilter;
-	CREATE TABLE t (id int);
+sql(q{CREATE TABLE t (id int);
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', fpr '0.0001');
 	CREATE TRIGGER discard BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen')});
 

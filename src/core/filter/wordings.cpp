@@ -1,5 +1,7 @@
 #include "core/filter/wordings.hpp"
 
+#include <cstring>
+
 #include "core/filter/option_values.hpp"
 #include "core/kind/kind_registry.hpp"
 

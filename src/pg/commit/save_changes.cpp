@@ -227,10 +227,6 @@ bool has_to_replace_saved() {
   return false;
 }
 
-}  // namespace
-
-namespace {
-
 // Where a filter is being restored, its changes are of slices that are there: who made them has
 // waited. This sees to it whatever way they came.
 void await_changed_slices() {

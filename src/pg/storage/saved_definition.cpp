@@ -1,5 +1,9 @@
 #include "pg/server/postgres.hpp"
 
+extern "C" {
+#include "miscadmin.h"
+}
+
 #include "core/filter/filter.hpp"
 #include "core/filter/wordings.hpp"
 #include "pg/storage/saved_definition.hpp"
@@ -40,6 +44,7 @@ bool was_worded_otherwise(const FilterRelation* relation, const Parameters& save
   FilterRelation before = *relation;
   const Parameters& derived = derived_by(relation);
   for (uint64 i = 0; i < count_wordings(derived); ++i) {
+    CHECK_FOR_INTERRUPTS();
     before.options.asked = wording_of(derived, i);
     if (was_asked_by(&before, saved, identity))
       return derives_the_same(relation, before.options.asked, saved);

@@ -260,10 +260,6 @@ RowSource source_of_node(const ModifyTableState* node, uint64 statement, const S
   return {Arrival::unclear_executor, statement, node};
 }
 
-}  // namespace
-
-namespace {
-
 bool reads_elsewhere(const PlannedStmt* statement) {
   ListCell* cell;
   foreach (cell, statement->rtable) {
