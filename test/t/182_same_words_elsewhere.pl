@@ -1,6 +1,6 @@
 # An ALTER that only writes down what holds anyway, where there is more than one filter of one server: after an update, a resize, a
 # save, prepared transactions, ROLLBACK; in a tree, on a standby, over several servers and on Citus, where it is installed.
-# flavours: quick asserted faults one_by_one
+# flavours: asserted faults one_by_one
 use strict;
 use warnings;
 use FindBin;
