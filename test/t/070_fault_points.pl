@@ -6,21 +6,15 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use FaultPoints;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
 	max_prepared_transactions = 5
-	restart_after_crash = on
-	autovacuum = off});
-$node->start;
+	restart_after_crash = on});
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '10');
 	CREATE TABLE events (id int);
 	CREATE TRIGGER discard BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');

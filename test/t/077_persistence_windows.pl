@@ -2,19 +2,15 @@
 # flavours: faults
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
-	max_prepared_transactions = 5
-	autovacuum = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	max_prepared_transactions = 5});
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub known { return sql("SELECT count(*) FROM generate_series($_[1], $_[2]) i WHERE streamfilter_test('$_[0]', i)"); }

@@ -6,22 +6,16 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use FaultPoints;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Sessions;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
 	max_prepared_transactions = 5
-	autovacuum = off
 	fsync = off});
-$node->start;
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB');
 	CREATE FOREIGN TABLE admitted (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB', conflict 'admit');
 	CREATE FOREIGN TABLE other (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB');

@@ -1,5 +1,6 @@
 # A standby follows row by row, whatever runs on the primary: transactions with more than 64 savepoints, whose ids PostgreSQL
-# does not list any more, and many at once. The filter is not read anew for that.
+# does not list any more, and many at once. The filter is not read anew for that. It is where more than 512 ranges of ids ran
+# before the latest 32,768: the answers stay right, and it follows row by row when they are gone.
 # flavours: asserted
 use strict;
 use warnings;
@@ -8,19 +9,14 @@ use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Sessions;
+use SliceServers;
 use Test::More;
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1);
-$primary->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
-streamfilter.shared_memory = '16MB'
-max_prepared_transactions = 40
-autovacuum = off
-fsync = off});
-$primary->start;
+my $primary = start_node('primary', q{
+	streamfilter.shared_memory = '16MB'
+	max_prepared_transactions = 40
+	fsync = off}, allows_streaming => 1);
 $primary->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE TABLE events (id int);
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'sqf', fingerprint 'integer', keys '10000', fpr '1e-6');
 	CREATE TRIGGER discard BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
@@ -105,4 +101,28 @@ is(restored(), $restored, 'the filter was not read anew');
 $primary->safe_psql('postgres', 'DELETE FROM seen WHERE id IN (SELECT generate_series(1, 13999))');
 is(known(1, 13999), 0, 'nothing was played twice');
 is(restored(), $restored, 'and still the filter was not read anew');
+
+# --- More gaps than ranges, among ids that are older than the latest 32,768 --------------------------------------------------
+
+$primary->safe_psql('postgres', join ';', map { sprintf q{BEGIN; CALL add_with_gaps(%d, %d); PREPARE TRANSACTION 'gaps %d'},
+	20000 + $_ * 100, 20029 + $_ * 100, $_ } 1 .. 30);
+$primary->safe_psql('postgres', q{SET synchronous_commit = off;
+	DO $$ BEGIN FOR i IN 1 .. 33000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$});
+for my $i (1 .. 3)
+{
+	$primary->safe_psql('postgres', "INSERT INTO events VALUES ($i)");
+	is(known(1, 1000), $i, "a key beside 900 old ids with gaps: $i");
+}
+isnt(restored(), $restored, 'the filter was read anew');
+is(known(20000, 23999), 0, 'nothing of what is prepared');
+$primary->safe_psql('postgres', q{ROLLBACK PREPARED 'gaps 1'});
+$primary->safe_psql('postgres', qq{COMMIT PREPARED 'gaps $_'}) for 2 .. 30;
+is(known(20000, 23999), 29 * 30, 'all of it, once it commits');
+$primary->safe_psql('postgres', 'DELETE FROM seen WHERE id IN (SELECT generate_series(20000, 23999))');
+is(known(20000, 23999), 0, 'and nothing was played twice');
+
+$restored = restored();
+$primary->safe_psql('postgres', 'INSERT INTO events VALUES (4)');
+is(known(1, 1000), 4, 'it follows again');
+is(restored(), $restored, 'row by row');
 done_testing();

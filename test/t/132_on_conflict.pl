@@ -3,20 +3,17 @@
 # flavours: quick asserted one_by_one
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('on_conflict');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
-streamfilter.shared_memory = '16MB'
-deadlock_timeout = '50ms'
-statement_timeout = '60s'
-fsync = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+my $node = start_node('on_conflict', q{
+	streamfilter.shared_memory = '16MB'
+	deadlock_timeout = '50ms'
+	statement_timeout = '60s'
+	fsync = off});
 
 my $dir = $node->basedir;
 append_to_file("$dir/insert.sql", q{

@@ -7,20 +7,15 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use FaultPoints;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Sessions;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
-	autovacuum = off
 	fsync = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter; CREATE DATABASE far');
+$node->safe_psql('postgres', 'CREATE DATABASE far');
 $node->safe_psql('far', q{CREATE EXTENSION streamfilter;
 	CREATE FOREIGN TABLE there (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB')});
 my $faults = FaultPoints->new($node);

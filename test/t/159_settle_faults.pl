@@ -6,20 +6,14 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use FaultPoints;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('settle_faults');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('settle_faults', q{
 	streamfilter.shared_memory = '4MB'
 	restart_after_crash = on
-	statement_timeout = '60s'
-	autovacuum = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	statement_timeout = '60s'});
 my $faults = FaultPoints->new($node);
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }

@@ -4,22 +4,18 @@
 use strict;
 use warnings;
 use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('resized');
-$node->init(has_archiving => 1, allows_streaming => 1);
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('resized', q{
 	streamfilter.shared_memory = '2MB'
 	streamfilter.dynamic_memory = '32MB'
-	statement_timeout = '120s'
-	autovacuum = off});
-$node->start;
+	statement_timeout = '120s'}, has_archiving => 1, allows_streaming => 1);
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 sql(q{
-	CREATE EXTENSION streamfilter;
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (memory '1MB', fpr '1e-9', slices '4');
 	CREATE TABLE events (id int);
 	CREATE TRIGGER discard BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');

@@ -3,26 +3,22 @@
 # flavours: quick asserted faults
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
 my $filters = 160;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
 	streamfilter.max_filters = 200
 	max_locks_per_transaction = 256
 	max_prepared_transactions = 5
 	synchronous_commit = off
-	autovacuum = off
 	fsync = off});
-$node->start;
 $node->safe_psql('postgres', qq{
-	CREATE EXTENSION streamfilter;
 	SELECT format('CREATE FOREIGN TABLE f_%s (id int) SERVER streamfilter OPTIONS (kind ''clq'', fpr ''0.01'', memory ''8kB'')', i)
 	FROM generate_series(1, $filters) i \\gexec
 	CREATE FOREIGN TABLE derived (id int) SERVER streamfilter OPTIONS (keys '1000');

@@ -4,19 +4,15 @@
 use strict;
 use warnings;
 use FindBin;
-use PostgreSQL::Test::Cluster;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('reserved');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('reserved', q{
 	streamfilter.shared_memory = '100MB'
 	streamfilter.dynamic_memory = '100MB'
-	statement_timeout = '120s'
-	autovacuum = off});
-$node->start;
+	statement_timeout = '120s'});
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub place { return sql("SELECT dynamic_memory > 0 FROM streamfilter_stats WHERE filter = '$_[0]'::regclass") eq 't' ? 'dynamic' : 'reserved'; }
 sub known { return sql("SELECT count(*) FROM generate_series(1, 1000) i WHERE streamfilter_test('$_[0]', i)"); }
@@ -27,7 +23,6 @@ sub create
 	return;
 }
 
-sql('CREATE EXTENSION streamfilter');
 create('seen');
 is(place('seen'), 'reserved', 'it begins in reserved memory');
 sql('BEGIN; TRUNCATE seen; INSERT INTO seen VALUES (5000); ROLLBACK');

@@ -14,13 +14,7 @@ my $citus = CitusCluster->new(
 	workers => 2,
 	settings => "citus.recover_2pc_interval = -1\nsynchronous_standby_names = 'nobody'\nsynchronous_commit = local");
 sub query { return $citus->query($_[0]); }
-
-# What every node has: "a a a".
-sub nodes
-{
-	my ($query) = @_;
-	return join ' ', map { $citus->node($_)->safe_psql('postgres', $query) } 0 .. 2;
-}
+sub nodes { return $citus->nodes($_[0]); }
 
 # A table with 1,000 rows, and its filter.
 sub make

@@ -10,13 +10,7 @@ use Test::More;
 
 my $citus = CitusCluster->new(workers => 3, spare => 1);
 sub query { return $citus->query($_[0]); }
-
-# What a query says on every node: "a a a a".
-sub nodes
-{
-	my ($query) = @_;
-	return join ' ', map { $citus->node($_)->safe_psql('postgres', $query) } 0 .. 3;
-}
+sub nodes { return $citus->nodes($_[0]); }
 
 sub make
 {

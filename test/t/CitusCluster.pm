@@ -108,6 +108,13 @@ sub query
 	return $self->coordinator->safe_psql('postgres', $query);
 }
 
+# What a query says on every node, with those that Citus does not know yet: "a a a".
+sub nodes
+{
+	my ($self, $query) = @_;
+	return join ' ', map { $_->safe_psql('postgres', $query) } @{ $self->{nodes} };
+}
+
 # Its errors and messages.
 sub messages
 {
