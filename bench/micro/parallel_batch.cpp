@@ -73,7 +73,8 @@ double in_batches(Header* filter, const std::vector<Arrival>& arrivals, unsigned
                       reinterpret_cast<bool*>(seen + first)};
     const auto work = [&](unsigned worker) {
       const double start = processor_seconds();
-      insert_share(filter, batch, worker, workers);
+      for (unsigned group = worker; group < groups_of(filter->parameters); group += workers)
+        insert_group(filter, batch, group);
       used[worker] = processor_seconds() - start;
     };
     const double start = processor_seconds();

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "bench/lib/paper_formulas.hpp"
 #include "bench/papers/distributed/distributed_setting.hpp"
-#include "core/model/timing_model.hpp"
 
 namespace bench::distributed {
 
@@ -180,8 +180,7 @@ inline void equal_timers_formula(Report& report, const Scale& scale) {
   }
   double below = equal[0] + equal[1];
   for (unsigned wanted = 2; wanted <= kTimers; below += equal[wanted++]) {
-    const double expected = timing_model::mean_equal_timers_fnr(kTimers, wanted, kFill),
-                 rate = below / asked;
+    const double expected = mean_equal_timers_fnr(kTimers, wanted, kFill), rate = below / asked;
     const double off = (rate - expected) / std::sqrt(expected * (1 - expected) / asked);
     report.check(std::fabs(off) <= 5, "sec. 4: FNR of equal timers",
                  text("k 8, fill .34, k' %u", wanted), "", text("%.5f", rate),

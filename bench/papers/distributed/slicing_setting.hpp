@@ -4,10 +4,10 @@
 
 #include <unordered_map>
 
+#include "bench/lib/paper_formulas.hpp"
 #include "bench/lib/stored_stream.hpp"
 #include "bench/lib/traces.hpp"
 #include "bench/papers/distributed/distributed_setting.hpp"
-#include "core/model/slicing_model.hpp"
 
 namespace bench::distributed {
 
@@ -82,10 +82,9 @@ StoredStream rows_of(Source source, std::uint64_t rows) {
 // The mean of a rate over the new keys of a stream that fills an empty filter (Simpson).
 inline double mean_rate(const slicing_model::Shape& shape, double keys) {
   constexpr int kSteps = 64;
-  double sum =
-      slicing_model::rate_of_few_cells(shape, 0) + slicing_model::rate_of_few_cells(shape, keys);
+  double sum = rate(shape, 0, rate_of_few_cells) + rate(shape, keys, rate_of_few_cells);
   for (int i = 1; i < kSteps; ++i)
-    sum += (i % 2 == 1 ? 4 : 2) * slicing_model::rate_of_few_cells(shape, keys * i / kSteps);
+    sum += (i % 2 == 1 ? 4 : 2) * rate(shape, keys * i / kSteps, rate_of_few_cells);
   return sum / (3 * kSteps);
 }
 

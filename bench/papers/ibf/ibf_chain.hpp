@@ -1,6 +1,7 @@
 // Figure 18 of Bhoraskar et al. 2013 and its corollaries: predictions of its Markov chain.
 #pragma once
 
+#include "bench/lib/paper_formulas.hpp"
 #include "bench/papers/ibf/ibf_setting.hpp"
 
 namespace bench::ibf {
@@ -73,9 +74,8 @@ inline void stable_points(Report& report, const Arguments& arguments, const Scal
     const importance_model::Levels levels = levels_of(column, equal);
     against_chain(report, "fig. 18: share of zeros", name, empty,
                   importance_model::zeros(levels, setting));
-    against_chain(report, "cor. III.4/8: FPR limit", name, positive,
-                  importance_model::fpr_limit(levels, setting));
-    const double limit = importance_model::fpr_limit(levels, setting);
+    against_chain(report, "cor. III.4/8: FPR limit", name, positive, fpr_limit(levels, setting));
+    const double limit = fpr_limit(levels, setting);
     if (column == two || column == multi)
       report.line("sec. IV-A: bound of the FPR", name, "20 %", percent(limit),
                   limit <= .2 ? "reproduced" : "NOT REPRODUCED: the chain's limit is higher");
@@ -113,8 +113,8 @@ inline void printed_table_two(Report& report) {
     for (unsigned set = 0; set < 2; ++set) {
       // In dataset 2 all importances are equally frequent; in dataset 1 SBF alone knows none.
       if (set == 0 && printed.column != sbf) continue;
-      const double limit = importance_model::fpr_limit(
-          levels_of(printed.column, equal), {kK, kP, 43690, deletion_of(printed.column)});
+      const double limit =
+          fpr_limit(levels_of(printed.column, equal), {kK, kP, 43690, deletion_of(printed.column)});
       const double ratio = printed.fp[set] / kBf;
       report.line(text("table II: FP of %s / BF's", kCombinations[printed.column].name),
                   text("YouTube %u; ours: chain's limit", set + 1), text("%.3f", ratio),

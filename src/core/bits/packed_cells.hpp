@@ -14,7 +14,7 @@ class PackedCells {
   static_assert(bits >= 1 && bits <= 4);
 
  public:
-  static constexpr unsigned kMaxImportance = (1u << bits) - 1;
+  static constexpr unsigned kLargest = (1u << bits) - 1;
 
   explicit PackedCells(Byte* body) noexcept : body_(body) {}
 
@@ -26,13 +26,13 @@ class PackedCells {
 
   unsigned get(std::uint64_t i) const noexcept {
     const std::uint64_t bit = i * bits;
-    return load(bit >> 3) >> (bit & 7) & kMaxImportance;
+    return load(bit >> 3) >> (bit & 7) & kLargest;
   }
 
   void set(std::uint64_t i, unsigned value) const noexcept {
     const std::uint64_t bit = i * bits;
     const unsigned shift = bit & 7;
-    store(bit >> 3, (load(bit >> 3) & ~(kMaxImportance << shift)) | value << shift);
+    store(bit >> 3, (load(bit >> 3) & ~(kLargest << shift)) | value << shift);
   }
 
   // Subtracts 1 from every non-zero cell of `first` … `first+count-1`; returns how many became
@@ -59,7 +59,7 @@ class PackedCells {
 
  private:
   // The lowest bit of every whole cell of a word.
-  static constexpr std::uint64_t kLowBits = (~std::uint64_t{0} >> 64 % bits) / kMaxImportance;
+  static constexpr std::uint64_t kLowBits = (~std::uint64_t{0} >> 64 % bits) / kLargest;
 
   // The lowest bits of the cells that are not zero.
   static std::uint64_t non_zero(std::uint64_t word) noexcept {

@@ -44,11 +44,4 @@ void insert_group(Header* header, const Batch& batch, std::uint32_t group) noexc
     batch.seen[*i] = insert(header, batch.arrivals[*i].element);
 }
 
-void insert_share(Header* header, const Batch& batch, std::uint32_t worker,
-                  std::uint32_t workers) noexcept {
-  const std::uint32_t groups = groups_of(header->parameters);
-  for (std::uint32_t group = worker; group < groups; group += workers)
-    insert_group(header, batch, group);
-}
-
 }  // namespace streamfilter

@@ -38,8 +38,4 @@ void sort_by_group(const Parameters& parameters, const Batch& batch) noexcept;
 // worked on at the same time.
 void insert_group(Header* header, const Batch& batch, std::uint32_t group) noexcept;
 
-// The share of worker 0 ≤ worker < workers: each group is in exactly one of them.
-void insert_share(Header* header, const Batch& batch, std::uint32_t worker,
-                  std::uint32_t workers) noexcept;
-
 }  // namespace streamfilter

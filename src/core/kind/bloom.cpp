@@ -24,7 +24,6 @@
 #include "core/format/slice_counters.hpp"
 #include "core/format/slicing.hpp"
 #include "core/kind/kind_list.hpp"
-#include "core/model/blocked_bloom_model.hpp"
 #include "core/model/capped_model.hpp"
 #include "core/model/exact_store_model.hpp"
 #include "core/model/slicing_model.hpp"
@@ -123,14 +122,14 @@ slicing_model::Shape shape_of(const Parameters& p) noexcept {
 // Deng, Rafiei 2006 §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits, scattered. The keys are
 // those of the slices that a key can be in.
 double rate(const Parameters& p, double keys) noexcept {
-  return p.layout == Layout::blocked ? blocked_bloom_model::rate(real_k(p), keys, lines(p))
+  return p.layout == Layout::blocked ? capped_model::blocked_bound(real_k(p), keys, lines(p))
                                      : slicing_model::group_rate(shape_of(p), keys);
 }
 
 // A blocked filter mostly does best with fewer hashes than a scattered one.
 std::uint64_t best_k(const Parameters& p, double keys) noexcept {
   return p.layout == Layout::blocked
-             ? blocked_bloom_model::best_k(keys, lines(p), kMaxDerivedHashes)
+             ? capped_model::best_k_by_bound(keys, lines(p), kMaxDerivedHashes)
              : timing_model::best_k(keys, real_m(p) * slices_of_group(p));
 }
 

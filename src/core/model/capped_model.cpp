@@ -1,6 +1,7 @@
 #include "core/model/capped_model.hpp"
 
 #include <algorithm>
+#include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/poisson.hpp>
 #include <boost/math/special_functions/binomial.hpp>
 #include <cmath>
@@ -57,6 +58,30 @@ unsigned best_k(double keys) noexcept {
   for (unsigned k = 2; k <= kMaxDerivedHashes; ++k)
     if (blocked_fpr(k, keys) < blocked_fpr(best, keys)) best = k;
   return best;
+}
+
+double blocked_bound(double k, double n, double lines) noexcept {
+  constexpr double kFull = 40000;  // keys that leave no bit of a line unset, as good as certainly
+  const double mean = n / lines, spread = 12 * std::sqrt(mean);
+  if (!(mean < kFull)) return 1;
+  const double keys = std::ceil(n);
+  const boost::math::binomial_distribution<double, MathPolicy> of_line(keys, 1 / lines);
+  // Few keys a line: the largest terms are those of crowded lines, hence the k more.
+  const double last = std::min(keys, std::ceil(mean + spread + k));
+  double sum = 0;
+  for (double j = std::max(1.0, std::floor(mean - spread)); j <= last; ++j)
+    sum += pdf(of_line, j) * std::pow(-std::expm1(j * std::log1p(-k / kBits)), k);
+  return std::min(sum, 1.0);
+}
+
+std::uint64_t best_k_by_bound(double n, double lines, double most) noexcept {
+  double k = 1, least = blocked_bound(k, n, lines);
+  for (; k < most; ++k) {
+    const double next = blocked_bound(k + 1, n, lines);
+    if (next >= least) break;
+    least = next;
+  }
+  return static_cast<std::uint64_t>(k);
 }
 
 unsigned most_ones(double fpr, unsigned k) noexcept {

@@ -1,5 +1,8 @@
-// Error rates of Bloom filters in lines of 512 bits with a cap on the ones of a line.
+// Error rates of Bloom filters in lines of 512 bits (Putze, Sanders, Singler, "Cache-, Hash- and
+// Space-Efficient Bloom Filters", 2007), without and with a cap on the ones of a line.
 #pragma once
+
+#include <cstdint>
 
 #include "core/model/stream.hpp"
 
@@ -22,6 +25,15 @@ double blocked_fpr(double k, double keys) noexcept;
 
 // The k, at most 16, with the least blocked_fpr().
 unsigned best_k(double keys) noexcept;
+
+// An upper bound of that rate for n keys in so many lines: the mixture over the numbers of keys
+// that a line has. Bits of a line are negatively associated, as those of a key differ, so that k of
+// them are all set with at most the product of their probabilities. That is 3 % more than the exact
+// probability where k is best for a rate of 1 %.
+double blocked_bound(double k, double n, double lines) noexcept;
+
+// The k with the lowest bound, at most `most`.
+std::uint64_t best_k_by_bound(double n, double lines, double most) noexcept;
 
 // The largest number of ones with which a line keeps `fpr`, at most 512; less than k if there is
 // none.

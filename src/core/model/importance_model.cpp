@@ -84,10 +84,6 @@ double zeros(const Levels& levels, const Setting& s) noexcept {
   return v[0];
 }
 
-double fpr_limit(const Levels& levels, const Setting& s) noexcept {
-  return std::pow(1 - zeros(levels, s), s.k);
-}
-
 // Less important elements set cells to less, so the zeros are fewest when all are most important,
 // and on streams of distinct keys (Deng, Rafiei 2006, Theorem 3). With Deletion::value, a look
 // decrements with probability at most the share F of cells that are not zero, so there are at least

@@ -48,9 +48,6 @@ void stationary(const Levels& levels, const Setting& setting, double* v) noexcep
 // V_0, the limit of the share of zeros on a stream of distinct keys.
 double zeros(const Levels& levels, const Setting& setting) noexcept;
 
-// Corollaries III.4 and III.8: the limit (1 - V_0)^K of the false-positive rate.
-double fpr_limit(const Levels& levels, const Setting& setting) noexcept;
-
 // An upper bound of the false-positive rate on any stream of any importance.
 double fpr_bound(unsigned max, const Setting& setting) noexcept;
 

@@ -88,12 +88,6 @@ double collision(unsigned r_prime, unsigned u) noexcept {
   return sum;
 }
 
-double full_row_fpr(unsigned r_prime, unsigned u, unsigned k) noexcept {
-  if (k >= signatures(r_prime, u)) return 1;
-  const Polynomials e(r_prime, u, k + 1);
-  return 1 - (k + 1) * e[k + 1] / e[k];
-}
-
 double mean_fill(double keys, double rows, unsigned k) noexcept {
   if (rows <= 1) return std::min(keys, static_cast<double>(k));
   // E[min(L, k)] = k - sum over j < k of (k - j) P(L = j), L binomial.

@@ -19,12 +19,6 @@ std::uint32_t binomial(unsigned n, unsigned i) noexcept;
 // 2^-r' sum over i of (C(u, i) / 2^u)^2 = 2^-r' C(2u, u) / 4^u, about 2^-r' / sqrt(pi u).
 double collision(unsigned r_prime, unsigned u) noexcept;
 
-// The false-positive rate of a row that has held k signatures for a long time, on a stream of new
-// keys. Random replacement under independent arrivals keeps a set of signatures with probability
-// proportional to the product of theirs (Gelenbe 1973); hence 1 - (k+1) e_{k+1} / e_k, where e_j
-// are the elementary symmetric polynomials of the probabilities of all signatures.
-double full_row_fpr(unsigned r_prime, unsigned u, unsigned k) noexcept;
-
 // Mean number of buckets in use in a row of k after `keys` distinct keys in `rows` rows.
 double mean_fill(double keys, double rows, unsigned k) noexcept;
 
@@ -36,8 +30,10 @@ double covered(unsigned r_prime, unsigned u, double keys, double rows) noexcept;
 double fpr_bound(unsigned r_prime, unsigned u, unsigned k, double keys, double rows) noexcept;
 
 // The false-negative rate of a key that was last seen `gap` new keys ago, in rows that are full
-// (Eq. 11-15 with all terms). Its signature s leaves and comes back as a Markov chain with the
-// stationary law of full_row_fpr: (1 - pi_s)(1 - (1 - P_s / (pi_s rows))^gap), averaged over s.
+// (Eq. 11-15 with all terms). Its signature s leaves and comes back as a Markov chain:
+// (1 - pi_s)(1 - (1 - P_s / (pi_s rows))^gap), averaged over s. Random replacement under
+// independent arrivals keeps a set of signatures with probability proportional to the product of
+// theirs (Gelenbe 1973), hence pi_s by elementary symmetric polynomials of them.
 double fnr(double gap, unsigned r_prime, unsigned u, unsigned k, double rows) noexcept;
 
 // Dynamic SQF (§5.1), `rows` chains that share `buckets` buckets. On a stream of new keys a row is

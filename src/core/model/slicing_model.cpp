@@ -7,7 +7,6 @@
 
 #include "core/base/math_policy.hpp"
 #include "core/format/slicing.hpp"
-#include "core/model/timing_model.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -35,30 +34,6 @@ double over_poisson(double mean, Value value) noexcept {
     sum += weight * value(l);
   }
   return sum;
-}
-
-// Eq. 1 with the variance of the share of cells that are set, to the second order: of m cells,
-// t = kn throws leave each empty with probability q^t, and two of them with (1 - 2/m)^t.
-double small_rate(double k, double n, double m) noexcept {
-  const double t = k * n, empty = std::exp(t * std::log1p(-1 / m)), set = 1 - empty;
-  if (m < 3 || !(set > 0)) return timing_model::rate(k, n, m);
-  const double both = std::exp(t * std::log1p(-2 / m)),
-               variance = (1 - 1 / m) * both + empty / m - empty * empty;
-  return std::min(1.0, std::pow(set, k) + k * (k - 1) / 2 * std::pow(set, k - 2) * variance);
-}
-
-template <typename Rate>
-double group_rate_by(Rate rate, const Shape& shape, double n) noexcept {
-  if (shape.k1 <= 1 || shape.k2 <= 1) return rate(shape.k1 * shape.k2, n, shape.slices * shape.m);
-  const auto probe = [&](double load) { return rate(shape.k2, load, shape.m); };
-  return std::pow(over_poisson(n * shape.k1 / shape.slices, probe), shape.k1);
-}
-
-template <typename Rate>
-double rate_by(Rate rate, const Shape& shape, double n) noexcept {
-  if (shape.parts <= 1) return group_rate_by(rate, shape, n);
-  return over_poisson(n / shape.parts,
-                      [&](double load) { return group_rate_by(rate, shape, load); });
 }
 
 double log_choose(double n, double k) noexcept {
@@ -100,14 +75,15 @@ Shape shape_of(const Parameters& parameters, double k, double m) noexcept {
   return {k / k2, k2, parameters.slices / slices, slices, m};
 }
 
-double group_rate(const Shape& shape, double n) noexcept {
-  return group_rate_by(timing_model::rate, shape, n);
+double group_rate(const Shape& shape, double n, CellRate rate) noexcept {
+  if (shape.k1 <= 1 || shape.k2 <= 1) return rate(shape.k1 * shape.k2, n, shape.slices * shape.m);
+  const auto probe = [&](double load) { return rate(shape.k2, load, shape.m); };
+  return std::pow(over_poisson(n * shape.k1 / shape.slices, probe), shape.k1);
 }
 
-double rate(const Shape& shape, double n) noexcept { return rate_by(timing_model::rate, shape, n); }
-
-double rate_of_few_cells(const Shape& shape, double n) noexcept {
-  return rate_by(small_rate, shape, n);
+double rate(const Shape& shape, double n, CellRate rate) noexcept {
+  if (shape.parts <= 1) return group_rate(shape, n, rate);
+  return over_poisson(n / shape.parts, [&](double load) { return group_rate(shape, load, rate); });
 }
 
 Errors errors(const Failures& failures, LostRule rule, unsigned least) noexcept {

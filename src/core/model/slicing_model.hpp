@@ -5,6 +5,7 @@
 
 #include "core/format/parameters.hpp"
 #include "core/model/lost_slice_rule.hpp"
+#include "core/model/timing_model.hpp"
 
 namespace streamfilter::slicing_model {
 
@@ -17,20 +18,19 @@ struct Shape {
   double m;       // cells of a slice
 };
 
+// The rate of n keys in m cells, k bits a key: Eq. 1, or a more exact one.
+using CellRate = double (*)(double k, double n, double m) noexcept;
+
 // The shape of a filter with k bits a key and m cells a slice, which may not be derived yet.
 Shape shape_of(const Parameters& parameters, double k, double m) noexcept;
 
 // The false-positive rate of one part after n of its keys. Vertical (Eq. 3) and horizontal: Eq. 1
 // for all of its cells. k1 x k2 (Prop. 2): the loads of slices differ, which is averaged over.
-double group_rate(const Shape& shape, double n) noexcept;
+double group_rate(const Shape& shape, double n, CellRate rate = timing_model::rate) noexcept;
 
 // The false-positive rate after n keys. Eq. 4 takes every part for equally loaded; here, Eq. 1 is
 // averaged over Poisson(n / parts).
-double rate(const Shape& shape, double n) noexcept;
-
-// The rate for slices of few cells (tens): Eq. 1 takes the share of set cells for its mean, but the
-// mean of its k-th power is larger.
-double rate_of_few_cells(const Shape& shape, double n) noexcept;
+double rate(const Shape& shape, double n, CellRate rate = timing_model::rate) noexcept;
 
 // ---- failures (§3.2)
 

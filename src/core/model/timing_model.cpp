@@ -39,10 +39,6 @@ std::uint64_t best_k(double n, double m) noexcept {
   return static_cast<std::uint64_t>(rate(low, n, m) <= rate(high, n, m) ? low : high);
 }
 
-double equal_timers_fpr(double k, double n, double m) noexcept {
-  return std::min(1.0, n * std::pow(-std::expm1(-k / m), k));
-}
-
 // The timers that are still the key's own are equal; there are fewer than `equal` of them with the
 // probability of a binomial count. Others that happen to be equal are neglected.
 double equal_timers_fnr(unsigned k, unsigned equal, double overwritten) noexcept {
@@ -53,16 +49,6 @@ double equal_timers_fnr(unsigned k, unsigned equal, double overwritten) noexcept
     ways *= static_cast<double>(k - own) / (own + 1);
   }
   return std::min(sum, 1.0);
-}
-
-// A timer set at age a (0: now, 1: one window ago) has been left alone with probability
-// (1 - fill)^a.
-double mean_equal_timers_fnr(unsigned k, unsigned equal, double fill) noexcept {
-  constexpr int kSteps = 1000;
-  double sum = 0;
-  for (int i = 0; i < kSteps; ++i)
-    sum += equal_timers_fnr(k, equal, -std::expm1((i + 0.5) / kSteps * std::log1p(-fill)));
-  return sum / kSteps;
 }
 
 double rate_of_filters(double p, double j) noexcept {

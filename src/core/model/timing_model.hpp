@@ -19,16 +19,9 @@ double keys_for(double k, double accepted, double m) noexcept;
 // The whole number of hash functions with the lowest rate, at most 16.
 std::uint64_t best_k(double n, double m) noexcept;
 
-// §4, equal timers: the rate when all k timers must be equal, for n live keys. The printed formula
-// is that of one stored key.
-double equal_timers_fpr(double k, double n, double m) noexcept;
-
-// The false-negative rate when at least `equal` of a key's k timers must be equal: each has been
-// set again by a later key with probability `overwritten`.
+// §4, equal timers: the false-negative rate when at least `equal` of a key's k timers must be
+// equal: each has been set again by a later key with probability `overwritten`.
 double equal_timers_fnr(unsigned k, unsigned equal, double overwritten) noexcept;
-
-// Its mean for repeats spread evenly over the window, where a share `fill` of all timers runs.
-double mean_equal_timers_fnr(unsigned k, unsigned equal, double fill) noexcept;
 
 // §5: the rate of j filters asked together, each of rate p; and the rate that each may have.
 double rate_of_filters(double p, double j) noexcept;

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_first_and_the_last_cell_lie_in_the_body, Width
   for (const std::uint64_t bytes : {8, 64, 72, 1024}) {
     Twin<Width::value> twin(bytes);
     twin.set(0, 1);
-    twin.set(twin.size() - 1, PackedCells<Width::value>::kMaxImportance);
+    twin.set(twin.size() - 1, PackedCells<Width::value>::kLargest);
     BOOST_TEST(twin.equal());
     BOOST_TEST(twin.decrement(0, twin.size()));
     BOOST_TEST(twin.decrement(twin.size() - 1, 1));
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(the_first_and_the_last_cell_lie_in_the_body, Width
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(setting_a_cell_leaves_its_neighbours, Width, Widths) {
-  constexpr unsigned largest = PackedCells<Width::value>::kMaxImportance;
+  constexpr unsigned largest = PackedCells<Width::value>::kLargest;
   Twin<Width::value> twin(64);
   for (std::uint64_t i = 0; i < twin.size(); ++i) twin.set(i, largest);
   for (std::uint64_t i = 0; i < twin.size(); ++i) {
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(setting_a_cell_leaves_its_neighbours, Width, Width
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(every_run_is_decremented_exactly, Width, Widths) {
-  constexpr unsigned largest = PackedCells<Width::value>::kMaxImportance;
+  constexpr unsigned largest = PackedCells<Width::value>::kLargest;
   Twin<Width::value> twin(32);
   std::mt19937 random(Width::value);
   for (std::uint64_t first = 0; first < twin.size(); ++first)
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(every_run_is_decremented_exactly, Width, Widths) {
 }
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(cells_behave_like_a_plain_vector, Width, Widths) {
-  constexpr unsigned largest = PackedCells<Width::value>::kMaxImportance;
+  constexpr unsigned largest = PackedCells<Width::value>::kLargest;
   Twin<Width::value> twin(8 * 37);
   std::mt19937 random(100 + Width::value);
   for (std::uint64_t round = 0; round < unit::scaled(20000); ++round) {

@@ -67,7 +67,10 @@ std::vector<bool> in_blocks(Filter& filter, std::vector<Arrival> arrivals, std::
     sort_by_group(filter.parameters(), batch);
     std::vector<std::thread> threads;
     for (unsigned worker = 0; worker < workers; ++worker)
-      threads.emplace_back(insert_share, filter.header(), batch, worker, workers);
+      threads.emplace_back([&, worker] {
+        for (unsigned group = worker; group < groups_of(filter.parameters()); group += workers)
+          insert_group(filter.header(), batch, group);
+      });
     for (std::thread& thread : threads) thread.join();
     for (std::size_t i = 0; i < count; ++i)
       answers[static_cast<std::size_t>(begin[i].position)] = seen[i];
@@ -122,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_batch_of_nothing) {
   std::uint32_t starts[4];
   const Batch batch{nullptr, 0, nullptr, starts, nullptr};
   sort_by_group(filter.parameters(), batch);
-  insert_share(filter.header(), batch, 0, 1);
+  for (unsigned group = 0; group < 3; ++group) insert_group(filter.header(), batch, group);
   BOOST_TEST((filter.bytes() == before));
 }
 

@@ -4,10 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "core/filter/resize.hpp"
 #include "core/format/copies.hpp"
 #include "core/format/spread.hpp"
-#include "unit/support/filters.hpp"
+#include "unit/support/resizing.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"
 
@@ -19,12 +18,6 @@ BOOST_AUTO_TEST_SUITE(resize_deletes)
 namespace {
 
 using Sizes = std::vector<const char*>;
-
-std::string with_memory(const std::string& definition, const char* memory) {
-  const std::size_t open = definition.find('(');
-  if (open == std::string::npos) return definition + "(memory=" + memory + ")";
-  return definition.substr(0, open + 1) + "memory=" + memory + ", " + definition.substr(open + 1);
-}
 
 // A minute for a thousand keys.
 Element timed(std::uint64_t number) {
@@ -38,29 +31,9 @@ void insert(Filter& filter, std::uint64_t first, std::uint64_t count) {
   for (std::uint64_t i = first; i < first + count; ++i) filter.insert(timed(i));
 }
 
-// Resizes as ALTER does: a state that cannot be converted gives way to an empty filter. False: it
-// did.
-bool resize(Filter& filter, const std::string& text) {
-  Definition definition;
-  std::size_t used = 0;
-  Problem problem;
-  Parameters parameters{};
-  BOOST_REQUIRE(parse_definition(text.data(), text.size(), definition, used, problem));
-  const bool fits =
-      resized_parameters(filter.parameters(), definition, &parameters, problem) &&
-      can_take_over(filter.header(), {0, filter.header()->parameters.slices}, parameters, problem);
-  if (!fits) {
-    filter = Filter(text);
-    return false;
-  }
-  Filter to(parameters);
-  std::vector<unsigned char> scratch(parameters.slice_bytes *
-                                     scratch_slices(filter.parameters(), parameters));
-  for (std::uint32_t i = 0; i < parameters.slices; ++i)
-    resize_slice(to.header(), i, filter.header(), scratch.data());
-  filter = to;
-  BOOST_TEST(filter.is_valid());
-  return true;
+// Resizes as ALTER does: a state that cannot be converted gives way to an empty filter.
+void alter(Filter& filter, const std::string& text) {
+  if (!resize(filter, text)) filter = Filter(text);
 }
 
 double bound_of(const Filter& filter) {
@@ -116,7 +89,7 @@ BOOST_AUTO_TEST_CASE(what_was_removed_stays_removed_in_any_size) {
         insert(filter, next, 3000);
         next += 3000;
         erase_some(filter, next, 3, removed);
-        resize(filter, with_memory(definition, path[i]));
+        alter(filter, with_memory(definition, path[i]));
         erase_some(filter, next, 3 + i, removed);
         const double keys = static_cast<double>(removed.size());
         BOOST_TEST(static_cast<double>(known(filter, removed)) <= most(keys, bound_of(filter)),
@@ -175,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_filter_from_which_too_many_would_go_is_not_made_smaller) 
   BOOST_TEST(sizes_are_open(filter, "clq", "8MB"));
   // Also by the next size; not once it is empty.
   Filter larger = filter;
-  resize(larger, "clq(memory=8MB)");
+  alter(larger, "clq(memory=8MB)");
   BOOST_TEST(!sizes_are_open(larger, "clq", "4MB"));
   filter = Filter(Parameters(filter.parameters()));
   BOOST_TEST(sizes_are_open(filter, "clq", "64kB"));
@@ -278,7 +251,7 @@ BOOST_AUTO_TEST_CASE(damaged_numbers_are_found_or_harmless) {
           BOOST_TEST(merge(filter.header(), sound.header(), problem));
           BOOST_TEST(filter.is_valid());
           for (const char* memory : {"33kB", "9kB"}) {
-            resize(filter, with_memory(definition, memory));
+            alter(filter, with_memory(definition, memory));
             BOOST_TEST(filter.is_valid());
           }
         }

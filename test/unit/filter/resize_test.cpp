@@ -3,8 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/filter/resize.hpp"
-#include "unit/support/filters.hpp"
+#include "unit/support/resizing.hpp"
 #include "unit/support/streams.hpp"
 
 using namespace streamfilter;
@@ -64,21 +63,6 @@ const Case kTimers[] = {
     {"timer(window=\"1 hour\", k=5, grow=density)", 8000},
 };
 
-std::string with_memory(const std::string& definition, const std::string& memory) {
-  const std::size_t open = definition.find('(');
-  if (open == std::string::npos) return definition + "(memory=" + memory + ")";
-  return definition.substr(0, open + 1) + "memory=" + memory + ", " + definition.substr(open + 1);
-}
-
-Definition definition_for(const std::string& text) {
-  Definition definition;
-  std::size_t used = 0;
-  Problem problem;
-  BOOST_REQUIRE_MESSAGE(parse_definition(text.data(), text.size(), definition, used, problem),
-                        text << ": " << problem.message);
-  return definition;
-}
-
 Element timed(std::uint64_t number) {
   Element element = key(number);
   element.importance = 1;
@@ -98,12 +82,7 @@ Filter resized(const Filter& from, const std::string& text) {
   BOOST_REQUIRE_MESSAGE(
       resized_parameters(from.parameters(), definition_for(text), &parameters, problem),
       text << ": " << problem.message << " " << problem.detail);
-  Filter to(parameters);
-  std::vector<unsigned char> scratch(parameters.slice_bytes *
-                                     scratch_slices(from.parameters(), parameters));
-  for (std::uint32_t i = 0; i < parameters.slices; ++i)
-    resize_slice(to.header(), i, from.header(), scratch.data());
-  return to;
+  return copy_in(parameters, from);
 }
 
 double found(const Filter& filter, std::uint64_t first, std::uint64_t count) {

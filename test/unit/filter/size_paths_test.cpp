@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "core/filter/overfull.hpp"
-#include "core/filter/resize.hpp"
-#include "unit/support/filters.hpp"
+#include "unit/support/resizing.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"
 
@@ -61,19 +60,6 @@ using Path = std::vector<const char*>;
 const Path kPaths[] = {{"128kB"},         {"32kB"},         {"80kB"},         {"48kB"},
                        {"128kB", "64kB"}, {"32kB", "64kB"}, {"80kB", "64kB"}, {"48kB", "64kB"}};
 
-std::string with_memory(const std::string& definition, const std::string& memory) {
-  const std::size_t open = definition.find('(');
-  return definition.substr(0, open + 1) + "memory=" + memory + ", " + definition.substr(open + 1);
-}
-
-Definition definition_for(const std::string& text) {
-  Definition definition;
-  std::size_t used = 0;
-  Problem problem;
-  BOOST_REQUIRE(parse_definition(text.data(), text.size(), definition, used, problem));
-  return definition;
-}
-
 Element timed(std::uint64_t number) {
   Element element = key(number);
   element.importance = 1;
@@ -101,23 +87,6 @@ bool erase_a_third(Filter& filter, std::uint64_t first, std::uint64_t end, doubl
   for (std::uint64_t i = first; i < end; i += 3) known += filter.test(timed(i));
   const std::uint64_t erased = (end - first + 2) / 3;
   BOOST_TEST(static_cast<double>(known) <= most(erased, fpr), known << " of " << erased);
-  return true;
-}
-
-// False: the state cannot be converted, so that a filter would begin empty, with a WARNING.
-bool resize(Filter& filter, const std::string& text) {
-  Parameters parameters{};
-  Problem problem;
-  if (!resized_parameters(filter.parameters(), definition_for(text), &parameters, problem) ||
-      !can_take_over(filter.header(), {0, filter.parameters().slices}, parameters, problem))
-    return false;
-  Filter to(parameters);
-  std::vector<unsigned char> scratch(parameters.slice_bytes *
-                                     scratch_slices(filter.parameters(), parameters));
-  for (std::uint32_t i = 0; i < parameters.slices; ++i)
-    resize_slice(to.header(), i, filter.header(), scratch.data());
-  filter = to;
-  BOOST_TEST(filter.is_valid());
   return true;
 }
 

@@ -12,7 +12,7 @@ BOOST_AUTO_TEST_SUITE(sizes)
 namespace {
 
 constexpr std::uint64_t kKilo = 1024;
-constexpr std::uint64_t kMaxImportance = ~std::uint64_t{0};
+constexpr std::uint64_t kMost = ~std::uint64_t{0};
 
 bool reads_as(const std::string& text, std::uint64_t bytes) {
   std::uint64_t result = 0;
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(units_are_those_of_postgresql) {
   BOOST_TEST(reads_as("2GB", 2 * kKilo * kKilo * kKilo));
   BOOST_TEST(reads_as("1TB", kKilo * kKilo * kKilo * kKilo));
   BOOST_TEST(reads_as("0", 0));
-  BOOST_TEST(reads_as("18446744073709551615", kMaxImportance));
+  BOOST_TEST(reads_as("18446744073709551615", kMost));
 }
 
 BOOST_AUTO_TEST_CASE(anything_else_is_refused) {
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_size_is_printed_in_its_largest_whole_unit) {
   BOOST_TEST(printed(1536 * kKilo) == "1536kB");
   BOOST_TEST(printed(64 * kKilo * kKilo) == "64MB");
   BOOST_TEST(printed(kKilo * kKilo * kKilo * kKilo) == "1TB");
-  BOOST_TEST(printed(kMaxImportance) == "18446744073709551615");
+  BOOST_TEST(printed(kMost) == "18446744073709551615");
 }
 
 BOOST_AUTO_TEST_CASE(what_is_printed_reads_back) {

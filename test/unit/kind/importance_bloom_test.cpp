@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "bench/lib/paper_formulas.hpp"
 #include "core/base/random.hpp"
 #include "core/format/counting_cells.hpp"
-#include "core/model/importance_model.hpp"
 #include "core/model/stable_model.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/statistics.hpp"
@@ -230,9 +230,9 @@ BOOST_AUTO_TEST_CASE(limits_of_the_chain) {
   BOOST_TEST(zeros(two_classes(7), kPaper) == .1213, boost::test_tools::tolerance(.001));
   BOOST_TEST(zeros(uniform(7), kPaper) == .1798, boost::test_tools::tolerance(.001));
   BOOST_TEST(zeros(most_important(7), kPaper) == .0585, boost::test_tools::tolerance(.001));
-  BOOST_TEST(fpr_limit(two_classes(7), kPaper) == .52, boost::test_tools::tolerance(.01));
-  BOOST_TEST(fpr_limit(uniform(7), kPaper) == .37, boost::test_tools::tolerance(.01));
-  BOOST_TEST(fpr_limit(most_important(7), kPaper) == .74, boost::test_tools::tolerance(.01));
+  BOOST_TEST(bench::fpr_limit(two_classes(7), kPaper) == .52, boost::test_tools::tolerance(.01));
+  BOOST_TEST(bench::fpr_limit(uniform(7), kPaper) == .37, boost::test_tools::tolerance(.01));
+  BOOST_TEST(bench::fpr_limit(most_important(7), kPaper) == .74, boost::test_tools::tolerance(.01));
   for (const unsigned max : {2u, 3u, 7u, 8u, 15u}) {
     const double free = 10.0 * (1 - 5 / kCells);
     BOOST_TEST(zeros(two_classes(max), kPaper) == zeros_of_two_classes(5, free, max),
