@@ -2,17 +2,13 @@
 // streamfilter_overlap.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "access/htup_details.h"
-#include "funcapi.h"
-}
-
 #include <algorithm>
 #include <cmath>
 
 #include "core/base/saturate.hpp"
 #include "core/model/exa_log_log_model.hpp"
 #include "pg/aggregate/distinct_count.hpp"
+#include "pg/server/named_row.hpp"
 #include "pg/value/compact_value.hpp"
 #include "pg/value/value.hpp"
 
@@ -74,16 +70,16 @@ SF_FUNCTION(streamfilter_distinct_error) {
 // streamfilter_overlap(a, b): the keys of each and of both, and the standard error of the latter,
 // in keys: each of the three counts behind it has its own.
 SF_FUNCTION(streamfilter_overlap) {
-  TupleDesc columns;
-  if (get_call_result_type(fcinfo, nullptr, &columns) != TYPEFUNC_COMPOSITE)
-    elog(ERROR, "the result of streamfilter_overlap is no row");
+  NamedRow row(fcinfo);
   const Datum first = PG_GETARG_DATUM(0), second = PG_GETARG_DATUM(1);
   const int64 a = count_value(first), b = count_value(second), all = count_union(first, second);
   const int64 both = std::clamp<int64>(a + b - all, 0, std::min(a, b));
   const double error =
       relative_error_of(first) *
       std::hypot(static_cast<double>(a), static_cast<double>(b), static_cast<double>(all));
-  Datum values[] = {Int64GetDatum(a), Int64GetDatum(both), Int64GetDatum(b), Float8GetDatum(error)};
-  bool isnull[] = {false, false, false, relative_error_of(first) == 0};
-  PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(columns), values, isnull)));
+  row.put_count("in_first", a);
+  row.put_count("in_both", both);
+  row.put_count("in_second", b);
+  if (relative_error_of(first) != 0) row.put("error", Float8GetDatum(error));
+  PG_RETURN_DATUM(row.datum());
 }

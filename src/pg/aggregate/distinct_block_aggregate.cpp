@@ -4,8 +4,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/htup_details.h"
-#include "funcapi.h"
 #include "utils/array.h"
 }
 
@@ -14,6 +12,7 @@ extern "C" {
 #include "core/filter/parallel_batch.hpp"
 #include "pg/aggregate/aggregate_arguments.hpp"
 #include "pg/catalog/element_roles.hpp"
+#include "pg/server/named_row.hpp"
 #include "pg/value/key_argument.hpp"
 #include "pg/value/value.hpp"
 
@@ -234,13 +233,11 @@ SF_FUNCTION(streamfilter_distinct_agg_deserialize) {
 SF_FUNCTION(streamfilter_distinct_agg_final) {
   const Block* block = get_block(fcinfo, 0);
   if (block == nullptr) PG_RETURN_NULL();
-  TupleDesc columns;
-  if (get_call_result_type(fcinfo, nullptr, &columns) != TYPEFUNC_COMPOSITE)
-    elog(ERROR, "the result of streamfilter_distinct_agg is no row");
+  NamedRow row(fcinfo);
   Header* filter = copy_value(block->prototype, CurrentMemoryContext);
   const Batch batch = make_batch(block);
   insert_all(filter, batch);
-  Datum values[] = {PointerGetDatum(make_positions(block, batch)), PointerGetDatum(filter)};
-  bool isnull[] = {false, false};
-  PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(columns), values, isnull)));
+  row.put("positions", PointerGetDatum(make_positions(block, batch)));
+  row.put("filter", PointerGetDatum(filter));
+  PG_RETURN_DATUM(row.datum());
 }

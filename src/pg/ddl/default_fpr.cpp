@@ -48,19 +48,17 @@ void add_fpr(Oid relid, const char* fpr) {
   Relation catalog = table_open(ForeignTableRelationId, RowExclusiveLock);
   HeapTuple tuple = SearchSysCacheCopy1(FOREIGNTABLEREL, ObjectIdGetDatum(relid));
   if (!HeapTupleIsValid(tuple)) elog(ERROR, "cache lookup failed for foreign table %u", relid);
-  bool is_null[Natts_pg_foreign_table] = {}, replaces[Natts_pg_foreign_table] = {};
-  Datum values[Natts_pg_foreign_table] = {};
-  constexpr int at = Anum_pg_foreign_table_ftoptions - 1;
-  const Datum former = SysCacheGetAttr(FOREIGNTABLEREL, tuple, at + 1, &is_null[at]);
+  int column = Anum_pg_foreign_table_ftoptions;
+  bool isnull;
+  const Datum former = SysCacheGetAttr(FOREIGNTABLEREL, tuple, column, &isnull);
   DefElem* option =
       makeDefElem(pstrdup("fpr"), reinterpret_cast<Node*>(makeString(pstrdup(fpr))), -1);
-  values[at] = transformGenericOptions(ForeignTableRelationId,
-                                       is_null[at] ? PointerGetDatum(nullptr) : former,
-                                       list_make1(option), InvalidOid);
-  is_null[at] = false;
-  replaces[at] = true;
+  Datum options =
+      transformGenericOptions(ForeignTableRelationId, isnull ? PointerGetDatum(nullptr) : former,
+                              list_make1(option), InvalidOid);
+  isnull = false;
   HeapTuple altered =
-      heap_modify_tuple(tuple, RelationGetDescr(catalog), values, is_null, replaces);
+      heap_modify_tuple_by_cols(tuple, RelationGetDescr(catalog), 1, &column, &options, &isnull);
   CatalogTupleUpdate(catalog, &altered->t_self, altered);
   table_close(catalog, RowExclusiveLock);
   CacheInvalidateRelcacheByRelid(relid);

@@ -1,18 +1,13 @@
 // streamfilter_advise: the kinds of filters for a stream, with predicted error rates.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "funcapi.h"
-#include "utils/tuplestore.h"
-}
-
 #include <charconv>
-#include <cmath>
 
 #include "core/advise/advise.hpp"
 #include "core/base/saturate.hpp"
 #include "core/filter/filter.hpp"
 #include "pg/evaluate/requested_filter.hpp"
+#include "pg/server/named_row.hpp"
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
@@ -30,29 +25,22 @@ Definition read_request(const char* memory, double fpr) {
 
 namespace {
 
-void put_real(Datum* value, bool* isnull, double real) {
-  *isnull = std::isnan(real);
-  *value = Float8GetDatum(real);
-}
-
 void put_advice(ReturnSetInfo* set, const Advice& advice, double distinct_rows) {
   const Parameters& parameters = advice.parameters;
   char prototype[kMaxDefinitionText], note[256];
   print_definition(parameters, prototype, sizeof prototype);
   explain(advice, note, sizeof note);
   const double window = window_keys(parameters, 0.01);
-  Datum values[8];
-  bool isnull[8] = {};
-  values[0] = CStringGetTextDatum(prototype);
-  put_real(&values[1], &isnull[1], advice.predicted.fpr);
-  put_real(&values[2], &isnull[2], advice.predicted.fnr);
-  values[3] = Float8GetDatum(static_cast<double>(parameters.memory) * 8 / distinct_rows);
-  values[4] = CStringGetTextDatum(find_ops(parameters.kind)->name);
-  values[5] = Float8GetDatum(advice.fpr_bound);
-  isnull[6] = !(window < 9.2e18);
-  values[6] = Int64GetDatum(saturate<int64>(window));
-  values[7] = CStringGetTextDatum(note);
-  tuplestore_putvalues(set->setResult, set->setDesc, values, isnull);
+  NamedRow row(set->setDesc);
+  row.put("prototype", prototype);
+  row.put_rate("predicted_fpr", advice.predicted.fpr);
+  row.put_rate("predicted_fnr", advice.predicted.fnr);
+  row.put_rate("bits_per_key", static_cast<double>(parameters.memory) * 8 / distinct_rows);
+  row.put("kind", find_ops(parameters.kind)->name);
+  row.put_rate("fpr_bound", advice.fpr_bound);
+  if (window < 9.2e18) row.put_count("window_keys", saturate<int64>(window));
+  row.put("note", note);
+  row.add_to(set);
 }
 
 }  // namespace
@@ -64,7 +52,7 @@ using namespace streamfilter::pg;
 // streamfilter_advise(memory, fpr, rows, distinct_rows [, gap]): a row per kind, best first; no
 // rows if one of the first four is NULL.
 SF_FUNCTION(streamfilter_advise) {
-  InitMaterializedSRF(fcinfo, 0);
+  ReturnSetInfo* set = begin_rows(fcinfo);
   for (int i = 0; i < 4; ++i)
     if (PG_ARGISNULL(i)) return static_cast<Datum>(0);
   const double rows = PG_GETARG_FLOAT8(2), distinct_rows = PG_GETARG_FLOAT8(3),
@@ -78,7 +66,6 @@ SF_FUNCTION(streamfilter_advise) {
   auto* advice = static_cast<Advice*>(palloc(sizeof(Advice) * kMaxAdvice));
   const unsigned count = advise(requested, stream, advice, problem);
   if (count == 0) raise(problem);
-  for (unsigned i = 0; i < count; ++i)
-    put_advice(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo), advice[i], distinct_rows);
+  for (unsigned i = 0; i < count; ++i) put_advice(set, advice[i], distinct_rows);
   return static_cast<Datum>(0);
 }

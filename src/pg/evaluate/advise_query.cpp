@@ -3,9 +3,7 @@
 
 extern "C" {
 #include "executor/spi.h"
-#include "funcapi.h"
 #include "miscadmin.h"
-#include "utils/tuplestore.h"
 }
 
 #include <algorithm>
@@ -15,6 +13,7 @@ extern "C" {
 #include "core/base/saturate.hpp"
 #include "pg/evaluate/requested_filter.hpp"
 #include "pg/evaluate/sampled_rows.hpp"
+#include "pg/server/named_row.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {
@@ -102,11 +101,6 @@ int keep_best(Tried* tried, int count, double fpr) {
   return kept;
 }
 
-void put_real(Datum* value, bool* isnull, double real) {
-  *isnull = std::isnan(real);
-  *value = Float8GetDatum(real);
-}
-
 void put_row(ReturnSetInfo* set, const Tried& tried, const Sample& sample) {
   const Parameters& parameters = tried.advice.parameters;
   char prototype[kMaxDefinitionText], note[256];
@@ -114,29 +108,25 @@ void put_row(ReturnSetInfo* set, const Tried& tried, const Sample& sample) {
   explain(tried.advice, note, sizeof note);
   const double window = window_keys(parameters, 0.01),
                distinct = sample.rows.distinct() / sample.rows.rate;
-  const double numbers[] = {tried.forecast[0].fpr.rate,
-                            tried.forecast[0].fpr.error,
-                            tried.forecast[0].fnr.rate,
-                            tried.forecast[0].fnr.error,
-                            tried.forecast[1].fnr.rate,
-                            tried.forecast[1].fnr.error,
-                            tried.forecast[2].fnr.rate,
-                            tried.forecast[2].fnr.error,
-                            static_cast<double>(parameters.memory) * 8 / distinct};
-  Datum values[15];
-  bool isnull[15] = {};
-  values[0] = CStringGetTextDatum(prototype);
-  for (int i = 0; i < 9; ++i) put_real(&values[1 + i], &isnull[1 + i], numbers[i]);
-  values[10] = CStringGetTextDatum(find_ops(parameters.kind)->name);
-  values[11] = Float8GetDatum(tried.advice.fpr_bound);
-  isnull[12] = !(window < 9.2e18);
-  values[12] = Int64GetDatum(saturate<int64>(window));
-  values[13] = Int64GetDatum(static_cast<int64>(sample.rows.count));
-  values[14] =
-      CStringGetTextDatum(sample.is_complete ? note
-                                             : psprintf("%s; the first %lld rows", note,
-                                                        static_cast<long long>(sample.read)));
-  tuplestore_putvalues(set->setResult, set->setDesc, values, isnull);
+  NamedRow row(set->setDesc);
+  row.put("prototype", prototype);
+  row.put_rate("predicted_fpr", tried.forecast[0].fpr.rate);
+  row.put_rate("fpr_error", tried.forecast[0].fpr.error);
+  row.put_rate("predicted_fnr", tried.forecast[0].fnr.rate);
+  row.put_rate("fnr_error", tried.forecast[0].fnr.error);
+  row.put_rate("fnr_half", tried.forecast[1].fnr.rate);
+  row.put_rate("fnr_half_error", tried.forecast[1].fnr.error);
+  row.put_rate("fnr_double", tried.forecast[2].fnr.rate);
+  row.put_rate("fnr_double_error", tried.forecast[2].fnr.error);
+  row.put_rate("bits_per_key", static_cast<double>(parameters.memory) * 8 / distinct);
+  row.put("kind", find_ops(parameters.kind)->name);
+  row.put_rate("fpr_bound", tried.advice.fpr_bound);
+  if (window < 9.2e18) row.put_count("window_keys", saturate<int64>(window));
+  row.put_count("sampled_rows", sample.rows.count);
+  row.put("note", sample.is_complete ? note
+                                     : psprintf("%s; the first %lld rows", note,
+                                                static_cast<long long>(sample.read)));
+  row.add_to(set);
 }
 
 void require_rows(const SampledRows& rows) {
@@ -154,8 +144,7 @@ using namespace streamfilter::pg;
 // streamfilter_advise(query, memory, fpr): a row per kind, best first, as tried on the query's
 // rows.
 SF_FUNCTION(streamfilter_advise_query) {
-  InitMaterializedSRF(fcinfo, 0);
-  auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  ReturnSetInfo* set = begin_rows(fcinfo);
   const char* query = text_to_cstring(PG_GETARG_TEXT_PP(0));
   const Definition requested =
       read_request(text_to_cstring(PG_GETARG_TEXT_PP(1)), PG_GETARG_FLOAT8(2));

@@ -3,14 +3,13 @@
 
 extern "C" {
 #include "executor/spi.h"
-#include "funcapi.h"
 #include "utils/array.h"
-#include "utils/tuplestore.h"
 }
 
 #include <cmath>
 
 #include "pg/evaluate/evaluation.hpp"
+#include "pg/server/named_row.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {
@@ -78,9 +77,20 @@ void count(RowGroup* group, const Verdict& verdict, int filters) {
 }
 
 // The rate; NULL if there is nothing to divide by.
-void put_rate(Datum* value, bool* isnull, double part, double whole) {
-  *isnull = !(whole > 0) || std::isinf(whole);
-  *value = Float8GetDatum(*isnull ? 0 : part / whole);
+void put_share(NamedRow& row, const char* name, double part, double whole) {
+  if (whole > 0 && !std::isinf(whole)) row.put(name, Float8GetDatum(part / whole));
+}
+
+void put_errors(NamedRow& row, const RowGroup& group, int filter) {
+  const Tally& tally = group.tally[filter];
+  row.put_count("rows", group.rows);
+  row.put_count("distinct_rows", group.distinct_rows);
+  row.put_count("false_positives", tally.false_positives);
+  row.put_count("false_negatives", tally.false_negatives);
+  put_share(row, "fpr", static_cast<double>(tally.false_positives),
+            static_cast<double>(group.distinct_rows));
+  put_share(row, "fnr", static_cast<double>(tally.false_negatives),
+            static_cast<double>(group.rows - group.distinct_rows));
 }
 
 Datum definition_text(const Header* filter) {
@@ -157,8 +167,7 @@ using namespace streamfilter::pg;
 // streamfilter_evaluate(query text, filters streamfilter[]): one row per filter, in their order.
 SF_FUNCTION(streamfilter_evaluate) {
   constexpr const char* kName = "streamfilter_evaluate";
-  InitMaterializedSRF(fcinfo, 0);
-  auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  ReturnSetInfo* set = begin_rows(fcinfo);
   SPI_connect();
   const Filters filters = read_filters(fcinfo, 1, kName);
   Evaluation* evaluation = evaluate(text_to_cstring(PG_GETARG_TEXT_PP(0)), filters.values,
@@ -171,22 +180,15 @@ SF_FUNCTION(streamfilter_evaluate) {
   }
   for (int i = 0; i < filters.count; ++i) {
     const Tally& tally = all->tally[i];
-    const double rows = static_cast<double>(all->rows);
-    const double distinct = static_cast<double>(all->distinct_rows);
-    Datum values[11];
-    bool isnull[11] = {};
-    values[0] = definition_text(filters.values[i]);
-    values[1] = Int64GetDatum(static_cast<int64>(filters.values[i]->parameters.memory));
-    values[2] = Int64GetDatum(all->rows);
-    values[3] = Int64GetDatum(all->distinct_rows);
-    values[4] = Int64GetDatum(tally.false_positives);
-    values[5] = Int64GetDatum(tally.false_negatives);
-    put_rate(&values[6], &isnull[6], static_cast<double>(tally.false_positives), distinct);
-    put_rate(&values[7], &isnull[7], static_cast<double>(tally.false_negatives), rows - distinct);
-    put_rate(&values[8], &isnull[8], tally.false_positive_importance, all->importance);
-    put_rate(&values[9], &isnull[9], tally.false_negative_importance, all->importance);
-    put_rate(&values[10], &isnull[10], evaluation->candidates[i].nanoseconds, rows);
-    tuplestore_putvalues(set->setResult, set->setDesc, values, isnull);
+    NamedRow row(set->setDesc);
+    row.put("filter", definition_text(filters.values[i]));
+    row.put_count("memory", filters.values[i]->parameters.memory);
+    put_errors(row, *all, i);
+    put_share(row, "weighted_fpr", tally.false_positive_importance, all->importance);
+    put_share(row, "weighted_fnr", tally.false_negative_importance, all->importance);
+    put_share(row, "ns_per_row", evaluation->candidates[i].nanoseconds,
+              static_cast<double>(all->rows));
+    row.add_to(set);
   }
   end_evaluation(evaluation);
   SPI_finish();
@@ -197,8 +199,7 @@ SF_FUNCTION(streamfilter_evaluate) {
 SF_FUNCTION(streamfilter_profile) {
   constexpr const char* kName = "streamfilter_profile";
   const By by = read_by(fcinfo);
-  InitMaterializedSRF(fcinfo, 0);
-  auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  ReturnSetInfo* set = begin_rows(fcinfo);
   SPI_connect();
   const Filters filters = read_filters(fcinfo, 1, kName);
   Evaluation* evaluation = evaluate(text_to_cstring(PG_GETARG_TEXT_PP(0)), filters.values,
@@ -218,23 +219,14 @@ SF_FUNCTION(streamfilter_profile) {
       RowGroup* group = &groups[g];
       if (group->rows == 0) continue;
       set_range(group, by, g, evaluation->rows);
-      const Tally& tally = group->tally[i];
-      const double distinct = static_cast<double>(group->distinct_rows);
-      Datum values[10];
-      bool isnull[10] = {};
-      values[0] = name;
-      values[1] = Float8GetDatum(group->from);
-      values[2] = Float8GetDatum(group->to);
-      values[3] = Int64GetDatum(group->rows);
-      values[4] = Int64GetDatum(group->distinct_rows);
-      values[5] = Int64GetDatum(tally.false_positives);
-      values[6] = Int64GetDatum(tally.false_negatives);
-      put_rate(&values[7], &isnull[7], static_cast<double>(tally.false_positives), distinct);
-      put_rate(&values[8], &isnull[8], static_cast<double>(tally.false_negatives),
-               static_cast<double>(group->rows) - distinct);
+      NamedRow row(set->setDesc);
+      row.put("filter", name);
+      row.put("from", Float8GetDatum(group->from));
+      row.put("to", Float8GetDatum(group->to));
+      put_errors(row, *group, i);
       // The fill at the group's last row.
-      values[9] = Float8GetDatum(fill_at(evaluation, i, last_position[g]));
-      tuplestore_putvalues(set->setResult, set->setDesc, values, isnull);
+      row.put("fill", Float8GetDatum(fill_at(evaluation, i, last_position[g])));
+      row.add_to(set);
     }
   }
   end_evaluation(evaluation);

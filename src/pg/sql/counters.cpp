@@ -10,8 +10,8 @@ extern "C" {
 }
 
 #include "pg/handle/filter_handle.hpp"
+#include "pg/server/named_row.hpp"
 #include "pg/shmem/server_health.hpp"
-#include "pg/sql/named_row.hpp"
 #include "pg/sql/stats_view.hpp"
 
 namespace streamfilter::pg {
@@ -68,8 +68,7 @@ using namespace streamfilter::pg;
 
 // streamfilter_counters(): a row per counter.
 SF_FUNCTION(streamfilter_counters) {
-  InitMaterializedSRF(fcinfo, 0);
-  auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  ReturnSetInfo* set = begin_rows(fcinfo);
   put_table(set, "filter", "streamfilter_", kRowCounters);
   put_table(set, "trigger", "streamfilter_trigger_", kTriggerCounters);
   put_table(set, "slice", "streamfilter_slice_", kSliceCounters);

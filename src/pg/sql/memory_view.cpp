@@ -1,9 +1,9 @@
 // streamfilter_memory(): use of the filters' shared memory.
 #include "pg/server/postgres.hpp"
 
+#include "pg/server/named_row.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
-#include "pg/sql/named_row.hpp"
 
 using namespace streamfilter::pg;
 

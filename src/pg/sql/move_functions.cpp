@@ -5,11 +5,8 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "executor/spi.h"
 #include "foreign/foreign.h"
-#include "funcapi.h"
 #include "lib/stringinfo.h"
 #include "utils/acl.h"
-#include "utils/builtins.h"
-#include "utils/tuplestore.h"
 }
 
 #include "pg/catalog/lookup.hpp"
@@ -17,6 +14,7 @@ extern "C" {
 #include "pg/handle/filter_handle.hpp"
 #include "pg/remote/move_slice.hpp"
 #include "pg/remote/retire_server.hpp"
+#include "pg/server/named_row.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -58,11 +56,13 @@ void put_place(ReturnSetInfo* result, RemoteFilter* remote, uint32 slice) {
   SlicePlace place = remote->places[slice];
   const bool found = (place.epoch == 0 && !is_unreachable(remote->connections[place.server])) ||
                      find_place(remote, slice, &place) == Search::found;
-  Datum values[] = {Int32GetDatum(static_cast<int32>(slice)),
-                    CStringGetTextDatum(server_name(remote, place.server)),
-                    Int64GetDatum(static_cast<int64>(place.epoch))};
-  bool isnull[] = {false, !found, !found};
-  tuplestore_putvalues(result->setResult, result->setDesc, values, isnull);
+  NamedRow row(result->setDesc);
+  row.put("slice", Int32GetDatum(static_cast<int32>(slice)));
+  if (found) {
+    row.put("server", server_name(remote, place.server));
+    row.put_count("epoch", place.epoch);
+  }
+  row.add_to(result);
 }
 
 // Changes the definition: no search begins on the retired server any more.
@@ -134,14 +134,13 @@ SF_FUNCTION(streamfilter_retire) {
 // streamfilter_slice_places(filter regclass): the place of each slice; NULL if it cannot be asked.
 // Needs SELECT.
 SF_FUNCTION(streamfilter_slice_places) {
-  InitMaterializedSRF(fcinfo, 0);
+  ReturnSetInfo* set = begin_rows(fcinfo);
   RemoteFilter* remote = remote_filter(fcinfo, false);
   const uint32 slices = remote->parameters.slices;
   for (int home = 0; home < remote->home_count && home < static_cast<int>(slices); ++home) {
     const auto slice = static_cast<uint32>(home);
     find_places(remote, &slice, 1);
   }
-  for (uint32 i = 0; i < slices; ++i)
-    put_place(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo), remote, i);
+  for (uint32 i = 0; i < slices; ++i) put_place(set, remote, i);
   return static_cast<Datum>(0);
 }

@@ -8,7 +8,6 @@
 
 extern "C" {
 #include "executor/spi.h"
-#include "funcapi.h"
 #include "storage/itemptr.h"
 #include "utils/array.h"
 #include "utils/guc.h"
@@ -19,6 +18,7 @@ extern "C" {
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_call.hpp"
 #include "pg/server/fault_points.hpp"
+#include "pg/server/named_row.hpp"
 #include "pg/server/progress.hpp"
 #include "pg/sql/settle_task.hpp"
 #include "pg/trigger/divert.hpp"
@@ -370,13 +370,12 @@ void check_isolation() {
 }
 
 Datum row_of(FunctionCallInfo fcinfo, const Settled& settled, bool looked_for_duplicates) {
-  TupleDesc descriptor;
-  if (get_call_result_type(fcinfo, nullptr, &descriptor) != TYPEFUNC_COMPOSITE)
-    elog(ERROR, "return type must be a row type");
-  Datum values[] = {Int64GetDatum(settled.restored), Int64GetDatum(settled.confirmed),
-                    Int64GetDatum(settled.waiting), Int64GetDatum(settled.duplicates)};
-  bool isnull[] = {false, false, false, !looked_for_duplicates};
-  return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, isnull));
+  NamedRow row(fcinfo);
+  row.put_count("restored", settled.restored);
+  row.put_count("confirmed", settled.confirmed);
+  row.put_count("waiting", settled.waiting);
+  if (looked_for_duplicates) row.put_count("duplicates", settled.duplicates);
+  return row.datum();
 }
 
 }  // namespace

@@ -6,7 +6,6 @@ extern "C" {
 #include "catalog/namespace.h"
 #include "catalog/pg_foreign_server.h"
 #include "foreign/foreign.h"
-#include "funcapi.h"
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
@@ -25,6 +24,7 @@ extern "C" {
 #include "pg/catalog/retirements.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
+#include "pg/server/named_row.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/sql/slice_relation.hpp"
 
@@ -157,9 +157,7 @@ using namespace streamfilter::pg;
 // the slices unless it exists, and returns its definition. If `wanted` is NULL, only looks for it:
 // NULL if there is none.
 SF_FUNCTION(streamfilter_hashes_define) {
-  TupleDesc descriptor;
-  if (get_call_result_type(fcinfo, nullptr, &descriptor) != TYPEFUNC_COMPOSITE)
-    elog(ERROR, "return type must be a row type");
+  NamedRow row(fcinfo);
   const char* schema = text_argument(fcinfo, 0);
   const char* name = text_argument(fcinfo, 1);
   const char* wanted = text_argument(fcinfo, 2);
@@ -178,9 +176,7 @@ SF_FUNCTION(streamfilter_hashes_define) {
                                         text_argument(fcinfo, 5)});
     relid = RangeVarGetRelid(relation_name, NoLock, false);
   }
-  Datum values[2] = {};
-  bool isnull[2] = {};
-  isnull[0] = !OidIsValid(relid);
+  row.put("made", BoolGetDatum(made));
   if (OidIsValid(relid)) {
     LockRelationOid(relid, AccessShareLock);
     const FilterRelation* relation = load_filter_relation(relid);
@@ -190,8 +186,7 @@ SF_FUNCTION(streamfilter_hashes_define) {
       check_producer_agrees(relation, {text_argument(fcinfo, 3), text_argument(fcinfo, 5)});
     char found[kMaxDefinitionText];
     print_definition(relation->definition.parameters, found, sizeof found);
-    values[0] = CStringGetTextDatum(found);
+    row.put("definition", found);
   }
-  values[1] = BoolGetDatum(made);
-  PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, isnull)));
+  PG_RETURN_DATUM(row.datum());
 }

@@ -3,14 +3,13 @@
 
 extern "C" {
 #include "foreign/foreign.h"
-#include "funcapi.h"
 #include "utils/timestamp.h"
 }
 
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
+#include "pg/server/named_row.hpp"
 #include "pg/shmem/server_health.hpp"
-#include "pg/sql/named_row.hpp"
 #include "pg/sql/stats_view.hpp"
 
 namespace streamfilter::pg {
@@ -45,8 +44,7 @@ using namespace streamfilter::pg;
 
 // streamfilter_slice_stats(filter oid): rows of streamfilter_slices; none for a local filter.
 SF_FUNCTION(streamfilter_slice_stats) {
-  InitMaterializedSRF(fcinfo, 0);
-  auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  ReturnSetInfo* set = begin_rows(fcinfo);
   Fault fault;
   const FilterRelation* relation = show_filter_relation(PG_GETARG_OID(0), fault);
   if (fault) put_fault(set, fault);

@@ -7,7 +7,7 @@ extern "C" {
 
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
-#include "pg/sql/named_row.hpp"
+#include "pg/server/named_row.hpp"
 #include "pg/sql/stats_view.hpp"
 
 using namespace streamfilter;

@@ -7,8 +7,8 @@ extern "C" {
 }
 
 #include "pg/handle/filter_handle.hpp"
+#include "pg/server/named_row.hpp"
 #include "pg/shmem/trigger_counts.hpp"
-#include "pg/sql/named_row.hpp"
 #include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_kind.hpp"
 

@@ -1,11 +1,6 @@
 // streamfilter_tuning: what a running filter would miss with less and more memory.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "funcapi.h"
-#include "utils/tuplestore.h"
-}
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -15,7 +10,7 @@ extern "C" {
 #include "core/base/saturate.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
-#include "pg/sql/named_row.hpp"
+#include "pg/server/named_row.hpp"
 #include "pg/sql/stats_view.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
@@ -96,8 +91,7 @@ using namespace streamfilter::pg;
 // streamfilter_tune(filter oid): rows of streamfilter_tuning; none if it is no filter (any more),
 // keeps no order of last sight, or has not been used yet.
 SF_FUNCTION(streamfilter_tune) {
-  InitMaterializedSRF(fcinfo, 0);
-  auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  ReturnSetInfo* set = begin_rows(fcinfo);
   Fault fault;
   const FilterRelation* relation = show_filter_relation(PG_GETARG_OID(0), fault);
   if (fault) put_fault(set, fault);

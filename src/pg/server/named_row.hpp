@@ -11,9 +11,13 @@ extern "C" {
 
 #include <cmath>
 
-#include "pg/shmem/row_counts.hpp"
-
 namespace streamfilter::pg {
+
+// For a function that returns a set of rows, which add_to() makes.
+inline ReturnSetInfo* begin_rows(FunctionCallInfo fcinfo) {
+  InitMaterializedSRF(fcinfo, 0);
+  return reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+}
 
 class NamedRow {
  public:
@@ -43,7 +47,8 @@ class NamedRow {
   void put(const char* name, const char* value) {
     if (value != nullptr) put(name, CStringGetTextDatum(value));
   }
-  void put_count(const char* name, uint64 value) {
+  template <typename Count>
+  void put_count(const char* name, Count value) {
     put(name, Int64GetDatum(static_cast<int64>(value)));
   }
   void put_time(const char* name, TimestampTz value) {
@@ -54,8 +59,8 @@ class NamedRow {
     if (!std::isnan(value)) put(name, Float8GetDatum(value));
   }
 
-  template <typename Counts, int n>
-  void put_counts(const CounterInfo (&table)[n], const Counts& counts) {
+  template <typename Counter, typename Counts, int n>
+  void put_counts(const Counter (&table)[n], const Counts& counts) {
     for (int i = 0; i < n; ++i) put_count(table[i].name, counts.values[i]);
   }
 
