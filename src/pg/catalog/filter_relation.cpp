@@ -98,7 +98,8 @@ bool check_slices(const FilterRelation* relation, Fault& fault) {
   if (parameters.key_shift == 0) return true;
   fault.set(ERRCODE_FEATURE_NOT_SUPPORTED,
             "filter \"%s\" cannot be cut into slices on several servers", relation->name);
-  return fault.add_detail("Its fingerprints are the keys themselves.");
+  fault.add_detail("Its fingerprints are the keys themselves.");
+  return fault.add_hint("Use fingerprint 'hash'.");
 }
 
 // The filter's owner connects to the server, whichever role uses the filter.
