@@ -2,8 +2,6 @@
 
 extern "C" {
 #include <poll.h>
-
-#include "utils/timestamp.h"
 }
 
 #include "pg/remote/cancel.hpp"
@@ -184,7 +182,7 @@ void cancel_busy_connections() {
   count = 0;
   if (is_leaving(Manner::quiet)) return;
   visit_connections(begin_if_busy);
-  const int64 deadline = TimestampTzPlusMilliseconds(monotonic_us(), kCancelTimeout);
+  const int64 deadline = add_ms(monotonic_us(), kCancelTimeout);
   for (;;) {
     const int left = time_left(deadline);
     if (left == 0 || is_leaving(Manner::quiet) || !wait_for_requests(Min(left, kGlance))) break;

@@ -8,7 +8,6 @@ extern "C" {
 #include "mb/pg_wchar.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
-#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 }
 
@@ -295,7 +294,7 @@ bool welcome(Connection* connection) {
 // An attempt under way continues for a moment at least.
 void set_deadline(Connection* connection, int64 now) {
   const int timeout = connection->connecting ? kProbeWait : connection->options.connect_timeout;
-  const int64 deadline = TimestampTzPlusMilliseconds(now, timeout);
+  const int64 deadline = add_ms(now, timeout);
   if (!connection->connecting || connection->deadline < deadline) connection->deadline = deadline;
 }
 
@@ -325,9 +324,8 @@ bool connect(Connection* connection) {
   const int64 now = monotonic_us();
   const bool probing = unreachable_since(connection->key.server) != 0;
   set_deadline(connection, now);
-  const int64 until = probing
-                          ? Min(TimestampTzPlusMilliseconds(now, kProbeWait), connection->deadline)
-                          : connection->deadline;
+  const int64 until =
+      probing ? Min(add_ms(now, kProbeWait), connection->deadline) : connection->deadline;
   for (;; pause_interruptibly(kRepeatPause)) {
     if (connection->pg == nullptr) start_connecting(connection);
     const Progress progress = poll_connection(connection, until);
@@ -352,7 +350,7 @@ bool begins_or_goes_on(Connection* connection) {
 // As long as connect() would wait.
 int64 end_of_wait(const Connection* connection, int64 now) {
   if (unreachable_since(connection->key.server) == 0) return connection->deadline;
-  return Min(connection->deadline, TimestampTzPlusMilliseconds(now, kProbeWait));
+  return Min(connection->deadline, add_ms(now, kProbeWait));
 }
 
 bool has_resolved(const Connection* connection) {
@@ -453,7 +451,7 @@ void connect_together(Connection** connections, int count) {
     }
     wanting = left;
     if (wanting == 0) break;
-    const auto ms = static_cast<int>(TimestampDifferenceMilliseconds(now, end));
+    const auto ms = static_cast<int>(ms_until(now, end));
     advance(pending, static_cast<uint32>(wanting), Min(ms, kGlance));
   }
   pfree(pending);

@@ -5,7 +5,6 @@ extern "C" {
 
 #include "storage/ipc.h"
 #include "storage/latch.h"
-#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 }
 
@@ -68,7 +67,7 @@ const char* find_fault(const PGresult* result, AnswerSequence* sequence, const R
 
 void give_up(Connection* connection, Manner manner, const char* what) {
   const bool leaving = is_leaving(manner);
-  lost_time += TimestampDifferenceMilliseconds(connection->sent_at, monotonic_us());
+  lost_time += ms_until(connection->sent_at, monotonic_us());
   fail(connection, leaving ? Failure::ended : Failure::unreachable,
        leaving ? "the session was terminated before it had answered" : what);
 }
@@ -208,9 +207,7 @@ bool is_leaving(Manner manner) {
   return manner == Manner::quiet && (ProcDiePending || proc_exit_inprogress);
 }
 
-int time_left(int64 deadline) {
-  return static_cast<int>(TimestampDifferenceMilliseconds(monotonic_us(), deadline));
-}
+int time_left(int64 deadline) { return static_cast<int>(ms_until(monotonic_us(), deadline)); }
 
 bool wait_for_socket(PGconn* pg, bool write, int64 deadline, Manner manner) {
   const int left = time_left(deadline);
@@ -251,8 +248,7 @@ bool send_queued(Connection* connection, int64 start) {
   connection->error = nullptr;
   connection->busy = true;
   connection->sent_at = start != 0 ? start : monotonic_us();
-  connection->deadline =
-      TimestampTzPlusMilliseconds(connection->sent_at, connection->options.timeout);
+  connection->deadline = add_ms(connection->sent_at, connection->options.timeout);
   if (PQpipelineSync(pg) == 1 && PQflush(pg) >= 0) return true;
   fail(connection, Failure::ended, PQerrorMessage(pg));
   return false;
@@ -292,7 +288,7 @@ void forget_lost_time() { lost_time = 0; }
 bool exchange(Connection* connection, const RowShape* rows, ResultVisitor visit, void* context) {
   const int timeout = connection->options.timeout;
   const long lost = Min(lost_time, timeout - timeout / kLeastShare);
-  const int64 start = TimestampTzPlusMilliseconds(monotonic_us(), -lost);
+  const int64 start = add_ms(monotonic_us(), -lost);
   return send_queued(connection, start) &&
          receive(connection, Manner::interruptible, rows, visit, context);
 }

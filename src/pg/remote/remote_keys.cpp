@@ -8,10 +8,6 @@
 // everywhere. Servers without reservations commit together, before those with one.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "utils/timestamp.h"
-}
-
 #include <algorithm>
 
 #include "core/filter/filter.hpp"
@@ -446,8 +442,7 @@ RoundEnd reserve_together(Batch* batch, Round* round) {
   const RoundEnd end = finish_round(batch, round, true);
   const bool met = end == RoundEnd::conflict;
   remote->in_order_for = met ? Min(Max(2 * remote->in_order_for, kLeastInOrder), kMostInOrder) : 0;
-  remote->in_order_until =
-      met ? TimestampTzPlusMilliseconds(monotonic_us(), remote->in_order_for) : 0;
+  remote->in_order_until = met ? add_ms(monotonic_us(), remote->in_order_for) : 0;
   return end;
 }
 

@@ -1,9 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "utils/timestamp.h"
-}
-
 #include "pg/remote/cancel.hpp"
 #include "pg/remote/pipeline.hpp"
 #include "pg/remote/remote_transaction.hpp"
@@ -70,8 +66,7 @@ bool commits_now(const Connection* connection) {
 // Servers that hung before must leave a later one some time to answer.
 int64 start_of_commit(const Connection* connection) {
   const int least = connection->options.timeout / kLeastShare;
-  return Max(commit_start,
-             TimestampTzPlusMilliseconds(monotonic_us(), least - connection->options.timeout));
+  return Max(commit_start, add_ms(monotonic_us(), least - connection->options.timeout));
 }
 
 void send_commit(Connection* connection) {
