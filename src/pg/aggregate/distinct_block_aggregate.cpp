@@ -13,7 +13,6 @@ extern "C" {
 #include "pg/aggregate/aggregate_arguments.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/server/named_row.hpp"
-#include "pg/value/key_argument.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {

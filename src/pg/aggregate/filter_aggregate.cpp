@@ -7,7 +7,6 @@
 #include "pg/aggregate/growing_state.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/server/problem_report.hpp"
-#include "pg/value/key_argument.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {

@@ -8,7 +8,6 @@
 #include "pg/aggregate/distinct_count.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/value/compact_value.hpp"
-#include "pg/value/key_argument.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {

@@ -14,7 +14,6 @@ extern "C" {
 
 #include "pg/catalog/column_coercion.hpp"
 #include "pg/catalog/filter_relation.hpp"
-#include "pg/catalog/owner_code.hpp"
 #include "pg/key/key_hash.hpp"
 #include "pg/key/trusted_code.hpp"
 #include "pg/server/problem_report.hpp"

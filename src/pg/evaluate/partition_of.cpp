@@ -2,7 +2,7 @@
 #include "pg/server/postgres.hpp"
 
 #include "core/base/partition.hpp"
-#include "pg/value/key_argument.hpp"
+#include "pg/value/value.hpp"
 
 using namespace streamfilter;
 using namespace streamfilter::pg;

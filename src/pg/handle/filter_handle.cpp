@@ -16,11 +16,11 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/catalog/dependencies.hpp"
-#include "pg/catalog/owner_code.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/judged_rows.hpp"
 #include "pg/handle/overfull_limit.hpp"
 #include "pg/handle/tree.hpp"
+#include "pg/key/trusted_code.hpp"
 #include "pg/remote/postgres_fdw_filter.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/server/no_raise.hpp"

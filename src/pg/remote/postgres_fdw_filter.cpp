@@ -20,7 +20,7 @@ extern "C" {
 }
 
 #include "pg/catalog/lookup.hpp"
-#include "pg/catalog/owner_code.hpp"
+#include "pg/key/trusted_code.hpp"
 #include "pg/remote/postgres_fdw_filter.hpp"
 #include "pg/server/transaction_use.hpp"
 

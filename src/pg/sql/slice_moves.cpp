@@ -115,17 +115,6 @@ const char* definition_for(const Header* state, const char* wanted) {
   return text;
 }
 
-const Header* open_state(const struct varlena* state) {
-  const Size length = VARSIZE_ANY_EXHDR(state);
-  uint32 slice;
-  Problem problem;
-  const Header* value =
-      open_packet(memcpy(palloc(length), VARDATA_ANY(state), length), length, slice, problem);
-  if (value == nullptr)
-    ereport(ERROR, problem_report(problem), errcode(ERRCODE_INVALID_BINARY_REPRESENTATION));
-  return value;
-}
-
 void fill(FilterHandle* filter, const Header* state) {
   const Parameters& parameters = filter->header->parameters;
   if (!is_slice_of(state->parameters, parameters))
@@ -185,7 +174,8 @@ SF_FUNCTION(streamfilter_slice_take) {
   const char* schema = text_argument(fcinfo, 0);
   const char* table = text_argument(fcinfo, 1);
   const uint32 slice = number_argument(fcinfo, 2, 0), epoch = number_argument(fcinfo, 3, 1);
-  const Header* state = open_state(PG_GETARG_VARLENA_PP(7));
+  uint32 sealed;
+  const Header* state = open_slice_packet(PG_GETARG_VARLENA_PP(7), &sealed);
   lock_slice_relations();
   const Oid schema_oid = get_namespace_oid(schema, false);
   drop_remains(schema_oid, table, slice);

@@ -42,6 +42,16 @@ struct varlena* make_slice_packet(FilterHandle* filter, int32 number) {
   return result;
 }
 
+const Header* open_slice_packet(const struct varlena* packet, uint32* slice) {
+  const Size length = VARSIZE_ANY_EXHDR(packet);
+  Problem problem;
+  const Header* value =
+      open_packet(memcpy(palloc(length), VARDATA_ANY(packet), length), length, *slice, problem);
+  if (value == nullptr)
+    ereport(ERROR, problem_report(problem), errcode(ERRCODE_INVALID_BINARY_REPRESENTATION));
+  return value;
+}
+
 }  // namespace streamfilter::pg
 
 using namespace streamfilter;
@@ -83,14 +93,9 @@ SF_FUNCTION(streamfilter_import) {
   use_filter(filter, Use::insert);
   require_local(filter, "streamfilter_import");
   const uint32 slice = check_slice_number(filter, PG_GETARG_INT32(1));
-  const struct varlena* packet = PG_GETARG_VARLENA_PP(2);
-  const Size length = VARSIZE_ANY_EXHDR(packet);
   uint32 exported;
+  const Header* value = open_slice_packet(PG_GETARG_VARLENA_PP(2), &exported);
   Problem problem;
-  const Header* value =
-      open_packet(memcpy(palloc(length), VARDATA_ANY(packet), length), length, exported, problem);
-  if (value == nullptr)
-    ereport(ERROR, problem_report(problem), errcode(ERRCODE_INVALID_BINARY_REPRESENTATION));
   if (!mergeable(filter->header->parameters, value->parameters, problem)) raise(problem);
   if (exported != slice)
     ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),

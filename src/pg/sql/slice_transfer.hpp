@@ -8,4 +8,7 @@ namespace streamfilter::pg {
 // bytea for open_packet. Raises 22023 if there is no such slice.
 struct varlena* make_slice_packet(FilterHandle* filter, int32 number);
 
+// The state in such a bytea, and its slice's number. Raises 22P03.
+const Header* open_slice_packet(const struct varlena* packet, uint32* slice);
+
 }  // namespace streamfilter::pg

@@ -19,7 +19,7 @@ extern "C" {
 }
 
 #include "pg/catalog/lookup.hpp"
-#include "pg/catalog/owner_code.hpp"
+#include "pg/key/trusted_code.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/table_watch.hpp"
 #include "pg/trigger/trigger_rights.hpp"

@@ -12,10 +12,11 @@ extern "C" {
 }
 
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/handle/judged_rows.hpp"
+#include "pg/server/settings.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 #include "pg/trigger/left_keys.hpp"
 #include "pg/trigger/row_source.hpp"
-#include "pg/trigger/statement_report.hpp"
 
 namespace streamfilter::pg {
 
@@ -95,11 +96,33 @@ bool is_plain(const Node* statement) {
          IsA(statement, VariableShowStmt);
 }
 
-}  // namespace
+// ---- what streamfilter.report says after a top-level statement
 
-void track_run(RunCall* call) {
-  auto* query = call->get<QueryDesc*>();
-  const Frame frame = {query, nullptr, number_of(query), ++queries, top};
+void begin_statement_report() {
+  if (likely(!report && !verbose && !collects_judged_rows)) return;
+  flush_counters();  // counts of earlier statements
+  collect_judged_rows(report || verbose);
+}
+
+// May raise what sending a message can raise.
+void end_statement_report() {
+  if (likely(!collects_judged_rows)) return;
+  // COMMIT judges nothing, and leaves no transaction for name look-ups.
+  if (IsTransactionState()) {
+    flush_counters();
+    for (int i = 0; i < judged_filters(); ++i) {
+      const JudgedRows& rows = judged_by(i);
+      const char* name = get_rel_name(rows.filter);
+      if (const char* text = describe_judged_rows(rows); text != nullptr && name != nullptr)
+        ereport(NOTICE, errmsg("filter \"%s\": %s", name, text));
+    }
+  }
+  collect_judged_rows(false);
+}
+
+// Runs the statement with its frame on the stack.
+template <typename Call>
+void go_on_in(const Frame& frame, Call* call) {
   if (top == nullptr) begin_statement_report();
   push(&frame);
   PG_TRY();
@@ -108,6 +131,14 @@ void track_run(RunCall* call) {
   { pop(frame); }
   PG_END_TRY();
   publish_counts();
+}
+
+}  // namespace
+
+void track_run(RunCall* call) {
+  auto* query = call->get<QueryDesc*>();
+  const Frame frame = {query, nullptr, number_of(query), ++queries, top};
+  go_on_in(frame, call);
   hint_after_delete(query);
   if (top == nullptr) end_statement_report();
 }
@@ -118,15 +149,8 @@ void track_finish(FinishCall* call) {
   const bool goes_on = query == last.query;
   const Frame frame = {query, nullptr, goes_on ? last.number : ++statements,
                        goes_on ? last.query_number : ++queries, top};
-  if (top == nullptr) begin_statement_report();
-  push(&frame);
-  PG_TRY();
-  { call->go_on(); }
-  PG_FINALLY();
-  { pop(frame); }
-  PG_END_TRY();
+  go_on_in(frame, call);
   last = {};  // another query may get the same address
-  publish_counts();
   if (top == nullptr) end_statement_report();
 }
 
@@ -140,15 +164,8 @@ void track_utility(UtilityCall* call) {
     copied.pauses = copy->filename == nullptr || copy->is_program;
   const Frame frame = {nullptr, IsA(statement, CopyStmt) ? &copied : nullptr, ++statements,
                        ++queries, top};
-  if (top == nullptr) begin_statement_report();
-  push(&frame);
-  PG_TRY();
-  { call->go_on(); }
-  PG_FINALLY();
-  { pop(frame); }
-  PG_END_TRY();
+  go_on_in(frame, call);
   if (auto* completion = call->get<QueryCompletion*>()) completion->nprocessed += copied.rows;
-  publish_counts();
   if (truncate != nullptr) hint_after_truncate(truncate);
   if (top == nullptr) end_statement_report();
 }

@@ -149,4 +149,21 @@ void settle_value(Header* value) {
   for (uint32 i = 0; i < value->parameters.slices; ++i) settle_slice(value, i);
 }
 
+TypeHasher* make_key_hasher(FunctionCallInfo fcinfo, int number) {
+  const Oid type = get_fn_expr_argtype(fcinfo->flinfo, number);
+  if (!OidIsValid(type))
+    ereport(ERROR, (errcode(ERRCODE_INDETERMINATE_DATATYPE),
+                    errmsg("could not determine the data type of the key")));
+  const MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+  TypeHasher* hasher = make_type_hasher(type, PG_GET_COLLATION(), "the key");
+  MemoryContextSwitchTo(caller);
+  return hasher;
+}
+
+TypeHasher* key_hasher(FunctionCallInfo fcinfo, int number) {
+  void*& extra = fcinfo->flinfo->fn_extra;
+  if (extra == nullptr) extra = make_key_hasher(fcinfo, number);
+  return static_cast<TypeHasher*>(extra);
+}
+
 }  // namespace streamfilter::pg

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/filter/filter.hpp"
+#include "pg/key/key_hash.hpp"
 
 namespace streamfilter::pg {
 
@@ -41,5 +42,14 @@ void require_promise(const Header* value);
 // settle_value after the last of several.
 void merge_value(Header* into, const Header* from);
 void settle_value(Header* value);
+
+// ---- keys that functions take as an argument of type "any"
+
+// A hasher for argument `number` (from 0) of the running function, by the parser's type and
+// collation; lives as long as the call site.
+TypeHasher* make_key_hasher(FunctionCallInfo fcinfo, int number);
+
+// The hasher, made at the first call and kept in fn_extra, which the caller must not use otherwise.
+TypeHasher* key_hasher(FunctionCallInfo fcinfo, int number);
 
 }  // namespace streamfilter::pg

@@ -11,7 +11,6 @@ extern "C" {
 #include "core/filter/resize.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/value/compact_value.hpp"
-#include "pg/value/key_argument.hpp"
 #include "pg/value/parameters_json.hpp"
 #include "pg/value/value.hpp"
 
