@@ -114,13 +114,7 @@ for my $version (@versions)
 	load($version, 'images', 'images', 'name text, chunks int, number int, sum bigint, image bigint, saved timestamptz, data text');
 	load($version, 'logs', 'logs', 'name text, change "char", number bigint, identity bigint, data text');
 	# Definitions come in as from a dump.
-	$node->safe_psql('postgres', q{
-		SET check_function_bodies = off;
-		SELECT golden_filter(name, options) FROM golden_filters;
-		UPDATE pg_class SET relkind = 'r' WHERE oid IN ('_streamfilter.streamfilter_image'::regclass, '_streamfilter.streamfilter_log'::regclass);
-		INSERT INTO _streamfilter.streamfilter_image SELECT name::regclass, chunks, number, sum, image, saved, decode(data, 'base64') FROM images;
-		INSERT INTO _streamfilter.streamfilter_log SELECT name::regclass, change, number, identity, decode(data, 'base64') FROM logs;
-		UPDATE pg_class SET relkind = 'm' WHERE oid IN ('_streamfilter.streamfilter_image'::regclass, '_streamfilter.streamfilter_log'::regclass)});
+	store();
 	# What SQL writes to the log, sessions are not told of: it becomes another file.
 	$node->safe_psql('postgres', 'VACUUM FULL _streamfilter.streamfilter_log');
 	all_are('golden_filters', 'golden_answers(name::regclass) = answers', "$version: images and logs");
@@ -152,6 +146,30 @@ for my $version (@versions)
 	all_are('golden_filters', 'golden_answers(name::regclass) = answers', "$version: and known once it has committed");
 	drop_golden_filters();
 
+	# What was saved for a definition is not taken for one that asks for something else: each begins empty.
+	my %others = (
+		bloom => [ q{k '4'}, q{k '4', layout 'blocked'} ],
+		bloom_horizontal => [ q{slices '3'}, q{slices '4'} ],
+		bloom_vertical => [ q{'vertical'}, q{'horizontal'} ],
+		bloom_hv => [ q{'hv'}, q{'vh'} ],
+		bloom_vh => [ q{'2,3'}, q{'3,2'} ],
+		bloom_places => [ q{k1 '3', k2 '2'}, q{k1 '2', k2 '3'} ],
+		bsbf => [ q{'bsbf'}, q{'bsbfsd'} ],
+		rsbf_measured => [ q{'measured'}, q{'printed'} ],
+		sbf => [ q{'768'}, q{'1kB'} ],
+		sbf_max3 => [ q{max '3'}, q{max '7'} ]);
+	my $names = join q{','}, sort keys %others;
+	$node->safe_psql('postgres', "DELETE FROM $_ WHERE name NOT IN ('$names')") for qw(golden_filters images logs);
+	for my $name (sort keys %others)
+	{
+		my ($was, $is) = map { s/'/''/gr } @{ $others{$name} };
+		$node->safe_psql('postgres', "UPDATE golden_filters SET options = replace(options, '$was', '$is') WHERE name = '$name'");
+	}
+	store();
+	$node->restart;
+	all_are('golden_filters', q{golden_answers(name::regclass) !~ '1'}, "$version: another definition begins empty");
+	drop_golden_filters();
+
 	# The file of unlogged filters, in a cluster that has their OIDs free.
 	my $other = new_node("unlogged_$version");
 	($node, $other) = ($other, $node);
@@ -170,6 +188,19 @@ for my $version (@versions)
 	all_are('golden_unlogged', 'golden_answers(name::regclass) = answers', "$version: which is written anew");
 	$node->stop;
 	$node = $other;
+}
+
+# Filters, and what was saved of them.
+sub store
+{
+	$node->safe_psql('postgres', q{
+		SET check_function_bodies = off;
+		SELECT golden_filter(name, options) FROM golden_filters;
+		UPDATE pg_class SET relkind = 'r' WHERE oid IN ('_streamfilter.streamfilter_image'::regclass, '_streamfilter.streamfilter_log'::regclass);
+		INSERT INTO _streamfilter.streamfilter_image SELECT name::regclass, chunks, number, sum, image, saved, decode(data, 'base64') FROM images;
+		INSERT INTO _streamfilter.streamfilter_log SELECT name::regclass, change, number, identity, decode(data, 'base64') FROM logs;
+		UPDATE pg_class SET relkind = 'm' WHERE oid IN ('_streamfilter.streamfilter_image'::regclass, '_streamfilter.streamfilter_log'::regclass)});
+	return;
 }
 
 sub drop_golden_filters
