@@ -139,9 +139,12 @@ void streamfilter_save_worker(Datum) {
   pqsignal(SIGTERM, die);
   BackgroundWorkerUnblockSignals();
   BackgroundWorkerInitializeConnectionByOid(ids[0], InvalidOid, 0);
+  pgstat_report_activity(STATE_RUNNING, "streamfilter: saving a filter");
+  StartTransactionCommand();
+  vacuum_after_image(ids[1]);
+  CommitTransactionCommand();
   StartTransactionCommand();
   PushActiveSnapshot(GetTransactionSnapshot());
-  pgstat_report_activity(STATE_RUNNING, "streamfilter: saving a filter");
   if (is_filter(ids[1])) {
     FilterHandle* filter = filter_handle(ids[1]);
     use_filter(filter, Use::test_granted);

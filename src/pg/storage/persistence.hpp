@@ -59,6 +59,10 @@ bool begin_save(SlotSave* save, FilterSlot* slot, const char* name, FilterSlot* 
 // `state`: what to write, not older than begin_save; nullptr: what everybody sees.
 void finish_save(SlotSave* save, const Header* state);
 
+// Vacuums both heaps, if rows that the filter's latest image has deleted may go, and nobody else is
+// at it: the next one takes their room. Needs a transaction without other work.
+void vacuum_after_image(Oid filter);
+
 // Call after finish_save of a copy: gives rows logged since to the copy, which has their changes
 // already. Returns their bytes.
 uint64 move_log_rows(Relation log, const FilterSlot* from, FilterSlot* to);
