@@ -18,7 +18,7 @@
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-PASSED=0 FAILED=0 SKIPPED=0 FAILURES='' FINISHED='' BUILT='' CPU=0
+PASSED=0 FAILED=0 SKIPPED=0 FAILURES='' FINISHED='' BUILT='' CPU=0 SOAK_PID=''
 
 # --- The suites: a line each, in the order in which they run ----------------------------------------------------------
 # Each has a name (several lines may share one), what counts its results, a title, and a command. `suite` runs it in the
@@ -52,9 +52,12 @@ suites() {
 	suite compare count_compare "all kinds at equal memory, small scale" "$ROOT/bench/compare.sh" --quick "$ROOT/build/compare-quick"
 	suite demo count_one "the demo tells a small filter from a good one" "$ROOT/test/demo_check.sh"
 	suite fuzz count_lines "fuzz targets, 20 seconds each" env FUZZ_SEED=1 "$ROOT/test/fuzz.sh" 0.34
+	begin_soak
 	server_suite regress count_regress "pg_regress" in_copy check-regress
 	server_suite isolation count_regress "isolation" in_copy check-isolation
 	server_suite tap count_tap "TAP" in_copy check-tap $TWO_FILES PROVE_TESTS="${TAP:-$(tap_files_not_alone)}"
+	server_suite soak count_lines "what accumulates stays within its bounds, ten minutes" end_soak
+	SOAK_PID=''
 	[ -n "${TAP:-}" ] || server_suite tap count_tap "TAP, one file at a time" in_copy check-tap PROVE_TESTS="$(tap_files alone)"
 	server_suite one_by_one count_regress "pg_regress, rows are inserted one by one" in_copy check-regress \
 		TEMP_CONFIG="$WORK/one_by_one.conf"
@@ -68,7 +71,6 @@ suites() {
 	server_suite model count_lines "random transactions against a model, a minute" in_copy check-model
 	server_suite chaos count_lines "servers of slices lost in every way, a minute" in_copy check-chaos
 	suite citus count_lines "TAP on Citus, where it is built" citus
-	server_suite soak count_lines "what accumulates stays within its bounds, a minute" in_copy check-soak
 	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
 	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap $TWO_FILES \
 		PROVE_TESTS="${FAULTS_TAP:-$(tap_files faults)}"
@@ -86,6 +88,7 @@ finish() { # always the last line, also when something above went wrong
 	local status=$?
 	trap - EXIT
 	trap '' INT TERM
+	[ -z "$SOAK_PID" ] || kill -TERM -- "-$SOAK_PID" 2>/dev/null || true
 	if [ -z "$FINISHED" ]; then FAILED=$((FAILED + 1)); fi
 	remove_work || true
 	[ -z "$FAILURES" ] || printf '%s' "$FAILURES"
@@ -159,6 +162,25 @@ citus() { # the build that test/citus.sh --build keeps
 	else
 		"$ROOT/test/citus.sh" && say "ok Citus"
 	fi
+}
+
+# Ten minutes beside suites that leave a processor half idle. It gets less time then, which its bounds do not count. Its result is
+# that of suite soak.
+begin_soak() {
+	if ! is_wanted soak || [ -z "$BUILT" ]; then return; fi
+	set -m # a process group of its own, as of a job
+	PG_CONFIG=$PG_CONFIG nice timeout -k 60 2400 "$ROOT/test/soak.sh" .167 1 </dev/null >"$WORK/soak.log" 2>&1 &
+	SOAK_PID=$!
+	set +m
+}
+
+end_soak() { # the job is not its parent, and seconds without output would be taken for hung
+	while kill -0 "$SOAK_PID" 2>/dev/null; do
+		say "still running"
+		sleep 1
+	done
+	cat "$WORK/soak.log"
+	grep -qE '^1\.\.[0-9]+$' "$WORK/soak.log" # its last line: it has come to its end
 }
 
 pg_upgrade() { PG_CONFIG=$PG_CONFIG "$ROOT/test/pg_upgrade.sh"; }
@@ -382,10 +404,10 @@ main() {
 	suites # nothing is wanted yet: the names alone
 	case ${1:-} in
 	--list)
-		printf '%s\n' "${NAMES[@]}" | uniq
+		printf '%s\n' "${NAMES[@]}" | awk '!met[$0]++'
 		return
 		;;
-	--everything) WANTED=$(printf '%s\n' "${NAMES[@]}" | grep -vxE 'quick|soak' | tr '\n' ' ') ;; # soak: hours, by hand
+	--everything) WANTED=$(printf '%s\n' "${NAMES[@]}" | grep -vx quick | tr '\n' ' ') ;;
 	'') WANTED=$QUICK ;;
 	*) WANTED="$*" ;;
 	esac
