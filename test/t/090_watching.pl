@@ -102,7 +102,7 @@ is($node->safe_psql('postgres', 'SELECT rows FROM streamfilter_triggers'), '1', 
 SKIP: {
 	skip 'wait events of extensions have names since PostgreSQL 17', 1 if $node->pg_version < 17;
 	is($node->safe_psql('postgres', q{SELECT string_agg(name, ' ' ORDER BY name) FROM pg_wait_events WHERE name ~ '^Streamfilter'}),
-		'StreamfilterArrivals StreamfilterCommits StreamfilterConnect StreamfilterGrow StreamfilterLoad StreamfilterMemory StreamfilterRemote '
+		'StreamfilterArrivals StreamfilterCommits StreamfilterConnect StreamfilterGrow StreamfilterLoad StreamfilterMemory StreamfilterPrepared StreamfilterRemote '
 		. 'StreamfilterResize', 'what sessions wait for has names');
 }
 

@@ -219,7 +219,14 @@ sql(q{
 	CREATE FOREIGN TABLE spread (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '0.01', slices '4', slicing 'vertical');
 	CREATE FOREIGN TABLE root (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB');
 	CREATE FOREIGN TABLE leaf (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', parent 'root')});
-fails(resize($_, '256kB'), qr/cannot be resized while rows come/, "filter $_") for qw(rows spread root leaf);
+for my $filter (qw(rows spread root leaf))
+{
+	my ($status, undef, $said) = $node->psql('postgres', resize($filter, $filter eq 'leaf' ? '512kB' : '256kB'));
+	like($said, qr/cannot be resized while rows come/, "filter $filter");
+	my ($typed) = $said =~ /HINT:  Type: (.*)\. Rows wait meanwhile\./;
+	is(($node->psql('postgres', $typed, on_error_stop => 1))[0], 0, '... what the hint has does it');
+	is(sql("SELECT streamfilter_definition('$filter') ~ '$1'"), 't', "... it has $1") if $typed =~ /\.$filter OPTIONS .*?'(\w+)'/;
+}
 is(memory_of('logged'), $before, 'after all that the size is as before');
 my (undef, undef, $said) = $node->psql('postgres', resize('logged', '8MB'));
 like($said, qr/has this size already/, 'the same size');

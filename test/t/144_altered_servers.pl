@@ -50,7 +50,11 @@ for my $kind (sort keys %kinds)
 	my $known = sql("SELECT string_agg(streamfilter_test('r_$kind', i)::int::text, '' ORDER BY i) FROM generate_series(1, 4000) i");
 	sql("BEGIN; ALTER FOREIGN TABLE r_$kind OPTIONS (SET memory '2MB'); INSERT INTO r_$kind VALUES (5000); ROLLBACK");
 	is(sql("SELECT string_agg(streamfilter_test('r_$kind', i)::int::text, '' ORDER BY i) FROM generate_series(1, 4000) i"), $known, "$kind: ALTER is undone as a whole");
-	my ($code, $out, $err) = $node{p}->psql('postgres', "ALTER FOREIGN TABLE r_$kind OPTIONS (SET memory '2MB')");
+	my ($typed) = output("CALL streamfilter_resize('r_$kind', '2MB')") =~ /HINT:  Type: (.*)\. Rows wait meanwhile\./;
+	is($typed, "ALTER FOREIGN TABLE public.r_$kind OPTIONS (SET memory '2MB')", "$kind: streamfilter_resize() says what to type");
+	like(($node{a}->psql('postgres', "CALL streamfilter_resize('r_$kind', '2MB')"))[2], qr/It is a part of a filter on another server.*HINT:  Type there/s,
+		"$kind: of a part, too");
+	my ($code, $out, $err) = $node{p}->psql('postgres', $typed);
 	is($code, 0, "$kind: ALTER of the memory") or diag($err);
 	is(sql("SELECT string_agg(streamfilter_test('r_$kind', i)::int::text, '' ORDER BY i) FROM generate_series(1, 4000) i"), $known, "$kind: what was known is known");
 	sql("INSERT INTO r_$kind SELECT generate_series(1, 5000)");

@@ -6,6 +6,7 @@ use lib $FindBin::Bin;
 use CitusCluster;
 use IPC::Run qw(start timeout);
 use PostgreSQL::Test::Utils;
+use Sessions;
 use Test::More;
 
 my $citus = CitusCluster->new(workers => 3, spare => 1);
@@ -168,9 +169,29 @@ load();
 on_all_nodes(q{DELETE FROM seen WHERE key = 7});
 is(load(), 1001, 'DELETE of a key, typed as the hint says');
 query('DELETE FROM events WHERE id = 7');
-on_all_nodes(q{CALL streamfilter_resize('seen', '512kB')});
-is(nodes(q{SELECT streamfilter_definition('seen') ~ '512kB'}), 't t t t', 'so is streamfilter_resize()');
+
+# Another size while rows come: node after node, and again if one of them fails.
+sub memories { return nodes(q{SELECT substring(streamfilter_definition('seen') from 'memory ''(\w+)''')}); }
+query(q{CALL streamfilter_resize('seen', '512kB')});
+is(memories(), '512kB 512kB 512kB 512kB', 'streamfilter_resize() reaches all nodes');
 is(load(), 999, '... and repeats are discarded');
+my $sleeper = $citus->node(2)->background_psql('postgres');
+$sleeper->query_safe(q{SET citus.enable_ddl_propagation = off; BEGIN; SELECT streamfilter_test('seen', 1)});
+$citus->node(2)->safe_psql('postgres', q{ALTER SYSTEM SET streamfilter.commit_wait_timeout = '1s'; SELECT pg_reload_conf()});
+like($citus->messages(q{CALL streamfilter_resize('seen', '1MB')}), qr/changed on 3 of 4 nodes of Citus.*DETAIL:.*transactions that use it do not end.*HINT:  Type the same again/s,
+	'of a node that fails it tells');
+is(memories(), '1MB 1MB 512kB 1MB', '... and the others have another size');
+is(load(), 999, '... and repeats are discarded');
+$sleeper->query_safe('COMMIT');
+$sleeper->quit;
+$citus->node(2)->safe_psql('postgres', q{ALTER SYSTEM RESET streamfilter.commit_wait_timeout; SELECT pg_reload_conf()});
+$citus->node(1)->safe_psql('postgres', q{CALL streamfilter_resize('seen', '1MB')});
+is(memories(), '1MB 1MB 1MB 1MB', 'typed again, on a worker, it goes on');
+is(load(), 999, '... and repeats are discarded');
+query(q{CALL streamfilter_resize('seen', '512kB')});
+is(memories(), '512kB 512kB 512kB 512kB', 'and back');
+like($citus->messages(q{CALL streamfilter_resize('seen', 'much')}), qr/ERROR:.*memory/, 'no size');
+is(as('loader', q{CALL streamfilter_resize('seen', '1MB')}) =~ /must be owner/ ? 'refused' : '', 'refused', 'nor by another role');
 on_all_nodes(q{DELETE FROM seen WHERE key = 7});
 query('INSERT INTO events VALUES (7, 7)');
 on_all_nodes(q{SELECT streamfilter_forget_saved('seen')});

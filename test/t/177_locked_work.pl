@@ -96,6 +96,21 @@ is(sql(q{SELECT count(*) FROM events WHERE NOT streamfilter_test('seen', id)}), 
 cmp_ok($work[4], '<=', $slices * LINE, 'of each slice one line is written');
 cmp_ok($work[5], '<', 50, 'and few rows');
 
+# ---- prepared: another session empties it, or brings keys in, when the transaction has ended
+
+sql('INSERT INTO events SELECT generate_series(1, 1000)');
+sql(q{BEGIN; TRUNCATE seen; PREPARE TRANSACTION 'emptied'});
+@work = check('COMMIT PREPARED of a TRUNCATE', 0, counted(q{COMMIT PREPARED 'emptied'}));
+cmp_ok($work[4], '<=', $slices * LINE, 'of each slice one line is written');
+sql(q{BEGIN; INSERT INTO events SELECT generate_series(1, 2000); PREPARE TRANSACTION 'keys'});
+@work = check('COMMIT PREPARED of keys', LINE, counted(q{COMMIT PREPARED 'keys'}));
+cmp_ok($work[4], '>=', 2000 * LINE, 'they are counted');
+sql(q{CREATE FOREIGN TABLE small (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '512kB', slices '4');
+	INSERT INTO small VALUES (1); BEGIN; TRUNCATE small; PREPARE TRANSACTION 'emptied'});
+@work = check('COMMIT PREPARED of a TRUNCATE, in place', 128 * 1024, counted(q{COMMIT PREPARED 'emptied'}));
+cmp_ok($work[4], '>', 400 * 1024, 'slice by slice');
+is(sql(q{SELECT streamfilter_test('seen', 1), streamfilter_test('small', 1)}), 't|f', 'and it is so');
+
 # ---- a first row formats nothing but that
 
 @work = check('a new filter', 512 * LINE, counted(q{

@@ -57,6 +57,8 @@ sub finish
 {
 	my ($self, $session) = @_;
 	$session->{run}->finish;
+	# said after some seconds, on a slow machine
+	$session->{err} =~ s/^NOTICE:  (?:waiting for filter|resizing filter|filter "[^"]*" is ready in its new size).*\n//mg;
 	chomp(my $said = $session->{out} . $session->{err});
 	return $said;
 }

@@ -231,7 +231,8 @@ bool has_to_replace_saved() {
 // waited. This sees to it whatever way they came.
 void await_changed_slices() {
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next) {
-    if (!is_alive(changes) || is_whole(changes->slot)) continue;
+    if (!is_alive(changes) || is_whole(changes->slot) || changes->log.last_reset != kNoChange)
+      continue;
     FilterHandle* filter = filter_handle(changes->slot->relation);
     if (!filter->validity.valid || filter->relation == nullptr) continue;
     ChangeReader reader(&changes->log, 0);

@@ -333,7 +333,7 @@ void exec_foreign_truncate(List* relations, DropBehavior, bool) {
     if (!is_remote(filter->relation) && peek_slot(filter->relation) == nullptr &&
         !is_anything_saved(filter->relid))
       continue;  // nothing to forget
-    use_filter(filter, Use::insert_granted);
+    use_filter(filter, Use::empty);
     reset_filter(filter);
   }
 }

@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/transaction/apply_changes.hpp"
+#include "pg/transaction/prepared_transactions.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -83,6 +84,7 @@ class Copier {
     forget_below(sources.first);
     touch(sources.end);
     LockRelationOid(relid_, AccessShareLock);
+    resolve_removals(relid_);
     check_unchanged(former_, generation_, name_);
     for (uint32 i = sources.first; i < sources.end; ++i) {
       LWLock* lock = slice_lock(former_, i);
@@ -154,7 +156,7 @@ void copy_state(FilterSlot* copy, FilterSlot* former, uint64 generation, const c
   Copier copier(copy, former, generation, name);
   for (uint32 i = 0; i < parameters.slices; ++i) {
     copier.copy_slice(i);
-    progress->advance(parameters.slice_bytes);
+    progress->add_bytes(parameters.slice_bytes);
   }
 }
 

@@ -235,9 +235,9 @@ void adopt_state(FilterHandle* filter, FilterSlot* slot) {
 }
 
 // On a standby the state follows replay, and may have to be rebuilt.
-FilterSlot* attach_newest(const FilterRelation* relation) {
+FilterSlot* attach_newest(const FilterRelation* relation, bool empties) {
   for (;;) {
-    FilterSlot* slot = attach_slot(relation);
+    FilterSlot* slot = attach_slot(relation, empties);
     if (!relation->uncommitted)
       note_persistence(&slot->saved, relation->options.persistence == Persistence::logged);
     if (slot->saved.follows) follow_log(slot, relation);
@@ -271,7 +271,8 @@ void attach(FilterHandle* filter, Use use) {
     join_parent(filter, const_cast<FilterRelation*>(filter->relation), use);
     record_dependencies(filter, use);
   }
-  FilterSlot* slot = attach_newest(filter->relation);
+  const bool empties = use == Use::empty && !is_in_tree(filter->relid);
+  FilterSlot* slot = attach_newest(filter->relation, empties);
   filter->slot = slot;
   filter->slot_generation = slot->generation;
   filter->header = block_of(slot);
@@ -369,8 +370,9 @@ void make_ready(FilterHandle* filter, Use use) {
   resolve_mode(filter, use == Use::judge || use == Use::judge_granted);
   if (unlikely(filter->slot == nullptr) && use != Use::define && filter->mode != FilterMode::off)
     attach(filter, use);
-  if (filter->slot != nullptr &&
-      ((use != Use::judge && use != Use::judge_granted) || filter->tree != nullptr))
+  if (filter->slot != nullptr && !is_whole(filter->slot) && !has_truncated(filter) &&
+      ((use != Use::judge && use != Use::judge_granted && use != Use::empty) ||
+       filter->tree != nullptr))
     await_all_slices(filter->slot, filter->relation);
   filter->validity.used_epoch = handle_epoch;
   filter->validity.used_by = GetUserId();

@@ -72,7 +72,9 @@ enum class Use : uint8 {
   insert_granted,  // likewise; the executor has checked the rights
   judge,  // judge rows, by trigger or streamfilter_seen(): INSERT, unless the mode forbids it
   judge_granted,  // likewise; the trigger has checked the rights
-  erase,          // forget a key; the executor has checked the rights
+  empty,  // forget all keys; the caller has locked the filter against all others, and checked
+          // rights
+  erase,  // forget a key; the executor has checked the rights
 };
 
 // How far a handle can be used as it is. Private to filter_handle.cpp.

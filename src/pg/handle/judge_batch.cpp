@@ -8,7 +8,6 @@
 #include "pg/handle/overfull.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/lock_batches.hpp"
-#include "pg/storage/restore_ranges.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -176,7 +175,7 @@ void answer_one_by_one(const KeyBatch& batch) {
 void judge(KeyBatch& batch) {
   FilterSlot* slot = batch.filter->slot;
   for (int i = 0; unlikely(!is_whole(slot)) && i < batch.count; ++i)
-    await_slice(slot, batch.filter->relation, batch.elements[i]->hash);
+    await_key(batch.filter, *batch.elements[i]);
   hand_over_wanted_filters();
   batch.changes = changes_of(batch.filter);
   batch.applied = pg_atomic_read_u64(&slot->applied);

@@ -6,7 +6,6 @@
 #include "pg/handle/key_reservation.hpp"
 #include "pg/handle/overfull.hpp"
 #include "pg/server/problem_report.hpp"
-#include "pg/storage/restore_ranges.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
@@ -91,7 +90,7 @@ void add_value(FilterHandle* filter, const Header* value, int64 slice, Size byte
 
 bool judge(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
   FilterSlot* slot = filter->slot;
-  await_slice(slot, filter->relation, element.hash);
+  await_key(filter, element);
   const OwnKey own = find_own(changes, element);
   if (own.view == OwnView::added) {
     if (ops_of(filter->header).learns_from_repeats) {
@@ -128,7 +127,7 @@ bool test_and_insert_fetched_local_key(FilterHandle* filter, const Element& elem
 }
 
 bool reserve_local_key(FilterHandle* filter, const Element& element, bool at_once) {
-  await_slice(filter->slot, filter->relation, element.hash);
+  await_key(filter, element);
   TransactionChanges* changes = begin(filter);
   const OwnKey own = find_own(changes, element);
   if (own.view == OwnView::added) return true;
@@ -137,7 +136,7 @@ bool reserve_local_key(FilterHandle* filter, const Element& element, bool at_onc
 }
 
 void insert_local_key(FilterHandle* filter, const Element& element) {
-  await_slice(filter->slot, filter->relation, element.hash);
+  await_key(filter, element);
   const TransactionChanges* changes = changes_of(filter);
   if (find_own(changes, element).view != OwnView::added)
     append_change(begin_change(filter), ChangeType::add, element);
@@ -158,7 +157,7 @@ bool insert_partial_key(FilterHandle* filter, const Element& element) {
 }
 
 bool test_local_key(const FilterHandle* filter, const Element& element) {
-  await_slice(filter->slot, filter->relation, element.hash);
+  await_key(filter, element);
   const TransactionChanges* changes = changes_of(filter);
   const OwnView view = find_own(changes, element).view;
   if (view != OwnView::untouched) return view == OwnView::added;
@@ -195,11 +194,11 @@ bool erase_local_key(FilterHandle* filter, const Element& element) {
   return true;
 }
 
+// What is not restored yet need not be: nobody restores it while the relation is locked.
 void reset_local_filter(FilterHandle* filter) {
-  await_all_slices(filter->slot, filter->relation);
   // The lock on the relation keeps other transactions away, also prepared ones; what is left of
   // such that have ended must not come after this.
-  resolve_prepared();
+  resolve_prepared(filter->relid);
   append_change(begin_change(filter), ChangeType::reset, Element{});
 }
 

@@ -4,8 +4,15 @@
 #pragma once
 
 #include "pg/handle/filter_handle.hpp"
+#include "pg/storage/restore_ranges.hpp"
 
 namespace streamfilter::pg {
+
+// Waits until what the filter knows of the key is restored.
+inline void await_key(const FilterHandle* filter, const Element& element) {
+  if (unlikely(!is_whole(filter->slot)) && !has_truncated(filter))
+    await_slice(filter->slot, filter->relation, element.hash);
+}
 
 // Prefetches the shared memory that keys need, and the transaction's own changes: test_and_insert
 // would reach one cache line after the other. Skips elements without has_key; nullptr: all have

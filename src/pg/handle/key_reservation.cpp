@@ -275,7 +275,7 @@ void overflow(FilterHandle* filter, TransactionChanges* changes) {
 // wait for others (a unique index, a foreign key, a client that sends rows), because it could not
 // replace the lock meanwhile.
 void make_room(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
-  resolve_prepared();
+  resolve_prepared(filter->relid);
   if (!changes->grows)
     changes->grows =
         IsTransactionBlock() || !waits(filter) || !filter->never_waits || statement_may_wait();
@@ -312,7 +312,7 @@ Meeting meet(FilterHandle* filter, ReserveRequest* request, Owner* arrived, bool
 
 void wait_until_applied(const FilterHandle* filter) {
   wait_for_arrivals(filter);
-  resolve_prepared();
+  resolve_prepared(filter->relid);
 }
 
 const Element* waiting_key = nullptr;

@@ -203,7 +203,7 @@ void tell_of_procedure(const FilterRelation* relation, const Parameters& paramet
 
 bool resize_filter(const FilterRelation* relation, Problem& problem) {
   // A prepared transaction releases the relation before its keys are in the filter.
-  if (shared_state != nullptr) resolve_prepared();
+  if (shared_state != nullptr) resolve_prepared(relation->relid);
   FilterSlot* former = latest_slot(relation);
   // All filters of a tree have one shape, exactly as their definitions derive it.
   if (former == nullptr || is_in_tree(relation->relid)) return false;

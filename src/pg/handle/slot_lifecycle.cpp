@@ -390,14 +390,15 @@ void open_early(void* arg) {
   open_slot(build->item->slot, build->relation, build->item);
 }
 
-// Fills the filter with what is saved, if anything is.
+// Fills the filter with what is saved, if anything is; if this transaction empties it, only where
+// it cannot be left for later.
 void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
-           Work* item) {
+           Work* item, bool empties) {
   back(slot, relation);
   slot->saved.logged = relation->options.persistence == Persistence::logged;
   Build building = {relation, item};
-  const Opening opening = {open_early, &building};
-  const bool early = opens_early && !relation->uncommitted;
+  const Opening opening = {open_early, &building, empties};
+  const bool early = (opens_early || empties) && !relation->uncommitted;
   restore_filter(slot, relation, parameters, early ? &opening : nullptr);
   if (slot->state == SlotState::building) open_slot(slot, relation, item);
 }
@@ -526,7 +527,7 @@ void roll_back_definitions_of(SubTransactionId subtransaction) {
 
 FilterSlot* peek_slot(const FilterRelation* relation) {
   if (shared_state == nullptr) return nullptr;
-  resolve_removals();
+  resolve_removals(relation->relid);
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   FilterSlot* slot = find_slots(relation).usable;
   LWLockRelease(shared_state->directory_lock);
@@ -564,7 +565,7 @@ FilterSlot* attach_by_worker(const FilterRelation* relation) {
   BackgroundWorkerHandle* worker = start_restore_worker(MyDatabaseId, relation->relid);
   if (worker == nullptr) return nullptr;
   FilterSlot* slot = nullptr;
-  const LockWait wait;
+  LockWait wait(relation->relid);
   ConditionVariablePrepareToSleep(&shared_state->built);
   while ((slot = peek_slot(relation)) == nullptr && is_running(worker))
     wait.sleep(&shared_state->built, kLook);
@@ -574,7 +575,7 @@ FilterSlot* attach_by_worker(const FilterRelation* relation) {
 
 }  // namespace
 
-FilterSlot* attach_slot(const FilterRelation* relation) {
+FilterSlot* attach_slot(const FilterRelation* relation, bool empties) {
   require_shared_state();
   if (FilterSlot* slot = peek_slot(relation)) return slot;
   Parameters parameters = parameters_for(relation);
@@ -582,22 +583,22 @@ FilterSlot* attach_slot(const FilterRelation* relation) {
   if (!relation->options.asked.is_given(Common::memory) &&
       relation->options.persistence == Persistence::logged)
     find_saved_geometry(relation, &parameters);
-  if (FilterSlot* slot = attach_by_worker(relation)) return slot;
+  if (FilterSlot* slot = empties ? nullptr : attach_by_worker(relation)) return slot;
   const ServerOptions server = server_options(server_of_oid(relation->server)->options);
   const TimestampTz now = GetCurrentTimestamp();
   for (;;) {
     Work* item = new_work(Action::build);
     const Reservation reservation = reserve(relation, parameters.memory, server, now, item);
     if (reservation == Reservation::done) {
-      build(item->slot, relation, parameters, item);
-      resolve_prepared();  // transactions that have ended meanwhile
+      build(item->slot, relation, parameters, item, empties);
+      resolve_prepared(relation->relid);  // transactions that have ended meanwhile
       return item->slot;
     }
     if (reservation != Reservation::exists)
       raise_no_room(relation, parameters.memory, server, reservation);
 
     // Another session is building it: wait until it has finished or failed.
-    const LockWait wait;
+    LockWait wait(relation->relid);
     ConditionVariablePrepareToSleep(&shared_state->built);
     while (is_building(relation)) wait.sleep(&shared_state->built);
     ConditionVariableCancelSleep();

@@ -8,8 +8,9 @@ namespace streamfilter::pg {
 
 // The slot of a filter. If there is none, builds it and fills it from the saved state, if any. The
 // caller holds a lock on the relation, which keeps the slot in place. Raises 53200 if memory, slots
-// or memory_limit do not allow it.
-FilterSlot* attach_slot(const FilterRelation* relation);
+// or memory_limit do not allow it. `empties`: the transaction has locked the filter to empty it,
+// and needs none of the state.
+FilterSlot* attach_slot(const FilterRelation* relation, bool empties = false);
 
 // The slot with this definition; nullptr if there is none.
 FilterSlot* peek_slot(const FilterRelation* relation);

@@ -4,33 +4,59 @@ extern "C" {
 #include "access/parallel.h"
 #include "postmaster/bgworker.h"
 #include "storage/proc.h"
+#include "utils/lsyscache.h"
 }
+
+#include <algorithm>
 
 #include "pg/server/lock_wait.hpp"
 #include "pg/server/monotonic.hpp"
+#include "pg/server/progress.hpp"
 #include "pg/server/wait_events.hpp"
 
 namespace streamfilter::pg {
 namespace {
+
+constexpr int64 kQuiet = 2 * USECS_PER_SEC;     // before the first notice
+constexpr int64 kInterval = 5 * USECS_PER_SEC;  // between notices
 
 // Workers that restore have a lock_timeout of their own, for locks only.
 bool is_limited() { return LockTimeout > 0 && (MyBgworkerEntry == nullptr || IsParallelWorker()); }
 
 }  // namespace
 
-LockWait::LockWait() : start_(monotonic_us()) {}
+LockWait::LockWait(Oid filter)
+    : filter_(filter), start_(monotonic_us()), next_notice_(start_ + kQuiet) {}
 
-void LockWait::sleep(ConditionVariable* variable, long most) const {
-  if (!is_limited()) {
-    ConditionVariableTimedSleep(variable, most, wait_event(Wait::load));
-    return;
+void LockWait::say_how_long(int64 passed) const {
+  const char* name = get_rel_name(filter_);
+  if (name == nullptr) return;
+  const double left = seconds_left(Command::restore, filter_);
+  if (left >= 0)
+    ereport(NOTICE,
+            errmsg("waiting for filter \"%s\" to be restored: about %.0f s left", name, left));
+  else
+    ereport(NOTICE, errmsg("waiting for filter \"%s\" to be restored: %.0f s so far", name,
+                           static_cast<double>(passed) / USECS_PER_SEC));
+}
+
+void LockWait::sleep(ConditionVariable* variable, long most) {
+  const int64 now = monotonic_us();
+  if (now >= next_notice_) {
+    next_notice_ = now + kInterval;
+    say_how_long(now - start_);
   }
-  const int64 left = LockTimeout - (monotonic_us() - start_) / 1000;
-  if (left <= 0)
-    ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-            errmsg("canceling statement due to lock timeout"),
-            errdetail("Another session brings the state of a filter back."));
-  ConditionVariableTimedSleep(variable, most < 0 ? left : Min(most, left), wait_event(Wait::load));
+  int64 longest = (next_notice_ - now) / 1000 + 1;
+  if (most >= 0) longest = std::min<int64>(longest, most);
+  if (is_limited()) {
+    const int64 left = LockTimeout - (now - start_) / 1000;
+    if (left <= 0)
+      ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+              errmsg("canceling statement due to lock timeout"),
+              errdetail("Another session brings the state of a filter back."));
+    longest = std::min(longest, left);
+  }
+  ConditionVariableTimedSleep(variable, longest, wait_event(Wait::load));
 }
 
 }  // namespace streamfilter::pg

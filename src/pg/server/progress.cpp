@@ -25,6 +25,7 @@ struct ProgressPlace {
   int pid;
   Oid database, role, filter;
   uint64 done, total;
+  int64 phase_start;
   char phase[32], unit[16];
 };
 
@@ -54,6 +55,7 @@ void show(const ProgressPlace& what) {
   place->filter = what.filter;
   place->done = what.done;
   place->total = what.total;
+  place->phase_start = what.phase_start;
   memcpy(place->phase, what.phase, sizeof place->phase);
   memcpy(place->unit, what.unit, sizeof place->unit);
   SpinLockRelease(&place->lock);
@@ -114,6 +116,7 @@ void Progress::begin(const char* phase, uint64 total, const char* unit) {
   SpinLockAcquire(&place->lock);
   place->done = 0;
   place->total = total;
+  place->phase_start = phase_start_;
   strlcpy(place->phase, phase, sizeof place->phase);
   strlcpy(place->unit, unit, sizeof place->unit);
   SpinLockRelease(&place->lock);
@@ -132,22 +135,56 @@ void Progress::end() {
   if (outer_ != nullptr) show_outer(outer_);
 }
 
+bool Progress::is_notice_due(int64 now) {
+  if (now < next_) return false;
+  next_ = now + kInterval;
+  return true;
+}
+
+namespace {
+
+double left_of(uint64 done, uint64 total, int64 start, int64 now) {
+  const double each = static_cast<double>(now - start) / static_cast<double>(done);
+  return static_cast<double>(total - done) * each / USECS_PER_SEC;
+}
+
+}  // namespace
+
+double Progress::left(int64 now) const { return left_of(done_, total_, phase_start_, now); }
+
 void Progress::add(uint64 count) {
   advance(count);
   rows_ += count;
   done_ += count;
   const int64 now = monotonic_us();
-  if (now < next_) return;
-  next_ = now + kInterval;
+  if (!is_notice_due(now)) return;
   const double seconds = static_cast<double>(now - start_) / USECS_PER_SEC;
   if (total_ <= done_) {
     ereport(NOTICE, (errmsg("%s: " UINT64_FORMAT " rows read in %.0f s", title_, rows_, seconds)));
     return;
   }
-  const double each = static_cast<double>(now - phase_start_) / static_cast<double>(done_);
-  ereport(NOTICE,
-          (errmsg("%s: " UINT64_FORMAT " rows read in %.0f s, about %.0f s left", title_, rows_,
-                  seconds, static_cast<double>(total_ - done_) * each / USECS_PER_SEC)));
+  ereport(NOTICE, (errmsg("%s: " UINT64_FORMAT " rows read in %.0f s, about %.0f s left", title_,
+                          rows_, seconds, left(now))));
+}
+
+void Progress::add_bytes(uint64 count) {
+  constexpr uint64 kMegabyte = 1024 * 1024;
+  advance(count);
+  done_ += count;
+  const int64 now = monotonic_us();
+  if (total_ <= done_ || !is_notice_due(now)) return;
+  ereport(NOTICE, (errmsg("%s: " UINT64_FORMAT " of " UINT64_FORMAT " MB copied, about %.0f s left",
+                          title_, done_ / kMegabyte, total_ / kMegabyte, left(now))));
+}
+
+double seconds_left(Command command, Oid filter) {
+  for (int i = 0; places != nullptr && i < MaxBackends; ++i) {
+    const ProgressPlace place = read_place(&places[i]);
+    if (place.command == command && place.filter == filter && place.database == MyDatabaseId &&
+        place.done > 0 && place.done <= place.total && BackendPidGetProc(place.pid) != nullptr)
+      return left_of(place.done, place.total, place.phase_start, monotonic_us());
+  }
+  return -1;
 }
 
 void request_progress() {

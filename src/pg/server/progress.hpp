@@ -36,13 +36,19 @@ class Progress {
   // work that is done in two; with a total it names the seconds that are left.
   void add(uint64 count);
 
-  // The same for units that are no rows: shown in the view only.
+  // The same for bytes of a total.
+  void add_bytes(uint64 count);
+
+  // The same for other units: shown in the view only.
   void advance(uint64 count);
 
   // Ends the work before its memory context does.
   void end();
 
  private:
+  bool is_notice_due(int64 now);
+  double left(int64 now) const;  // seconds
+
   const char* title_;
   uint64 rows_ = 0;
   uint64 total_ = 0, done_ = 0;  // of this phase
@@ -51,6 +57,10 @@ class Progress {
   int64 next_;
   struct Outer* outer_ = nullptr;
 };
+
+// Seconds until another session is done with its work on the filter, at its pace so far; negative:
+// not known.
+double seconds_left(Command command, Oid filter);
 
 // For shared memory.
 void request_progress();

@@ -10,8 +10,9 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr const char* kNames[] = {
-    "StreamfilterLoad", "StreamfilterCommits",  "StreamfilterConnect", "StreamfilterRemote",
-    "StreamfilterGrow", "StreamfilterArrivals", "StreamfilterResize",  "StreamfilterMemory"};
+    "StreamfilterLoad",   "StreamfilterCommits",  "StreamfilterConnect",
+    "StreamfilterRemote", "StreamfilterGrow",     "StreamfilterArrivals",
+    "StreamfilterResize", "StreamfilterPrepared", "StreamfilterMemory"};
 uint32 events[lengthof(kNames)];  // 0: without a name
 
 }  // namespace

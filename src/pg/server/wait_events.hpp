@@ -11,6 +11,7 @@ enum class Wait : uint8 {
   grow,      // StreamfilterGrow: another session takes memory for keys in flight
   arrivals,  // StreamfilterArrivals: COMMIT waits for an earlier transaction with the same keys
   resize,    // StreamfilterResize: transactions that must end before a filter changes its size
+  prepared,  // StreamfilterPrepared: another session ends a prepared transaction
   memory,    // StreamfilterMemory: the system takes memory back before it is needed again
 };
 

@@ -204,6 +204,7 @@ void reset_counters(FilterSlot* slot, TimestampTz now) {
   pg_atomic_init_u32(&slot->arriving_keys, 0);
   pg_atomic_init_u32(&slot->arriving_erasures, 0);
   pg_atomic_init_u32(&slot->prepared_removals, 0);
+  pg_atomic_init_u32(&slot->pins, 0);
   pg_atomic_init_u32(&slot->exclusive_wanted, 0);
   reset_state_copy(&slot->copy);
   memset(static_cast<void*>(&slot->saved), 0, sizeof slot->saved);
@@ -284,15 +285,11 @@ bool take_space(FilterSlot* slot, uint64 size) {
   return true;
 }
 
-void free_slot(FilterSlot* slot) {
+namespace {
+
+void free_bytes(FilterSlot* slot) {
   const bool emptied = is_dynamic(slot);
-  if (slot->state == SlotState::counted) remove_free(slot);
-  leave_bucket(slot);
   slot->state = emptied ? SlotState::emptied : SlotState::free;
-  slot->database = slot->relation = InvalidOid;
-  slot->owner = MyProcPid;
-  slot->generation = 0;
-  pg_atomic_write_u32(&slot->copy.to, 0);
   if (emptied) {
     slot->next_emptied = shared_state->first_emptied;
     shared_state->first_emptied = slot;
@@ -301,6 +298,29 @@ void free_slot(FilterSlot* slot) {
   }
   if (slot->place.start != nullptr) free_place(&shared_state->arena, &slot->place);
   add_free(slot);
+}
+
+}  // namespace
+
+void free_slot(FilterSlot* slot) {
+  if (slot->state == SlotState::counted) remove_free(slot);
+  leave_bucket(slot);
+  slot->database = slot->relation = InvalidOid;
+  slot->owner = MyProcPid;
+  slot->generation = 0;
+  pg_atomic_write_u32(&slot->copy.to, 0);
+  if (pg_atomic_read_u32(&slot->pins) > 0)
+    slot->state = SlotState::left;
+  else
+    free_bytes(slot);
+}
+
+void unpin_slot(FilterSlot* slot) {
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  const bool frees = pg_atomic_sub_fetch_u32(&slot->pins, 1) == 0 && slot->state == SlotState::left;
+  if (frees) free_bytes(slot);
+  LWLockRelease(shared_state->directory_lock);
+  if (frees) give_back_slots();
 }
 
 void free_emptied(FilterSlot* slot) {

@@ -26,6 +26,7 @@ enum class SlotState : uint8 {
   live,
   retired,  // has another geometry than the primary's: some sessions may read it, none finds it
   emptied,  // unused, but the system does not yet have its dynamic memory back
+  left,     // freed while it was pinned: who unpins it frees its memory
   copying,  // becomes the state of a live one in another size; only `owner` finds it
   // Has only statistics, of a filter that nobody has used since the start, and no block. It can be
   // taken when no slot is free.
@@ -127,6 +128,7 @@ struct alignas(PG_CACHE_LINE_SIZE) FilterSlot {
   // Prepared transactions that have emptied, replaced or dropped the filter
   // (prepared_transactions.hpp).
   pg_atomic_uint32 prepared_removals;
+  pg_atomic_uint32 pins;  // sessions that work on its bytes without a lock on its relation
   pg_atomic_uint64
       exclusive_xact;  // full id of a transaction to wait for before adding any key, or 0
   pg_atomic_uint32 exclusive_wanted;  // others wait for it: it should hand the filter over
@@ -219,6 +221,11 @@ bool take_dynamic(Place* place, uint64 size);
 void enter_slot(FilterSlot* slot, Oid database, Oid relation, SlotState state);
 
 void free_slot(FilterSlot* slot);
+
+// Keeps the slot's bytes where they are until unpin_slot, whatever becomes of the filter. pin_slot
+// needs directory_lock; unpin_slot takes it, and cannot fail.
+inline void pin_slot(FilterSlot* slot) { pg_atomic_fetch_add_u32(&slot->pins, 1); }
+void unpin_slot(FilterSlot* slot);
 
 // Makes the slot its filter's state, in place of the former one.
 void make_live(FilterSlot* slot);

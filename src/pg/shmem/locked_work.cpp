@@ -19,7 +19,7 @@ struct MostWork {
   pg_atomic_uint64 most[kHeld][kWorks];
 };
 MostWork* shared = nullptr;
-LWLock* directory;
+LWLock *directory, *prepared;  // counted as one
 
 LWLock* slice = nullptr;                  // the last one that was taken
 uint64 in_slice[kWorks], in_all[kWorks];  // under it; in this session
@@ -45,7 +45,8 @@ void count_work(Work work, uint64 amount) {
   if (shared == nullptr) return;
   if (slice != nullptr && LWLockHeldByMe(slice))
     raise_to(&shared->most[kSlice][kind], in_slice[kind] += amount);
-  if (LWLockHeldByMe(directory)) raise_to(&shared->most[kDirectory][kind], amount);
+  if (LWLockHeldByMe(directory) || LWLockHeldByMe(prepared))
+    raise_to(&shared->most[kDirectory][kind], amount);
 }
 
 void request_locked_work() { RequestAddinShmemSpace(sizeof(MostWork)); }
@@ -55,6 +56,7 @@ void start_locked_work() {
   shared =
       static_cast<MostWork*>(ShmemInitStruct("streamfilter locked work", sizeof(MostWork), &found));
   directory = &GetNamedLWLockTranche("streamfilter_directory")->lock;
+  prepared = &GetNamedLWLockTranche("streamfilter_prepared")->lock;
   if (found) return;
   for (auto& held : shared->most)
     for (pg_atomic_uint64& most : held) pg_atomic_init_u64(&most, 0);

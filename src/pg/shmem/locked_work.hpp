@@ -2,9 +2,9 @@
 //
 //   streamfilter_locked_work(again boolean) → text    of all sessions: bytes of state that were
 //   copied, formatted or searched under one slice's lock, at most, and rows of the heaps that were
-//   read or written under any; the same under directory_lock; then, of this session since the last
-//   call, or since streamfilter_resize() had locked its filter, bytes and rows whatever was locked.
-//   `again`: all begins at 0.
+//   read or written under any; the same under directory_lock or the lock of prepared keys; then, of
+//   this session since the last call, or since streamfilter_resize() had locked its filter, bytes
+//   and rows whatever was locked. `again`: all begins at 0.
 #pragma once
 
 extern "C" {

@@ -25,6 +25,10 @@ void begin_ranges(FilterSlot* slot, uint32 count) {
   pg_atomic_write_u32(&slot->restorer, static_cast<uint32>(MyProcPid));
 }
 
+bool is_any_wanted(FilterSlot* slot) {
+  return (pg_atomic_read_u64(&slot->wanted) & pg_atomic_read_u64(&slot->missing)) != 0;
+}
+
 uint32 next_range(FilterSlot* slot) {
   const uint64 missing = pg_atomic_read_u64(&slot->missing),
                wanted = pg_atomic_read_u64(&slot->wanted) & missing;
@@ -49,7 +53,7 @@ void end_restoring(FilterSlot* slot) {
 
 bool wait_for_ranges(FilterSlot* slot, uint64 ranges) {
   bool restored = true;
-  const LockWait wait;
+  LockWait wait(slot->relation);
   pg_atomic_fetch_or_u64(&slot->wanted, ranges);
   ConditionVariablePrepareToSleep(&shared_state->built);
   while ((pg_atomic_read_u64(&slot->missing) & ranges) != 0) {

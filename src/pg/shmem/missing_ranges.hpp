@@ -15,6 +15,9 @@ inline bool is_whole(const FilterSlot* slot) {
 // Before others see the slot: all is missing, and this process restores it.
 void begin_ranges(FilterSlot* slot, uint32 count);
 
+// Does a session wait for a range that is missing?
+bool is_any_wanted(FilterSlot* slot);
+
 // Returns a range that a session waits for, else any. Some range must be missing.
 uint32 next_range(FilterSlot* slot);
 

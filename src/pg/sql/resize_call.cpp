@@ -8,10 +8,12 @@
 extern "C" {
 #include "access/table.h"
 #include "executor/spi.h"
+#include "lib/stringinfo.h"
 #include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 }
 
@@ -20,6 +22,7 @@ extern "C" {
 #include "core/filter/options.hpp"
 #include "core/filter/promise.hpp"
 #include "pg/catalog/lookup.hpp"
+#include "pg/catalog/option_list.hpp"
 #include "pg/handle/copy_state.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/resize_filter.hpp"
@@ -49,13 +52,33 @@ struct Resize {
   FilterSlot* former;
   uint64 generation;  // of the former slot
   FilterSlot* copy;
+  bool is_done_elsewhere;  // on all nodes of Citus that this one knows
 };
 
-[[noreturn]] void refuse(const FilterRelation* relation, const char* detail) {
+const char* alter_command(const FilterRelation* now, const char* memory) {
+  return psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s memory %s)", qualified_name(now->relid),
+                  now->options.asked.is_given(Common::memory) ? "SET" : "ADD",
+                  quote_literal_cstr(memory));
+}
+
+// Of a tree all filters, the root first: a child must fit its parent.
+const char* alter_commands(Oid relid, const char* memory) {
+  Oid root = relid;
+  for (Oid parent; OidIsValid(parent = find_parent(root));) root = parent;
+  StringInfoData text;
+  initStringInfo(&text);
+  appendStringInfoString(&text, alter_command(load_filter_relation(root), memory));
+  ListCell* cell;
+  foreach (cell, find_descendants(root))
+    appendStringInfo(&text, "; %s", alter_command(load_filter_relation(lfirst_oid(cell)), memory));
+  return text.data;
+}
+
+[[noreturn]] void refuse(const Resize* resize, const char* detail) {
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("filter \"%s\" cannot be resized while rows come", relation->name),
+          errmsg("filter \"%s\" cannot be resized while rows come", get_rel_name(resize->relid)),
           errdetail("%s", detail),
-          errhint("Use ALTER FOREIGN TABLE ... OPTIONS (SET memory ...), for which rows wait."));
+          errhint("Type: %s. Rows wait meanwhile.", alter_commands(resize->relid, resize->memory)));
   pg_unreachable();
 }
 
@@ -88,16 +111,23 @@ FilterRelation* wanted_relation(Oid relid, const char* memory) {
   return relation;
 }
 
-void check_kind(const FilterRelation* relation) {
-  if (is_remote(relation)) refuse(relation, "Its state is on other servers.");
-  if (is_in_tree(relation->relid)) refuse(relation, "It belongs to a tree of filters.");
+void check_kind(const Resize* resize, const FilterRelation* relation) {
+  if (find_option(options_of_filter(resize->relid), "producer") != nullptr)
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("filter \"%s\" cannot be resized while rows come", relation->name),
+            errdetail("It is a part of a filter on another server, which compares their sizes."),
+            errhint("Type there: ALTER FOREIGN TABLE ... OPTIONS (SET memory ...), with the memory "
+                    "of the whole filter."));
+  if (is_remote(relation)) refuse(resize, "Its state is on other servers.");
+  if (is_in_tree(relation->relid))
+    refuse(resize, "It belongs to a tree, whose filters start empty in another size.");
 }
 
-void check_slices(const FilterRelation* relation, const Parameters& parameters) {
+void check_slices(const Resize* resize, const Parameters& parameters) {
   if (parameters.k1 > 0 || parameters.slicing != Slicing::horizontal)
-    refuse(relation, "Its keys lie in several slices each.");
+    refuse(resize, "Its keys lie in several slices each.");
   if (parameters.slice_bytes > kLargestSlice)
-    refuse(relation, "One of its slices has more than 1 GB, and rows wait while one is read.");
+    refuse(resize, "One of its slices has more than 1 GB, and rows wait while one is read.");
 }
 
 [[noreturn]] void raise_in_use(const FilterRelation* relation) {
@@ -115,20 +145,32 @@ void save_if_unsaved(FilterHandle* filter) {
 // Returns false if there is nothing to do.
 bool begin(Resize* resize) {
   require_own_filter(resize->relid);
-  require_one_node(resize->relid, "streamfilter_resize()",
-                   "run_command_on_all_nodes($$CALL streamfilter_resize('...', '...')$$)", false);
   FilterHandle* filter = filter_handle(resize->relid);
   LockRelationOid(resize->relid, AccessShareLock);
-  check_kind(load_filter_relation(resize->relid));
+  check_kind(resize, load_filter_relation(resize->relid));
   use_filter(filter, Use::test_granted);
   const FilterRelation* now = load_filter_relation(resize->relid);
   if (wanted_relation(resize->relid, resize->memory)->signature == now->signature) {
-    ereport(NOTICE, errmsg("filter \"%s\" has this size already", now->name));
+    if (!resize->is_done_elsewhere)
+      ereport(NOTICE, errmsg("filter \"%s\" has this size already", now->name));
     return false;
   }
   if (copy_of(filter->slot) != nullptr) raise_in_use(now);
   save_if_unsaved(filter);
   return true;
+}
+
+// Each node swaps by itself: nodes may differ in size meanwhile, because each has the filter of its
+// own shards. An interrupted call is typed again.
+void resize_on_all_nodes(Resize* resize, Oid procedure) {
+  check_kind(resize, load_filter_relation(resize->relid));
+  wanted_relation(resize->relid, resize->memory);
+  const char* schema = get_namespace_name(get_func_namespace(procedure));
+  call_on_all_nodes(resize->relid,
+                    psprintf("CALL %s.streamfilter_resize(%s, %s)", quote_identifier(schema),
+                             quote_literal_cstr(qualified_name(resize->relid)),
+                             quote_literal_cstr(resize->memory)));
+  resize->is_done_elsewhere = true;
 }
 
 // Calls f() under a short lock on the filter, so that sessions which alter, empty or drop it, and
@@ -145,9 +187,9 @@ Parameters parameters_for(const Resize* resize) {
   Parameters parameters{};
   Problem problem;
   if (!resized_parameters(resize->relation, resize->former, from, &parameters, problem))
-    refuse(resize->relation, problem.detail[0] != '\0' ? problem.detail : problem.message);
-  check_slices(resize->relation, from);
-  check_slices(resize->relation, parameters);
+    refuse(resize, problem.detail[0] != '\0' ? problem.detail : problem.message);
+  check_slices(resize, from);
+  check_slices(resize, parameters);
   return parameters;
 }
 
@@ -156,7 +198,7 @@ Parameters reserve(Resize* resize) {
   under_lock(resize->relid, [&] {
     require_own_filter(resize->relid);
     const FilterRelation* now = load_filter_relation(resize->relid);
-    check_kind(now);
+    check_kind(resize, now);
     resize->relation = wanted_relation(resize->relid, resize->memory);
     resize->former = peek_slot(now);
     if (resize->former == nullptr) raise_changed(now->name, "It was altered.");
@@ -175,7 +217,8 @@ void make_copy(Resize* resize, Progress* progress) {
   format_header(block_of(resize->copy), parameters);
   begin_saved(resize->copy, resize->relation, parameters);
   under_lock(resize->relid, [&] {
-    check_unchanged(resize->former, resize->generation, name);
+    if (resize->former->generation != resize->generation)
+      raise_changed(name, "It was altered or dropped.");
     if (!begin_copy(resize->former, resize->copy, note_bytes(parameters)))
       raise_in_use(resize->relation);
   });
@@ -248,24 +291,32 @@ void wait_between_tries() {
   CHECK_FOR_INTERRUPTS();
 }
 
+// `left` in ms; 0: without end.
+void say_what_for(const FilterRelation* relation, int left) {
+  ereport(NOTICE,
+          errmsg("filter \"%s\" is ready in its new size, and waits for transactions that use it",
+                 relation->name),
+          left > 0 ? errdetail("It gives up in %d s.", (left + 999) / 1000) : 0);
+}
+
 // Before each attempt to lock, little is left to save.
 void lock_filter(const Resize* resize, Progress* progress) {
+  constexpr int kQuiet = 3, kBetween = 10;  // attempts without a notice
   progress->begin("waiting for transactions", 0, "attempts");
   const CommitWait wait;
-  for (;;) {
+  for (int attempt = 1;; ++attempt) {
     check_unchanged(resize->former, resize->generation, resize->relation->name);
     save_rest(resize);
     if (try_to_lock(resize->relid)) return;
     progress->advance(1);
     if (wait.left() == 1) raise_not_locked(resize->relation);
+    if (attempt % kBetween == kQuiet) say_what_for(resize->relation, wait.left());
     wait_between_tries();
   }
 }
 
-void alter_filter(const Resize* resize, bool has_memory) {
-  const char* command =
-      psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s memory %s)", qualified_name(resize->relid),
-               has_memory ? "SET" : "ADD", quote_literal_cstr(resize->memory));
+void alter_filter(const Resize* resize, const FilterRelation* now) {
+  const char* command = alter_command(now, resize->memory);
   if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
     elog(ERROR, "could not run \"%s\"", command);
   CommandCounterIncrement();
@@ -277,18 +328,18 @@ void swap(const Resize* resize) {
   const FilterRelation* wanted = resize->relation;
   note_exclusive_lock();
   stop_at(FaultPoint::resize_locked);
+  resolve_prepared(resize->relid);
   check_unchanged(resize->former, resize->generation, wanted->name);
   require_own_filter(resize->relid);
   const FilterRelation* now = load_filter_relation(resize->relid);
   if (wanted_relation(resize->relid, resize->memory)->signature != wanted->signature ||
       now->options.persistence != wanted->options.persistence)
     raise_changed(wanted->name, "It was altered.");
-  resolve_prepared();
   save_rest(resize);
   flush_counters();
   take_over_counts(resize->copy, resize->former);
   define_copy(resize->copy);
-  alter_filter(resize, now->options.asked.is_given(Common::memory));
+  alter_filter(resize, now);
   const FilterRelation* altered = load_filter_relation(resize->relid);
   if (peek_slot(altered) != resize->copy) raise_changed(wanted->name, "It was altered.");
   warn_of_rate(altered, block_of(resize->former), block_of(resize->copy));
@@ -298,7 +349,8 @@ void run(Resize* resize) {
   MemoryContext work =
       AllocSetContextCreate(TopTransactionContext, "streamfilter resize", ALLOCSET_DEFAULT_SIZES);
   const MemoryContext caller = MemoryContextSwitchTo(work);
-  Progress progress(Command::resize, resize->relid, "resizing");
+  Progress progress(Command::resize, resize->relid,
+                    psprintf("resizing filter \"%s\"", get_rel_name(resize->relid)));
   make_copy(resize, &progress);
   save_copy(resize, &progress);
   lock_filter(resize, &progress);
@@ -312,8 +364,9 @@ void run(Resize* resize) {
 
 // streamfilter_resize(filter regclass, memory text): a procedure. Needs ownership. Raises 25001 in
 // a transaction block; 0A000 if only ALTER can; 53200, 53400 without room for both states; 40001 if
-// the filter was altered, dropped or emptied meanwhile; 55006 if another session resizes it; 55P03
-// if transactions that use it do not end; 54000 if too many keys come.
+// the filter was altered, dropped or emptied meanwhile; 55000 if a node of Citus fails; 55006 if
+// another session resizes it; 55P03 if transactions that use it do not end; 54000 if too many keys
+// come.
 SF_FUNCTION(streamfilter_resize) {
   using namespace streamfilter::pg;
   check_call(fcinfo);
@@ -322,6 +375,11 @@ SF_FUNCTION(streamfilter_resize) {
   resize.relid = PG_GETARG_OID(0);
   resize.memory = text_to_cstring(PG_GETARG_TEXT_PP(1));
   SPI_connect_ext(SPI_OPT_NONATOMIC);
+  require_own_filter(resize.relid);
+  if (acts_on_all_nodes(resize.relid)) {
+    resize_on_all_nodes(&resize, fcinfo->flinfo->fn_oid);
+    SPI_commit();
+  }
   if (begin(&resize)) {
     SPI_commit();
     run(&resize);

@@ -121,9 +121,11 @@ void in_transaction(const Work& work) {
   CommitTransactionCommand();
 }
 
-// A failure here happens again, with the same message, for the row that needs the filter.
-void try_to_restore(Oid relid) {
+// False: it has given way to a session that locks the filter. Failures happen again, with the same
+// message, for the row that needs the filter.
+bool try_to_restore(Oid relid) {
   const MemoryContext caller = CurrentMemoryContext;
+  volatile int failure = 0;
   PG_TRY();
   {
     in_transaction([relid] {
@@ -136,12 +138,20 @@ void try_to_restore(Oid relid) {
   {
     MemoryContextSwitchTo(caller);
     if (ProcDiePending) PG_RE_THROW();
-    EmitErrorReport();
+    failure = CopyErrorData()->sqlerrcode;
+    if (failure != kGivesWay) EmitErrorReport();
     FlushErrorState();
     AbortCurrentTransaction();
   }
   PG_END_TRY();
   MemoryContextSwitchTo(caller);
+  return failure != kGivesWay;
+}
+
+// If the filter stays locked, the next session that needs it starts another worker.
+void restore(Oid relid) {
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries && !try_to_restore(relid); ++i) CHECK_FOR_INTERRUPTS();
 }
 
 }  // namespace
@@ -183,7 +193,7 @@ void streamfilter_restore_worker(Datum database) {
   begin_work(DatumGetObjectId(database));
   is_restore_worker = true;
   pgstat_report_activity(STATE_RUNNING, "streamfilter: restoring filters");
-  if (OidIsValid(one)) return try_to_restore(one);
+  if (OidIsValid(one)) return restore(one);
   MemoryContext context =
       AllocSetContextCreate(TopMemoryContext, "streamfilter restore", ALLOCSET_DEFAULT_SIZES);
   MemoryContextSwitchTo(context);
@@ -196,7 +206,7 @@ void streamfilter_restore_worker(Datum database) {
   ListCell* cell;
   foreach (cell, saved) {
     CHECK_FOR_INTERRUPTS();
-    try_to_restore(static_cast<const SavedFilter*>(lfirst(cell))->relid);
+    restore(static_cast<const SavedFilter*>(lfirst(cell))->relid);
   }
   pgstat_report_activity(STATE_IDLE, nullptr);
 }

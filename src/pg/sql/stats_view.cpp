@@ -100,7 +100,7 @@ const char* state_of(const FilterRelation* relation, const Numbers& numbers) {
 void fill_row(NamedRow& row, const FilterRelation* relation) {
   const Parameters& parameters = relation->definition.parameters;
   flush_counters();
-  resolve_prepared();
+  resolve_prepared(relation->relid);
   const Numbers numbers = read_numbers(relation);
   const FilterOps* ops = find_ops(parameters.kind);
   StringInfoData json;

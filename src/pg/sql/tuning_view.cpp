@@ -74,7 +74,7 @@ void put_rows(ReturnSetInfo* set, const FilterRelation* relation) {
   const Parameters& parameters = relation->definition.parameters;
   if (ranks_of_bucket(parameters) == 0) return;
   flush_counters();
-  resolve_prepared();
+  resolve_prepared(relation->relid);
   Counts counts;
   if (!read_counts(relation, &counts)) return;
   explain_counts(parameters, &counts);

@@ -161,7 +161,7 @@ bool begin_save(SlotSave* save, FilterSlot* slot, const char* name, FilterSlot* 
   save->snapshot = register_latest_snapshot();
   stop_at(FaultPoint::save);
   // What the snapshot sees is committed; now it gets into the filter, too.
-  resolve_prepared();
+  resolve_prepared(slot->relation);
   wait_for_commits(former != nullptr ? former : slot, name);
   return true;
 }

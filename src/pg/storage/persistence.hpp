@@ -15,6 +15,7 @@ namespace streamfilter::pg {
 struct Opening {
   void (*open)(void* arg);
   void* arg;
+  bool leaves_rest;  // to the next one who needs it
 };
 
 // Fills the block of a slot that is being built: with what is saved of this filter, or empty.

@@ -162,7 +162,7 @@ void note_state(const StateReading& reading, const Choice& choice, const Paramet
 
 // Is the image all that a row needs, beside a log that is not too long? Then rows may come before
 // it is read. Reads its header.
-bool can_open_early(StateReading* reading, Choice* choice) {
+bool can_open_early(StateReading* reading, Choice* choice, const Opening& opening) {
   constexpr StateScan::Chunks kHeader = {0, 0};
   if (!choice->found || !can_read_by_ranges(*reading)) return false;
   const Choice before = *choice;
@@ -170,7 +170,7 @@ bool can_open_early(StateReading* reading, Choice* choice) {
   const bool is_read = try_to_read(read_image, reading) == nullptr;
   reading->chunks = nullptr;
   if (is_read && reading->image.damage == nullptr) choose(reading, choice);
-  if (choice->use_image && divide_into_ranges(reading)) return true;
+  if (choice->use_image && divide_into_ranges(reading, opening.leaves_rest ? 1 : 2)) return true;
   *choice = before;
   const bool placed = reading->image.placed;
   reading->image = SavedImage{};
@@ -221,14 +221,14 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   // The log usually says how the image's chunks lie.
   if (newest_header(reading.log) != nullptr) find_header(reading, &choice);
   if (!zeroes) clear_body(block, reading.room);
-  if (opening != nullptr && damage == nullptr && can_open_early(&reading, &choice)) {
+  if (opening != nullptr && damage == nullptr && can_open_early(&reading, &choice, *opening)) {
     check_collations(relation, reading.log, &choice);
     note_state(reading, choice, parameters);
     restore_by_ranges(&reading, choice.first_row, opening);
   } else {
     load_at_once(&reading, &choice, parameters, damage);
   }
-  slot->saved.restored = choice.found ? GetCurrentTimestamp() : 0;
+  slot->saved.restored = choice.found && is_whole(slot) ? GetCurrentTimestamp() : 0;
   if (standby) remember_snapshot(slot, reading.snapshot, replayed);
   end_reading(&reading);
 }

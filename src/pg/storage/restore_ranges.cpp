@@ -4,6 +4,7 @@ extern "C" {
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
+#include "storage/lmgr.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 }
@@ -12,10 +13,13 @@ extern "C" {
 #include "core/filter/key_lines.hpp"
 #include "core/filter/resize.hpp"
 #include "pg/server/fault_points.hpp"
+#include "pg/server/monotonic.hpp"
 #include "pg/server/no_raise.hpp"
+#include "pg/server/settings.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/missing_ranges.hpp"
 #include "pg/storage/restore_ranges.hpp"
+#include "pg/storage/restore_workers.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -193,18 +197,33 @@ bool check_rows(const StateReading& reading) {
   return are_sound;
 }
 
-// False: there is more to do, with the log as it is then.
-bool restore_missing(StateReading* reading, const LoggedChanges& log) {
+// Others want the filter for themselves, and nobody waits for a range.
+bool is_to_give_way(FilterSlot* slot) {
+  if (!is_restore_worker || is_any_wanted(slot)) return false;
+  // Fails behind a session that waits for a lock which keeps all others away.
+  if (!ConditionalLockRelationOid(slot->relation, RowShareLock)) return true;
+  UnlockRelationOid(slot->relation, RowShareLock);
+  return false;
+}
+
+[[noreturn]] void give_way() {
+  ereport(ERROR, errcode(kGivesWay), errmsg("canceling statement due to lock timeout"));
+  pg_unreachable();
+}
+
+// The ranges of these bits. False: there is more to do, with the log as it is then.
+bool restore_missing(StateReading* reading, const LoggedChanges& log, uint64 ranges) {
   FilterSlot* slot = reading->slot;
   volatile bool goes_on = true;  // with this log
   PG_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
   {
-    while (goes_on && !is_whole(slot)) {
+    while (goes_on && (pg_atomic_read_u64(&slot->missing) & ranges) != 0) {
       CHECK_FOR_INTERRUPTS();
+      if (is_to_give_way(slot)) give_way();
       goes_on = restore_range(reading, log, next_range(slot));
       stop_at(FaultPoint::restore_range);
     }
-    if (goes_on) goes_on = check_rows(*reading);
+    if (goes_on && is_whole(slot)) goes_on = check_rows(*reading);
   }
   PG_END_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
   return goes_on;
@@ -219,9 +238,9 @@ void empty_missing(FilterSlot* slot) {
   }
 }
 
-// As the one who began would have gone on: of what has come to the log since, nothing belongs to a
-// range that is missing, for then somebody would have waited for it.
-bool go_on(FilterSlot* slot, const FilterRelation* relation) {
+// As the one who began would have gone on, at least with `ranges`: of what has come to the log
+// since, nothing belongs to a range that is missing, for then somebody would have waited for it.
+bool go_on(FilterSlot* slot, const FilterRelation* relation, uint64 ranges) {
   StateReading reading;
   if (!begin_reading(&reading, slot, relation, "restoring")) {
     empty_missing(slot);
@@ -233,16 +252,19 @@ bool go_on(FilterSlot* slot, const FilterRelation* relation) {
     warn_damaged(slot, relation, "log", damage);
   reading.image.saved = slot->saved.image;
   reading.image.read = slot->saved.image_rows_read;
-  const bool is_done = restore_missing(&reading, collect_changes(reading, PG_INT64_MIN));
-  if (is_done) slot->saved.restored = GetCurrentTimestamp();
+  reading.progress->begin("reading image",
+                          static_cast<uint64>(Max(slot->saved.image_rows - reading.image.read, 0)),
+                          "rows");
+  const bool is_done = restore_missing(&reading, collect_changes(reading, PG_INT64_MIN), ranges);
+  if (is_done && is_whole(slot)) slot->saved.restored = GetCurrentTimestamp();
   end_reading(&reading);
   return is_done;
 }
 
-void restore_rest(FilterSlot* slot, const FilterRelation* relation) {
+void restore_rest(FilterSlot* slot, const FilterRelation* relation, uint64 ranges) {
   PG_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
   {
-    while (!go_on(slot, relation)) {
+    while (!go_on(slot, relation, ranges)) {
     }
   }
   PG_END_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
@@ -282,13 +304,13 @@ bool can_read_by_ranges(const StateReading& reading) {
          has_image_order(reading.tables.images);
 }
 
-bool divide_into_ranges(StateReading* reading) {
+bool divide_into_ranges(StateReading* reading, uint32 least) {
   const Parameters& parameters = reading->block->parameters;
   SavedState* saved = &reading->slot->saved;
   saved->parts = parts_of(parameters);
   saved->without_image = 0;
   if (saved->parts > 1 && !read_counters(reading)) saved->parts = 1;
-  return reading->image.damage == nullptr && count_ranges(reading->slot) > 1;
+  return reading->image.damage == nullptr && count_ranges(reading->slot) >= least;
 }
 
 uint32 range_of_key(const FilterSlot* slot, uint64 hash) {
@@ -306,14 +328,31 @@ void restore_by_ranges(StateReading* reading, int64 first_row, const Opening* op
   reading->slot->saved.image_rows_read = reading->image.read;
   begin_ranges(reading->slot, count_ranges(reading->slot));
   opening->open(opening->arg);
-  if (restore_missing(reading, log))
+  if (opening->leaves_rest || restore_missing(reading, log, PG_UINT64_MAX))
     end_restoring(reading->slot);
   else
-    restore_rest(reading->slot, reading->relation);
+    restore_rest(reading->slot, reading->relation, PG_UINT64_MAX);
 }
 
+namespace {
+
+// One a second, however many sessions take turns.
+void start_worker(FilterSlot* slot) {
+  const auto now = static_cast<uint64>(monotonic_us());
+  uint64 next = pg_atomic_read_u64(&slot->saved.next_worker);
+  if (now >= next &&
+      pg_atomic_compare_exchange_u64(&slot->saved.next_worker, &next, now + USECS_PER_SEC))
+    start_restore_worker(MyDatabaseId, slot->relation);
+}
+
+}  // namespace
+
+// A session that goes on with it reads what it needs itself, and leaves the rest to a worker.
 void await_slices(FilterSlot* slot, const FilterRelation* relation, uint64 ranges) {
-  if (!wait_for_ranges(slot, ranges)) restore_rest(slot, relation);
+  const bool has_worker = restore_workers > 0 && !is_restore_worker;
+  if (wait_for_ranges(slot, ranges)) return;
+  restore_rest(slot, relation, has_worker ? ranges : PG_UINT64_MAX);
+  if (has_worker && !is_whole(slot)) start_worker(slot);
 }
 
 }  // namespace streamfilter::pg

@@ -12,9 +12,9 @@ namespace streamfilter::pg {
 // The image lies in order, a key in one slice; and nothing but them is needed. The log was read.
 bool can_read_by_ranges(const StateReading& reading);
 
-// The image is used, says its header. Reads what of it rows need in any case. False: there is one
-// range.
-bool divide_into_ranges(StateReading* reading);
+// The image is used, says its header. Reads what of it rows need in any case. False: there are less
+// than `least` ranges.
+bool divide_into_ranges(StateReading* reading, uint32 least);
 
 uint32 range_of_key(const FilterSlot* slot, uint64 hash);
 

@@ -10,6 +10,9 @@ namespace streamfilter::pg {
 // Is this process one? And may rows come before all of the filter is there?
 extern bool is_restore_worker, opens_early;
 
+// The error by which it gives up a filter that another session wants to lock.
+constexpr int kGivesWay = ERRCODE_OBJECT_IN_USE;
+
 BackgroundWorker make_restore_worker(const char* function, const char* name);
 
 // Starts one for a database: all that is saved there; or for one filter of it. nullptr: there are

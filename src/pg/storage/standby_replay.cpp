@@ -133,7 +133,7 @@ bool is_news(const SavedState* saved, TransactionId xid) {
 
 void follow_log(FilterSlot* slot, const FilterRelation* relation) {
   SavedState* saved = &slot->saved;
-  const LockWait wait;
+  LockWait wait(relation->relid);
   // One session works at a time; the others wait until the filter is as new as they need.
   ConditionVariablePrepareToSleep(&shared_state->built);
   for (;;) {

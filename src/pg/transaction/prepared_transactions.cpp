@@ -1,5 +1,9 @@
 // Lock order: directory_lock, then the lock of prepared keys, then a slice's or a partition's.
 //
+// When a transaction has ended, one session claims it. That one formats slices and brings keys in
+// under none of the first two locks, and a session waits for it only where it needs what the
+// transaction has done.
+//
 // Keys lie in parts: max_in_flight places that always exist, and more in dynamic memory, taken when
 // needed and given back when empty.
 #include "pg/server/postgres.hpp"
@@ -15,6 +19,7 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/wait_events.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/slice_access.hpp"
 #include "pg/transaction/apply_changes.hpp"
@@ -24,6 +29,7 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr uint32 kNone = PG_UINT32_MAX;
+constexpr uint32 kLine = 64;  // bytes that a key is counted for
 
 // A key's place is the number of its part, then its number in the part.
 constexpr int kPartBits = 5, kPlaceBits = 32 - kPartBits;
@@ -39,6 +45,7 @@ struct PreparedKey {
   int64 time;
   uint32 next;  // of the same transaction; or in the chain of unused places
   PreparedChange change;
+  bool done;  // applied, or forgotten
 };
 
 // A transaction with keys here. It never moves.
@@ -46,6 +53,10 @@ struct PreparedTransaction {
   FullTransactionId transaction;  // invalid: unused place
   uint32 first, last;             // its keys, in order
   uint32 next;                    // in the same bucket; or in the chain of unused places
+  bool claimed;                   // has ended, and a session is at work on its keys
+  bool removes;                   // has other changes than keys
+  bool several;                   // changes several filters
+  Oid filter;                     // changes this one
 };
 
 struct KeyPart {
@@ -58,6 +69,7 @@ struct KeyPart {
 
 struct PreparedKeys {
   LWLock* lock;
+  ConditionVariable ended;  // a session has done its work on a transaction that it had claimed
   uint32 count;
   uint32 removals;  // changes other than keys
   uint32 capacity;  // of all parts
@@ -140,7 +152,7 @@ PreparedTransaction* enter_transaction(FullTransactionId transaction) {
   *at = prepared->unused_transactions;
   PreparedTransaction* entered = &prepared->transactions[*at];
   prepared->unused_transactions = entered->next;
-  *entered = {transaction, kNone, kNone, kNone};
+  *entered = {transaction, kNone, kNone, kNone, false, false, false, InvalidOid};
   return entered;
 }
 
@@ -166,6 +178,9 @@ void store_key(FullTransactionId transaction, const PreparedKey& key) {
   of->last = at;
   if (is_hidden(key)) pg_atomic_fetch_add_u32(&slot_of(key)->arriving_keys, 1);
   count_removal(key, 1);
+  of->removes |= !is_key(key);
+  of->several |= OidIsValid(of->filter) && of->filter != slot_of(key)->relation;
+  of->filter = slot_of(key)->relation;
 }
 
 void free_key(uint32 at) {
@@ -179,30 +194,60 @@ void free_key(uint32 at) {
   --prepared->count;
 }
 
-// Also removes the transaction when it has no keys left.
-template <typename IsRemoved>
-void remove_keys(FullTransactionId transaction, IsRemoved&& is_removed) {
-  uint32* place = find_transaction(transaction);
-  if (*place == kNone) return;
-  const uint32 number = *place;
-  PreparedTransaction* of = &prepared->transactions[number];
-  uint32* link = &of->first;
-  of->last = kNone;
-  while (*link != kNone) {
-    const uint32 at = *link;
-    if (is_removed(key_at(at))) {
-      *link = key_at(at).next;
-      free_key(at);
-    } else {
-      of->last = at;
-      link = &key_at(at).next;
-    }
-  }
+// A transaction that keeps keys of a filter being loaded ends later.
+void end_claim(PreparedTransaction* of) {
+  of->claimed = false;
   if (of->first != kNone) return;
+  uint32* place = find_transaction(of->transaction);
+  const uint32 number = *place;
   *place = of->next;
   of->transaction = InvalidFullTransactionId;
   of->next = prepared->unused_transactions;
   prepared->unused_transactions = number;
+}
+
+// The functions below take the lock, for a few keys at a time.
+
+constexpr uint32 kStep = 256;  // keys
+
+// nullptr: there is no such transaction, or another session has claimed it. Keys behind `last`
+// belong to filters that are being loaded.
+PreparedTransaction* claim(FullTransactionId transaction, uint32* last) {
+  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+  const uint32 at = *find_transaction(transaction);
+  PreparedTransaction* of = at != kNone ? &prepared->transactions[at] : nullptr;
+  if (of != nullptr && of->claimed) of = nullptr;
+  if (of != nullptr) {
+    of->claimed = true;
+    *last = of->last;
+  }
+  LWLockRelease(prepared->lock);
+  return of;
+}
+
+// Removes the keys that are done of a transaction that this session has claimed, and the
+// transaction when it has none left.
+void remove_done(PreparedTransaction* of) {
+  uint32 kept = kNone;  // the last one that stays
+  for (bool more = true; more;) {
+    LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+    uint32* link = kept == kNone ? &of->first : &key_at(kept).next;
+    for (uint32 i = 0; *link != kNone && i < kStep; ++i) {
+      const uint32 at = *link;
+      if (!key_at(at).done) {
+        kept = at;
+        link = &key_at(at).next;
+        continue;
+      }
+      *link = key_at(at).next;
+      if (of->last == at) of->last = kept;
+      free_key(at);
+    }
+    more = *link != kNone;
+    if (!more) end_claim(of);
+    LWLockRelease(prepared->lock);
+  }
+  ConditionVariableBroadcast(&prepared->ended);
 }
 
 // Adds a part. False: there are too many. Takes the lock.
@@ -258,10 +303,7 @@ void give_back_unused() {
   while (char* start = remove_unused_part()) give_back_segment(start);
 }
 
-// Clears in place: memory must not come or go under the lock that is held here.
-void empty(FilterSlot* slot) {
-  const uint32 phase = enter_apply(slot);
-  if (FilterSlot* copy = copy_of(slot)) pg_atomic_write_u32(&copy->copy.spoiled, 1);
+void format_all_slices(FilterSlot* slot) {
   for (uint32 i = 0; i < block_of(slot)->parameters.slices; ++i) {
     LWLock* lock = slice_lock(slot, i);
     LWLockAcquire(lock, LW_EXCLUSIVE);
@@ -269,6 +311,12 @@ void empty(FilterSlot* slot) {
     count_work(Work::bytes, block_of(slot)->parameters.slice_bytes);
     LWLockRelease(lock);
   }
+}
+
+void empty(FilterSlot* slot) {
+  const uint32 phase = enter_apply(slot);
+  if (copy_of(slot) != nullptr) pg_atomic_write_u32(&slot->copy.spoiled, 1);
+  if (!renew_block(slot)) format_all_slices(slot);
   leave_apply(slot, phase);
   note_emptied(slot);
 }
@@ -282,6 +330,7 @@ void add(const PreparedKey& key) {
   element.time = key.time;
   const uint32 phase = enter_apply(slot);
   if (FilterSlot* copy = copy_of(slot)) insert_into_copy(copy, element);
+  count_work(Work::bytes, kLine);
   count_if_late(slot, header, element);
   insert_new_in_slices(slot, header, element);
   leave_apply(slot, phase);
@@ -312,46 +361,148 @@ void define(const PreparedKey& key, bool committed) {
     free_slot(slot);
 }
 
+// The slot of one key after the other, pinned.
+class KeySlot {
+ public:
+  KeySlot() = default;
+  ~KeySlot() { leave(); }
+  KeySlot(const KeySlot&) = delete;
+  KeySlot& operator=(const KeySlot&) = delete;
+
+  enum class State : uint8 { gone, loading, ready };
+
+  State enter(const PreparedKey& key) {
+    FilterSlot* slot = slot_of(key);
+    if (slot == slot_ && key.generation == generation_) return state_;
+    leave();
+    LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+    state_ = !is_alive(key) ? State::gone : is_being_loaded(key) ? State::loading : State::ready;
+    if (state_ == State::ready) pin_slot(slot);
+    LWLockRelease(shared_state->directory_lock);
+    slot_ = slot;
+    generation_ = key.generation;
+    return state_;
+  }
+
+ private:
+  void leave() {
+    if (slot_ != nullptr && state_ == State::ready) unpin_slot(slot_);
+    slot_ = nullptr;
+  }
+
+  FilterSlot* slot_ = nullptr;
+  uint64 generation_ = 0;
+  State state_ = State::gone;
+};
+
+// Ends a transaction that this session has claimed, as in transaction_changes.cpp: first brings all
+// keys into their filters, then announces that, and removes them from the table of keys in flight.
+class Ending {
+ public:
+  Ending(PreparedTransaction* of, uint32 last, bool committed)
+      : of_(of), last_(last), committed_(committed) {}
+
+  void run() {
+    bring_in();
+    announce();
+    if (of_->removes) define_all();
+  }
+
+ private:
+  template <typename Function>
+  void for_each(Function&& f) {
+    for (uint32 at = of_->first;; at = key_at(at).next) {
+      f(key_at(at));
+      if (at == last_) return;
+    }
+  }
+
+  void bring_in() {
+    KeySlot slot;
+    for_each([&](PreparedKey& key) {
+      const KeySlot::State state = slot.enter(key);
+      key.done = state != KeySlot::State::loading;
+      if (state != KeySlot::State::ready) return;
+      stop_at(FaultPoint::resolve_claimed);
+      if (committed_)
+        apply(key);
+      else if (key.change == PreparedChange::add)
+        pg_atomic_fetch_add_u64(slot_of(key)->stats.counts[RowCount::rolled_back], 1);
+    });
+  }
+
+  void announce() {
+    InFlightKey withdrawn[kMaxRemoved];
+    uint32 count = 0;
+    for_each([&](const PreparedKey& key) {
+      if (!key.done) return;
+      if (committed_ && is_alive(key) && key.change <= PreparedChange::reset)
+        pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
+      if (key.owner == 0) return;
+      if (count == kMaxRemoved) {
+        remove_in_flight(withdrawn, count);
+        count = 0;
+      }
+      withdrawn[count++] = {in_flight_tag(key.generation, key.hash), key.owner};
+    });
+    remove_in_flight(withdrawn, count);
+  }
+
+  // Definitions come behind all keys.
+  void define_all() {
+    uint32 first = kNone;
+    for (uint32 at = of_->first; first == kNone; at = key_at(at).next) {
+      if (key_at(at).change >= PreparedChange::drop) first = at;
+      if (at == last_) break;
+    }
+    if (first == kNone) return;
+    LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+    for (uint32 at = first;; at = key_at(at).next) {
+      if (key_at(at).done) define(key_at(at), committed_);
+      if (at == last_) break;
+    }
+    LWLockRelease(shared_state->directory_lock);
+    give_back_slots();
+  }
+
+  PreparedTransaction* of_;
+  uint32 last_;
+  bool committed_;
+};
+
+// False: another session is about to do so.
+bool resolve(FullTransactionId transaction, bool committed) {
+  stop_at(FaultPoint::resolve);
+  HOLD_INTERRUPTS();
+  uint32 last;
+  PreparedTransaction* of = claim(transaction, &last);
+  if (of != nullptr) {
+    Ending(of, last, committed).run();
+    remove_done(of);
+    give_back_unused();
+  }
+  RESUME_INTERRUPTS();
+  return of != nullptr;
+}
+
+bool is_claimed(FullTransactionId transaction) {
+  LWLockAcquire(prepared->lock, LW_SHARED);
+  const uint32 at = *find_transaction(transaction);
+  const bool claimed = at != kNone && prepared->transactions[at].claimed;
+  LWLockRelease(prepared->lock);
+  return claimed;
+}
+
+void wait_until_ended(FullTransactionId transaction) {
+  ConditionVariablePrepareToSleep(&prepared->ended);
+  while (is_claimed(transaction))
+    ConditionVariableSleep(&prepared->ended, wait_event(Wait::prepared));
+  ConditionVariableCancelSleep();
+}
+
 // Read without the lock: a session that has locked a filter after such a transaction's end sees it.
 bool has_removals() {
   return prepared != nullptr && *const_cast<volatile uint32*>(&prepared->removals) != 0;
-}
-
-// As in transaction_changes.cpp: first brings all keys into their filters, then announces that, and
-// removes them from the table of keys in flight.
-void resolve(FullTransactionId transaction, bool committed) {
-  stop_at(FaultPoint::resolve);
-  const bool defines = has_removals();
-  LWLockAcquire(shared_state->directory_lock, defines ? LW_EXCLUSIVE : LW_SHARED);
-  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  for_each_key(transaction, [committed](const PreparedKey& key) {
-    if (!is_alive(key) || is_being_loaded(key)) return;
-    if (committed)
-      apply(key);
-    else if (key.change == PreparedChange::add)
-      pg_atomic_fetch_add_u64(slot_of(key)->stats.counts[RowCount::rolled_back], 1);
-  });
-  InFlightKey withdrawn[kMaxRemoved];
-  uint32 count = 0;
-  for_each_key(transaction, [&](const PreparedKey& key) {
-    if (is_being_loaded(key)) return;
-    if (committed && is_alive(key) && key.change <= PreparedChange::reset)
-      pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
-    if (key.owner == 0) return;
-    if (count == kMaxRemoved) {
-      remove_in_flight(withdrawn, count);
-      count = 0;
-    }
-    withdrawn[count++] = {in_flight_tag(key.generation, key.hash), key.owner};
-  });
-  remove_in_flight(withdrawn, count);
-  if (defines)
-    for_each_key(transaction, [committed](const PreparedKey& key) { define(key, committed); });
-  remove_keys(transaction, [](const PreparedKey& key) { return !is_being_loaded(key); });
-  LWLockRelease(prepared->lock);
-  LWLockRelease(shared_state->directory_lock);
-  if (defines) give_back_slots();
-  give_back_unused();
 }
 
 // Has the transaction written an image, which no key shows?
@@ -362,8 +513,8 @@ bool has_saved(const TransactionChanges* changes) {
 
 // Needs the lock, exclusive, and room.
 void store_change(FullTransactionId transaction, const SlotChange& it) {
-  store_key(transaction,
-            {make_owner(it.slot, transaction), 0, it.slot->generation, 0, 0, 0, kNone, it.change});
+  store_key(transaction, {make_owner(it.slot, transaction), 0, it.slot->generation, 0, 0, 0, kNone,
+                          it.change, false});
 }
 void store_keys(const TransactionChanges* changes, FullTransactionId transaction) {
   const ChangeLog* log = &changes->log;
@@ -377,19 +528,33 @@ void store_keys(const TransactionChanges* changes, FullTransactionId transaction
                element.hash, element.importance, element.time, kNone,
                change->is(ChangeType::add)     ? PreparedChange::add
                : change->is(ChangeType::reset) ? PreparedChange::reset
-                                               : PreparedChange::repeat});
+                                               : PreparedChange::repeat,
+               false});
   }
   if (has_saved(changes)) store_change(transaction, {PreparedChange::saved, changes->slot});
 }
 
-// The transaction in place `at` or the next one with keys, and sets `at` to its place; invalid if
-// there is none.
-FullTransactionId transaction_at(uint32* at) {
+// Whose transactions matter to a caller.
+struct Concern {
+  Oid filter;     // InvalidOid: those of all filters
+  bool removals;  // only those that have emptied, replaced or dropped it
+};
+
+bool is_of(const PreparedTransaction& of, Concern concern) {
+  return (of.removes || !concern.removals) &&
+         (!OidIsValid(concern.filter) || of.several || of.filter == concern.filter);
+}
+
+// The transaction in place `at` or the next one that matters, and sets `at` to its place; invalid
+// if there is none.
+FullTransactionId transaction_at(uint32* at, Concern concern) {
   FullTransactionId found = InvalidFullTransactionId;
   LWLockAcquire(prepared->lock, LW_SHARED);
   for (; *at < transaction_capacity(); ++*at) {
-    found = prepared->transactions[*at].transaction;
-    if (FullTransactionIdIsValid(found)) break;
+    const PreparedTransaction& of = prepared->transactions[*at];
+    if (!FullTransactionIdIsValid(of.transaction) || !is_of(of, concern)) continue;
+    found = of.transaction;
+    break;
   }
   LWLockRelease(prepared->lock);
   return found;
@@ -498,7 +663,7 @@ bool add_prepared(const SlotChange* slots, uint32 slot_count) {
   }
   if (count == 0) return false;
   if (overflowed || transaction_capacity() == 0) raise_too_many();
-  resolve_prepared();
+  resolve_unclaimed();
   for (;;) {
     const StoreResult result = store_all(transaction, count, slots, slot_count);
     if (result == StoreResult::done) return true;
@@ -507,9 +672,14 @@ bool add_prepared(const SlotChange* slots, uint32 slot_count) {
 }
 
 void remove_prepared(FullTransactionId transaction) {
-  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  remove_keys(transaction, [](const PreparedKey&) { return true; });
-  LWLockRelease(prepared->lock);
+  uint32 last;
+  PreparedTransaction* of = claim(transaction, &last);
+  if (of == nullptr) return;  // another session has noticed that it has ended
+  for (uint32 at = of->first;; at = key_at(at).next) {
+    key_at(at).done = true;
+    if (at == last) break;
+  }
+  remove_done(of);
   give_back_unused();
 }
 
@@ -538,7 +708,7 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
     if (!grow_in_flight(tag)) break;
   const PreparedKey key = {owner,        registered ? owner : 0, slot->generation,
                            element.hash, element.importance,     element.time,
-                           kNone,        PreparedChange::add};
+                           kNone,        PreparedChange::add,    false};
   for (;;) {
     LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
     const bool enters = has_room_for(full), fits = enters && has_room_for(1);
@@ -548,18 +718,31 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
   }
 }
 
-void resolve_prepared() {
-  if (!is_anything_prepared()) return;
+namespace {
+
+void resolve_all(Concern concern, bool waits) {
   FullTransactionId transaction;
-  for (uint32 at = 0; transaction = transaction_at(&at), FullTransactionIdIsValid(transaction);
-       ++at) {
+  for (uint32 at = 0;
+       transaction = transaction_at(&at, concern), FullTransactionIdIsValid(transaction); ++at) {
     const XactStatus status = xact_status(transaction);
-    if (status != XactStatus::running) resolve(transaction, status == XactStatus::committed);
+    if (status != XactStatus::running && !resolve(transaction, status == XactStatus::committed) &&
+        waits)
+      wait_until_ended(transaction);
   }
 }
 
-void resolve_removals() {
-  if (unlikely(has_removals())) resolve_prepared();
+}  // namespace
+
+void resolve_prepared(Oid filter) {
+  if (is_anything_prepared()) resolve_all({filter, false}, true);
+}
+
+void resolve_unclaimed() {
+  if (is_anything_prepared()) resolve_all({InvalidOid, false}, false);
+}
+
+void resolve_removals(Oid filter) {
+  if (unlikely(has_removals())) resolve_all({filter, true}, true);
 }
 
 bool adds_what_is_erased() { return FullTransactionIdIsValid(find_adding_what_is_erased()); }
@@ -572,7 +755,7 @@ void wait_for_prepared(const CommitWait& wait) {
     wait.for_lock(
         "while waiting for a prepared transaction that adds a key that this one deletes",
         [&] { XactLockTableWait(XidFromFullTransactionId(other), nullptr, nullptr, XLTW_None); });
-    resolve_prepared();
+    resolve_prepared(InvalidOid);
   }
 }
 
@@ -592,6 +775,7 @@ void start_prepared() {
       ShmemInitStruct("streamfilter prepared", prepared_bytes(), &found));
   if (found) return;
   prepared->lock = &GetNamedLWLockTranche(kTranche)->lock;
+  ConditionVariableInit(&prepared->ended);
   prepared->count = prepared->removals = 0;
   prepared->capacity = capacity();
   prepared->unused_transactions = kNone;
@@ -601,8 +785,14 @@ void start_prepared() {
   prepared->buckets = reinterpret_cast<uint32*>(prepared->transactions + transaction_capacity());
   for (uint32 i = 0; i < transaction_capacity(); ++i) {
     prepared->buckets[i] = kNone;
-    prepared->transactions[i] = {InvalidFullTransactionId, kNone, kNone,
-                                 prepared->unused_transactions};
+    prepared->transactions[i] = {InvalidFullTransactionId,
+                                 kNone,
+                                 kNone,
+                                 prepared->unused_transactions,
+                                 false,
+                                 false,
+                                 false,
+                                 InvalidOid};
     prepared->unused_transactions = i;
   }
 }

@@ -40,13 +40,15 @@ void remove_prepared(FullTransactionId transaction);
 // place is kept. False: the key was beyond the limit when it was prepared.
 bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Element& element);
 
-// Applies or forgets the keys of every prepared transaction that has ended; keys of a filter that
-// is being loaded stay until it is. Cheap if there are none. The caller holds no lock. Raises
-// nothing.
-void resolve_prepared();
-// resolve_prepared, but only if some transaction may have emptied, dropped or redefined a filter.
-// Call it before looking for the slot of a locked filter.
-void resolve_removals();
+// Applies or forgets what prepared transactions that have ended have done to the filter
+// (InvalidOid: to all), and waits where another session does so; keys of a filter that is being
+// loaded stay until it is. Cheap if there are none. The caller holds no lock.
+void resolve_prepared(Oid filter);
+// The same for all filters without waiting. Raises nothing.
+void resolve_unclaimed();
+// The same only for transactions that have emptied, dropped or redefined the filter. Call it before
+// looking for the slot of a locked filter.
+void resolve_removals(Oid filter);
 
 // With conflict 'admit', a prepared transaction may add a key that the current one erases. It has a
 // place in the log but no mark (order_transaction_changes) any more, so it must end first. That may

@@ -157,8 +157,30 @@ void run_on_other_nodes(const char* condition, const char* command) {
   SetUserIdAndSecContext(user, security);
 }
 
+bool acts_on_all_nodes(Oid filter) {
+  return unlikely(is_citus_loaded()) && is_on_all_nodes(filter) && speaks_for_all_nodes();
+}
+
+void call_on_all_nodes(Oid filter, const char* command) {
+  List* rows = query_rows(
+      "SELECT success, pg_catalog.concat(nodename, ':', nodeport, ': ', result) FROM "
+      "pg_catalog.run_command_on_all_nodes($1, parallel := false) r JOIN pg_catalog.pg_dist_node n "
+      "ON n.nodeid OPERATOR(pg_catalog.=) r.nodeid ORDER BY success",
+      TEXTOID, CStringGetTextDatum(command));
+  int failed = 0;
+  ListCell* cell;
+  foreach (cell, rows)
+    failed += *static_cast<const char*>(linitial(static_cast<List*>(lfirst(cell)))) == 'f';
+  if (failed == 0) return;
+  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("filter \"%s\" was changed on %d of %d nodes of Citus", get_rel_name(filter),
+                 list_length(rows) - failed, list_length(rows)),
+          errdetail("%s", static_cast<const char*>(lsecond(static_cast<List*>(linitial(rows))))),
+          errhint("Type the same again: it goes on with the others."));
+}
+
 void require_one_node(Oid filter, const char* what, const char* command, bool may_be_shard) {
-  if (likely(!is_citus_loaded()) || !is_on_all_nodes(filter) || !speaks_for_all_nodes()) return;
+  if (likely(!acts_on_all_nodes(filter))) return;
   const char* name = get_rel_name(filter);
   ereport(may_be_shard && !is_bare_coordinator() ? NOTICE : ERROR,
           errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

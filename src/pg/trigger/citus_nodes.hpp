@@ -23,6 +23,13 @@ void run_on_other_nodes(const char* condition, const char* command);
 // The condition that a node has a foreign table of that name.
 const char* has_filter(const char* full_name);
 
+// Is a statement about the filter meant for all nodes?
+bool acts_on_all_nodes(Oid filter);
+
+// Runs a CALL on all nodes, one after the other, in transactions of their own. Raises 55000 if a
+// node fails, after all of them.
+void call_on_all_nodes(Oid filter, const char* command);
+
 // Raises 0A000 if the filter is on several nodes but the statement acts on one; `command` is the
 // text to send to the others. With `may_be_shard` only a NOTICE: the coordinator may call this
 // within its own shards, without a connection.

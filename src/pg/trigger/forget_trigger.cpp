@@ -131,6 +131,7 @@ void forget_all(const TriggerData* call) {
   if (filter->remote == nullptr && peek_slot(filter->relation) == nullptr &&
       !is_anything_saved(filter->relid))
     return;  // nothing to forget
+  use_filter(filter, Use::empty);
   use_filter(filter, Use::judge_granted);
   check_mode(filter, origin.owner);
   if (filter->mode != FilterMode::off) reset_filter(filter);
