@@ -16,6 +16,7 @@ $node->append_conf('postgresql.conf', q{
 	shared_preload_libraries = 'streamfilter'
 	streamfilter.shared_memory = '16MB'
 	streamfilter.max_in_flight = 1000
+	streamfilter.restore_workers = 0
 	max_prepared_transactions = 5
 	autovacuum = off});
 $node->start;
