@@ -249,7 +249,7 @@ FilterSlot* attach_newest(const FilterRelation* relation, bool empties) {
 bool attach_former(FilterHandle* filter) {
   FilterSlot* slot = filter->former_slot;
   if (slot == nullptr || filter->tree != nullptr || filter->relation->uncommitted) return false;
-  resolve_removals();
+  resolve_removals(filter->relid);
   if (slot->generation != filter->slot_generation || slot->state != SlotState::live ||
       slot->saved.follows || block_of(slot) != filter->header)
     return false;
