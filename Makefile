@@ -70,7 +70,7 @@ ifeq ($(FLAVOUR),faults)
 PG_CPPFLAGS += -DSTREAMFILTER_FAULTS
 WATCHED = SearchSysCache1 table_open LockRelationOid GetCurrentFullTransactionId repalloc hash_search \
           AllocSetContextCreateInternal AllocateFile ProcessInterrupts WaitLatch WaitLatchOrSocket \
-          ConditionVariableSleep
+          ConditionVariableSleep LWLockAcquire
 SHLIB_LINK += $(WATCHED:%=-Wl,--wrap=%)
 endif
 

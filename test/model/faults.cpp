@@ -5,9 +5,10 @@
 namespace checker {
 namespace {
 
-constexpr const char* kPoints[] = {
-    "pre_commit",    "committed", "applied",      "resolve",       "load",         "restore",
-    "restore_range", "save",      "resize_slice", "resize_copied", "resize_saved", "resize_locked"};
+constexpr const char* kPoints[] = {"pre_commit",   "marking",      "committed",     "applied",
+                                   "resolve",      "load",         "restore",       "restore_range",
+                                   "save",         "resize_slice", "resize_copied", "resize_saved",
+                                   "resize_locked"};
 // An error at these points only fails the statement of the session.
 constexpr const char* kMayFail[] = {"pre_commit",    "load",         "restore",
                                     "restore_range", "save",         "resize_slice",

@@ -39,14 +39,21 @@ sub own_pages
 	return $node->safe_psql('postgres', "SELECT count(DISTINCT (ctid::text::point)[0]) FROM _streamfilter.streamfilter_log WHERE filter = '$filter'::regclass");
 }
 
+# How often a statement asks for a page of the log, and its answer.
+sub pages_asked
+{
+	my ($statement) = @_;
+	my $fetched = "SELECT pg_stat_force_next_flush(); SELECT pg_stat_get_blocks_fetched($log);";
+	my ($before, @lines) = grep { $_ ne '' } split /\n/, $node->safe_psql('postgres', "$fetched $statement; $fetched");
+	return (pop(@lines) - $before, @lines);
+}
+
 sub pages_read
 {
 	my ($filter) = @_;
-	my $fetched = "SELECT pg_stat_force_next_flush(); SELECT pg_stat_get_blocks_fetched($log);";
-	my @lines = split /\n/, $node->safe_psql('postgres', "$fetched SELECT streamfilter_test('$filter', 1); $fetched");
-	my ($before, $known, $after) = grep { $_ ne '' } @lines;
+	my ($asked, $known) = pages_asked("SELECT streamfilter_test('$filter', 1)");
 	is($known, 't', "filter $filter has its key");
-	return $after - $before;
+	return $asked;
 }
 
 # Filters share bits: of a page's word, a filter has one of 252.
@@ -67,6 +74,17 @@ cmp_ok(pages_read('f_2'), '<=', 2 * bound('f_2'), 'that of another filter, too')
 $node->safe_psql('postgres', q{COMMIT PREPARED 'one'});
 is($node->safe_psql('postgres', q{SELECT streamfilter_test('f_3', 100)}), 't', 'whose key is known, once it commits');
 cmp_ok(pages_read('f_4'), '<=', bound('f_4'), 'once again afterwards');
+
+# DROP looks at each page of its filter, and asks for one again with each row that it deletes.
+for my $filter (qw(f_7 f_8))
+{
+	my $rows = $node->safe_psql('postgres', "SELECT count(*) FROM _streamfilter.streamfilter_log WHERE filter = '$filter'::regclass");
+	my $most = bound($filter) + 2 * $rows;
+	my ($asked) = pages_asked("DROP FOREIGN TABLE $filter");
+	note("DROP of a filter with $rows rows of $pages pages asks for $asked");
+	cmp_ok($asked, '<=', $most, "DROP of $filter reads its pages");
+	cmp_ok($most, '<', $pages, 'which is less than all');
+}
 
 # Another file, which nobody knows: it is read once.
 $node->safe_psql('postgres', 'VACUUM FULL _streamfilter.streamfilter_log');

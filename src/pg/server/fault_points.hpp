@@ -18,6 +18,7 @@ namespace streamfilter::pg {
 enum class FaultPoint : uint8 {
   pre_commit,       // nothing has been saved yet
   commit_wait,      // COMMIT waits for a prepared transaction: nothing is marked or written
+  marking,          // COMMIT shows that it draws its number among arriving transactions
   logged,           // all is in the log, and the transaction may yet fail
   committed,        // after the commit record; nothing has been done with the changes
   applied,          // they are in the filters, and still in the table of keys in flight

@@ -4,11 +4,12 @@ extern "C" {
 #include "miscadmin.h"
 #include "storage/condition_variable.h"
 #include "storage/ipc.h"
-#include "storage/lwlock.h"
 #include "storage/proc.h"
+#include "storage/s_lock.h"
 #include "storage/shmem.h"
 }
 
+#include "pg/server/fault_points.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/arrivals.hpp"
 
@@ -17,22 +18,22 @@ namespace {
 
 // A reader may see the filters of the session's next transaction: then the one it asked about has
 // arrived.
-struct Arrival {
+struct alignas(PG_CACHE_LINE_SIZE) Arrival {
   pg_atomic_uint64 transaction;  // full id; 0: not marked
   pg_atomic_uint64 filters, keys, erased;
-  pg_atomic_uint64 number;  // ascends in the order of marks
+  pg_atomic_uint64 number;  // ascends in the order of marks; 0: being drawn
 };
 
+// No lock: a transaction first shows that it draws a number, and then draws it (Lamport's bakery).
+// A transaction with a higher number finds it here, numbered or about to be.
 struct Arrivals {
-  LWLock* lock;  // held while marking
-  uint64 next_number;
+  pg_atomic_uint64 next_number;
   pg_atomic_uint32 erasing;  // marked transactions that erase keys
   pg_atomic_uint32 waiting;  // sessions waiting for `unmarked`
   ConditionVariable unmarked;
   Arrival places[FLEXIBLE_ARRAY_MEMBER];
 };
 
-constexpr char kTranche[] = "streamfilter_arrivals";
 Arrivals* arrivals = nullptr;
 bool is_marked = false;
 bool is_erasing = false;
@@ -74,14 +75,16 @@ void mark_arriving(FullTransactionId transaction, const ArrivalMark& mark) {
   pg_atomic_write_u64(&own->keys, mark.keys);
   pg_atomic_write_u64(&own->erased, mark.erased);
   is_erasing = mark.erased != 0;
-  LWLockAcquire(arrivals->lock, LW_EXCLUSIVE);
-  may_have_to_wait = is_erasing || pg_atomic_read_u32(&arrivals->erasing) > 0;
+  // Counted before a number is drawn: a transaction with a higher one sees it.
   if (is_erasing) pg_atomic_fetch_add_u32(&arrivals->erasing, 1);
-  pg_atomic_write_u64(&own->number, arrivals->next_number++);
+  pg_atomic_write_u64(&own->number, 0);
   pg_write_barrier();
   pg_atomic_write_u64(&own->transaction, U64FromFullTransactionId(transaction));
   is_marked = true;
-  LWLockRelease(arrivals->lock);
+  stop_at(FaultPoint::marking);
+  const uint64 number = pg_atomic_fetch_add_u64(&arrivals->next_number, 1);
+  may_have_to_wait = is_erasing || pg_atomic_read_u32(&arrivals->erasing) > 0;
+  pg_atomic_write_u64(&own->number, number);
   pg_memory_barrier();
 }
 
@@ -102,10 +105,26 @@ bool is_marked_arriving() { return is_marked; }
 
 namespace {
 
-bool is_earlier(Arrival* other) {
+// 0 if that transaction is marked no more.
+uint64 number_of(Arrival* other, uint64 transaction, const CommitWait& wait, const char* context) {
+  constexpr int kSpins = 1000;
+  for (int spins = 0;; ++spins) {
+    const uint64 number = pg_atomic_read_u64(&other->number);
+    if (number != 0 || pg_atomic_read_u64(&other->transaction) != transaction) return number;
+    if (spins < kSpins) {
+      SPIN_DELAY();
+      continue;
+    }
+    CHECK_FOR_INTERRUPTS();
+    if (wait.left() == 1) CommitWait::raise_timeout(context);
+    pg_usleep(1000);
+  }
+}
+
+bool is_earlier(Arrival* other, uint64 transaction, const CommitWait& wait, const char* context) {
   Arrival* own = own_arrival();
   return do_not_commute(own, other) &&
-         pg_atomic_read_u64(&other->number) < pg_atomic_read_u64(&own->number);
+         number_of(other, transaction, wait, context) < pg_atomic_read_u64(&own->number);
 }
 
 void wait_until_unmarked(Arrival* other, uint64 transaction, const CommitWait& wait,
@@ -129,7 +148,7 @@ void wait_for_earlier(const CommitWait& wait, const char* context) {
   uint32 at = 0;
   uint64 transaction;
   while (Arrival* other = next_marked(&at, &transaction)) {
-    const bool earlier = is_earlier(other);
+    const bool earlier = is_earlier(other, transaction, wait, context);
     pg_read_barrier();
     if (earlier) wait_until_unmarked(other, transaction, wait, context);
   }
@@ -145,17 +164,13 @@ FullTransactionId next_arriving(const FilterSlot* slot, uint32* at) {
   return InvalidFullTransactionId;
 }
 
-void request_arrivals() {
-  RequestAddinShmemSpace(bytes());
-  RequestNamedLWLockTranche(kTranche, 1);
-}
+void request_arrivals() { RequestAddinShmemSpace(bytes()); }
 
 void start_arrivals() {
   bool found;
   arrivals = static_cast<Arrivals*>(ShmemInitStruct("streamfilter arrivals", bytes(), &found));
   if (found) return;
-  arrivals->lock = &GetNamedLWLockTranche(kTranche)->lock;
-  arrivals->next_number = 1;
+  pg_atomic_init_u64(&arrivals->next_number, 1);
   pg_atomic_init_u32(&arrivals->erasing, 0);
   pg_atomic_init_u32(&arrivals->waiting, 0);
   ConditionVariableInit(&arrivals->unmarked);

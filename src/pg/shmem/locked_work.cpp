@@ -5,6 +5,7 @@ extern "C" {
 #include "port/atomics.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
+#include "utils/wait_event.h"
 }
 
 #include "pg/shmem/locked_work.hpp"
@@ -23,6 +24,21 @@ LWLock *directory, *prepared;  // counted as one
 
 LWLock* slice = nullptr;                  // the last one that was taken
 uint64 in_slice[kWorks], in_all[kWorks];  // under it; in this session
+
+// Taken exclusively by this session. Tranches beyond the last place are not counted.
+struct Taken {
+  const char* tranche;
+  int count;
+} taken[16];
+
+void count_taken(const char* tranche) {
+  for (Taken& of : taken) {
+    if (of.tranche == nullptr) of.tranche = tranche;
+    if (of.tranche != tranche) continue;
+    ++of.count;
+    return;
+  }
+}
 
 void raise_to(pg_atomic_uint64* most, uint64 amount) {
   uint64 before = pg_atomic_read_u64(most);
@@ -65,6 +81,24 @@ void start_locked_work() {
 }  // namespace streamfilter::pg
 
 using namespace streamfilter::pg;
+
+extern "C" {
+bool __real_LWLockAcquire(LWLock* lock, LWLockMode mode);
+bool __wrap_LWLockAcquire(LWLock* lock, LWLockMode mode);
+bool __wrap_LWLockAcquire(LWLock* lock, LWLockMode mode) {
+  if (mode == LW_EXCLUSIVE) count_taken(GetLWLockIdentifier(PG_WAIT_LWLOCK, lock->tranche));
+  return __real_LWLockAcquire(lock, mode);
+}
+}
+
+SF_FUNCTION(streamfilter_exclusive_locks) {
+  StringInfoData locks;
+  initStringInfo(&locks);
+  for (const Taken& of : taken)
+    if (of.tranche != nullptr) appendStringInfo(&locks, "%s %d\n", of.tranche, of.count);
+  memset(taken, 0, sizeof taken);
+  PG_RETURN_TEXT_P(cstring_to_text_with_len(locks.data, locks.len));
+}
 
 SF_FUNCTION(streamfilter_locked_work) {
   if (shared == nullptr) elog(ERROR, "streamfilter is not preloaded");

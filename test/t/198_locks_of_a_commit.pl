@@ -1,0 +1,79 @@
+# Commits of logged filters take no lock exclusively that all filters share: only those of their keys and slices, which are
+# counted. Where one erases keys, the order of commits is still that of their numbers, also if one stops while it draws its own.
+# flavours: faults
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use FaultPoints;
+use SliceServers qw(start_node);
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = start_node('locks', q{
+	streamfilter.dynamic_memory = 0
+	statement_timeout = '60s'});
+my $faults = FaultPoints->new($node);
+sub sql { return $node->safe_psql('postgres', $_[0]); }
+sql(q{CREATE FUNCTION streamfilter_exclusive_locks() RETURNS text AS '$libdir/streamfilter' LANGUAGE C STRICT VOLATILE;
+	CREATE TABLE events (id int); CREATE TABLE others (id int);
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '1MB', conflict 'admit');
+	CREATE FOREIGN TABLE seen_others (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '1MB', conflict 'admit');
+	CREATE TRIGGER discard BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+	CREATE TRIGGER discard BEFORE INSERT ON others FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_others')});
+
+# Of statements that are a transaction each: how often each lock was taken, by name.
+sub taken
+{
+	my (@statements) = @_;
+	my $answers = sql(join(";\n", @statements, 'SELECT streamfilter_exclusive_locks()'));
+	$answers =~ s/.*\n--\n//s;
+	return map { split / / } grep { /^streamfilter_\w+ \d+$/ } split /\n/, $answers;
+}
+
+# What a session does once comes before.
+my $first = "INSERT INTO events VALUES (-1); INSERT INTO others VALUES (-1); SELECT streamfilter_exclusive_locks(); SELECT '--'";
+use constant ROWS => 100;
+my %taken = taken($first, map { ("INSERT INTO events VALUES ($_)", "INSERT INTO others VALUES ($_)") } 1 .. ROWS);
+my %shared = map { $_ => $taken{"streamfilter_$_"} // 0 } qw(directory prepared arrivals servers log_pages trigger_counts);
+note(join ', ', map { "$_ $taken{$_}" } sort keys %taken);
+is($shared{$_}, 0, "commits of rows do not take $_ exclusively") for sort keys %shared;
+cmp_ok($taken{streamfilter_slice}, '>=', 2 * ROWS, 'they take slices, which the count has');
+is(scalar(grep { !/^streamfilter_(slice|in_flight)$/ } keys %taken), 0, 'and nothing beside them and keys in flight')
+	or diag(join ' ', %taken);
+
+# The same where they erase.
+sql('INSERT INTO seen SELECT -i FROM generate_series(1000, 1099) i');
+%taken = taken($first, map { 'DELETE FROM seen WHERE id = -' . (999 + $_) } 1 .. ROWS);
+is(scalar(grep { !/^streamfilter_(slice|in_flight)$/ } keys %taken), 0, 'nor do commits that erase keys') or diag(join ' ', %taken);
+
+# A fresh filter is what makes the directory's lock exclusive: the count can come out otherwise.
+%taken = taken($first, q{CREATE FOREIGN TABLE fresh (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB')},
+	'INSERT INTO fresh VALUES (1)', 'DROP FOREIGN TABLE fresh');
+cmp_ok($taken{streamfilter_directory} // 0, '>', 0, 'a new filter takes that of the directory');
+
+# One that adds a key stops while it draws its number; another one has added the key, too. Who erases it cannot know whether the
+# first one comes before.
+$faults->set('marking', 'stop');
+my $adds = $faults->start('INSERT INTO events VALUES (2000)');
+$faults->reached('marking');
+sql('INSERT INTO events VALUES (2000)');
+my (undef, undef, $error) = $node->psql('postgres', q{SET lock_timeout = '300ms'; DELETE FROM seen WHERE id = 2000},
+	extra_params => [ '-v', 'VERBOSITY=sqlstate' ]);
+like($error, qr/ERROR:  55P03/, 'who erases the key waits, and not for ever');
+sql('DELETE FROM seen_others WHERE id = 1; INSERT INTO events VALUES (2001)');
+is(sql(q{SELECT streamfilter_test('seen_others', 1), streamfilter_test('seen', 2001)}), 'f|t', 'of others nobody waits');
+my $erases = $faults->start('DELETE FROM seen WHERE id = 2000');
+$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'DELETE%' AND state = 'active'})
+	or die 'it does not wait';
+$faults->set('marking', 'pass');
+is($faults->finish($_), '', 'both commit') for $adds, $erases;
+is(sql('SELECT count(*) FROM events WHERE id = 2000'), '2', 'two rows');
+my $known = sql(q{SELECT streamfilter_test('seen', 2000)});
+note("the key is remembered: $known");
+$node->stop('immediate');
+$node->start;
+is(sql(q{SELECT streamfilter_test('seen', 2000)}), $known, 'a crash replays the same order');
+
+$node->stop;
+done_testing();
