@@ -7,7 +7,6 @@ extern "C" {
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
-#include "catalog/pg_foreign_server.h"
 #include "catalog/pg_trigger.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
@@ -30,6 +29,7 @@ extern "C" {
 #include "pg/ddl/default_fpr.hpp"
 #include "pg/ddl/heap_guard.hpp"
 #include "pg/ddl/remote_ddl.hpp"
+#include "pg/ddl/server_ddl.hpp"
 #include "pg/ddl/tree_ddl.hpp"
 #include "pg/handle/resize_filter.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
@@ -422,57 +422,6 @@ void check_renamed(const RangeVar* before, char* schema, char* relation) {
   rename_on_servers(relid);
 }
 
-List* filters_of_server(const char* name) {
-  return filters_depending_on(ForeignServerRelationId,
-                              GetForeignServerByName(name, false)->serverid);
-}
-
-bool names_server(Oid relid, const char* server) {
-  RelationOptions relation_options;
-  relation_options.servers = find_option(options_of_filter(relid), "servers");
-  List* names;
-  Fault fault;
-  ListCell* cell;
-  if (!read_server_names(&relation_options, &names, fault)) return false;
-  foreach (cell, names)
-    if (strcmp(static_cast<const char*>(lfirst(cell)), server) == 0) return true;
-  return false;
-}
-
-// A server that holds slices must stay another PostgreSQL server, and one whose filters are on
-// several must not become one. Other errors in its filters must not prevent the ALTER.
-void check_altered_server(const char* name) {
-  const ForeignServer* server = GetForeignServerByName(name, false);
-  if (!is_wrapper_of_filters(server->fdwid)) return;
-  const bool is_remote = server_options(server->options).is_remote;
-  ListCell* cell;
-  foreach (cell, filters_of_server(name)) {
-    const Oid relid = lfirst_oid(cell);
-    const bool named = names_server(relid, name);
-    if (named ? is_remote
-              : !is_remote || find_option(options_of_filter(relid), "servers") == nullptr)
-      continue;
-    if (named)
-      ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-              errmsg("filter \"%s\" cannot be held by server \"%s\"", get_rel_name(relid), name),
-              errdetail("It has none of the options host, port and dbname."));
-    ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-            errmsg("filter \"%s\" has both option servers and a server on another PostgreSQL",
-                   get_rel_name(relid)),
-            errhint("Create it on SERVER streamfilter, or leave out option servers."));
-  }
-}
-
-void check_renamed_server(const char* before, const char* name) {
-  ListCell* cell;
-  foreach (cell, filters_of_server(name))
-    if (names_server(lfirst_oid(cell), before))
-      ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-              errmsg("cannot rename server \"%s\"", before),
-              errdetail("Filter \"%s\" has it in option servers.", get_rel_name(lfirst_oid(cell))),
-              errhint("Drop the filter, or set its option servers to others, before."));
-}
-
 }  // namespace
 
 void check_before_ddl(UtilityCall* call) {
@@ -481,7 +430,10 @@ void check_before_ddl(UtilityCall* call) {
   lock_tables_of_triggers(statement);
   if (IsA(statement, AlterTableStmt)) load_before(castNode(AlterTableStmt, statement));
   check_dropped(statement);
+  const bool moves = IsA(statement, AlterForeignServerStmt) &&
+                     changes_address(castNode(AlterForeignServerStmt, statement));
   call->go_on();
+  if (moves) warn_of_new_address(castNode(AlterForeignServerStmt, statement));
 }
 
 void watch_objects(AccessCall* call) {

@@ -1,0 +1,55 @@
+# Another PostgreSQL server where a server of filters was, by ALTER SERVER or at the same address, knows nothing of what they
+# have seen: this is said, and to whom it happens, and nothing else is.
+#
+# flavours: asserted
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use SliceServers;
+use Test::More;
+
+my %node = map { $_ => start_node($_) } qw(p a b c);
+sub sql { return $node{p}->safe_psql('postgres', $_[0]); }
+sub output { my ($statements) = @_; my ($code, $out, $err) = $node{p}->psql('postgres', $statements); return $err; }
+sub count { my ($name) = @_; return sql("SELECT count(*) FROM generate_series(1, 100) i WHERE streamfilter_test('$name', i)"); }
+
+sql(join '', map { server_sql($_, $node{$_}, q{connect_timeout '10s', timeout '30s'}) } qw(a b));
+sql(server_sql('unused', $node{a}, q{connect_timeout '10s'}));
+sql(q{CREATE FOREIGN TABLE spread (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'lru', memory '256kB', slices '4');
+      CREATE FOREIGN TABLE "Whole" (id int) SERVER a OPTIONS (kind 'lru', memory '64kB');
+      CREATE FOREIGN TABLE elsewhere (id int) SERVER b OPTIONS (kind 'lru', memory '64kB');
+      CREATE FOREIGN TABLE here (id int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB')});
+sql("INSERT INTO $_ SELECT generate_series(1, 100)") for qw(spread "Whole" elsewhere here);
+
+# ---- ALTER SERVER ---------------------------------------------------------------------------------------------------
+
+my ($host, $port, $other) = ($node{a}->host, $node{a}->port, $node{c}->port);
+my $moved = output("ALTER SERVER a OPTIONS (SET port '$other')");
+like($moved, qr/WARNING:  what filters know on server "a" is at its former address\n/, 'another port: a WARNING');
+like($moved, qr/DETAIL:  They are: (public\.spread, public\."Whole"|public\."Whole", public\.spread)\. Unless/, '... names the filters of that server alone');
+like($moved, qr/HINT:  .*set the former address again.*streamfilter_move_slice\('public\..*streamfilter_retire\(.*, 'a'\).*streamfilter_warm\(/, '... and says what to type');
+like(output("ALTER SERVER a OPTIONS (SET $_)"), qr/WARNING:  what filters know/, "another place: $_") for "host 'nowhere'", "dbname 'other'", "port '1', SET timeout '31s'";
+like(output(q{ALTER SERVER a OPTIONS (ADD hostaddr '127.0.0.1')}), qr/WARNING:  what filters know/, 'hostaddr comes before host');
+like(output(q{ALTER SERVER a OPTIONS (DROP dbname)}), qr/WARNING:  what filters know/, 'DROP of a part');
+sql("ALTER SERVER a OPTIONS (SET host '$host', DROP hostaddr, SET port '$port', ADD dbname 'postgres')");
+is(count('spread') . ' ' . count('"Whole"'), '100 100', 'back at the former address, nothing is lost');
+
+is(output($_), '', "no word of: $_") for
+	"ALTER SERVER a OPTIONS (SET port '$port')", "ALTER SERVER a OPTIONS (SET host '$host,standby', SET port '$port,5432')",
+	q{ALTER SERVER a OPTIONS (SET timeout '30s', ADD idle_timeout '1h')}, 'ALTER SERVER unused OPTIONS (SET port \'1\')',
+	q{ALTER SERVER a OWNER TO CURRENT_USER};
+unlike(output(q{ALTER SERVER a OPTIONS (SET nothing 'x', SET port '1')}), qr/WARNING/, 'nor of an ALTER that fails');
+sql(q{CREATE EXTENSION postgres_fdw; CREATE SERVER other FOREIGN DATA WRAPPER postgres_fdw OPTIONS (port '1')});
+is(output(q{ALTER SERVER other OPTIONS (SET port '2')}), '', 'nor of servers of others');
+sql("ALTER SERVER a OPTIONS (SET host '$host', SET port '$port')");
+
+sql(join ';', map { "CREATE FOREIGN TABLE many$_ (id int) SERVER b OPTIONS (kind 'lru', memory '64kB')" } 1 .. 20);
+my $many = output("ALTER SERVER b OPTIONS (SET port '$other')");
+like($many, qr/and 12 others\./, 'a list of many names is cut');
+my @named = split /, /, ($many =~ /They are: (.*?) and 12/)[0];
+is(scalar(@named), 10, '... after ten');
+
+done_testing();
