@@ -52,4 +52,27 @@ like($many, qr/and 12 others\./, 'a list of many names is cut');
 my @named = split /, /, ($many =~ /They are: (.*?) and 12/)[0];
 is(scalar(@named), 10, '... after ten');
 
+sql(sprintf q{ALTER SERVER b OPTIONS (SET port '%d')}, $node{b}->port);
+
+# ---- the first contact ----------------------------------------------------------------------------------------------
+
+my $ask = 'SELECT count(*) FROM generate_series(1, 100) i WHERE streamfilter_test(\'%s\', i)';
+unlike(output(sprintf $ask, 'spread'), qr/WARNING/, 'no word while both servers have the filter');
+for my $seed ('', q{, seed '7'})
+{
+	sql(q{DROP FOREIGN TABLE IF EXISTS fresh});
+	is(output("CREATE FOREIGN TABLE fresh (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'lru', memory '256kB', slices '4'$seed);
+		INSERT INTO fresh SELECT generate_series(1, 100)"), '', "nor when it is made$seed");
+	is(output('INSERT INTO fresh VALUES (101)'), '', '... or used by another session');
+	$node{b}->safe_psql('postgres', 'DROP FOREIGN TABLE fresh');    # as if it had been built anew
+	my $said = output('INSERT INTO fresh SELECT generate_series(1, 100)');
+	like($said, qr/WARNING:  filter "fresh" starts empty on server "b"\nDETAIL:  Server "a" has the filter.*\nHINT:  .*streamfilter_warm\('public.fresh'/, "a server that was built anew$seed");
+	is(scalar(() = $said =~ /WARNING/g), 1, '... once');
+	is(output('INSERT INTO fresh SELECT generate_series(1, 100)'), '', '... and no more');
+	$node{a}->safe_psql('postgres', 'DROP FOREIGN TABLE fresh');
+	like(output(sprintf $ask, 'fresh'), qr/WARNING:  filter "fresh" starts empty on server "a"\n/, '... the first of its servers');
+}
+output("ALTER SERVER b OPTIONS (SET port '$other')");
+like(output(sprintf $ask, 'spread'), qr/WARNING:  filter "spread" starts empty on server "b"\n/, 'another server by ALTER SERVER');
+
 done_testing();

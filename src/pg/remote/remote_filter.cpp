@@ -3,6 +3,7 @@
 #include "core/filter/filter.hpp"
 #include "core/format/slicing.hpp"
 #include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/retirements.hpp"
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/remote/part_definition.hpp"
@@ -104,6 +105,18 @@ bool drop_remains(RemoteFilter* remote, int server) {
                  connection->name),
           errdetail("What the server had belongs to a filter of that name that was dropped."));
   return change_slices(connection, psprintf("DROP FOREIGN TABLE %s", remote->filter));
+}
+
+// It was built anew, or the server was lost when the filter was first used.
+void warn_of_new_server(const RemoteFilter* remote, int server, int former) {
+  ereport(WARNING,
+          errmsg("filter \"%s\" starts empty on server \"%s\"", remote->relation->name,
+                 remote->connections[server]->name),
+          errdetail("Server \"%s\" has the filter already; this one did not have it.",
+                    remote->connections[former]->name),
+          errhint("If the server had keys before, restore it, or fill the filter anew: type SELECT "
+                  "streamfilter_warm('%s', ...). Until then their repeats are stored.",
+                  qualified_name(remote->relation->relid)));
 }
 
 // Makes sure that the slices exist. False: the connection has failed.
@@ -236,8 +249,16 @@ void learn_seed(RemoteFilter* remote) {
 bool open_slices(RemoteFilter* remote, int server) {
   bool made = false;
   if (!open_on(remote, server, &made)) return false;
-  for (int i = 0, others = made ? remote->home_count : 0; i < others; ++i)
-    if (i != server && !remote->retired[i]) open_on(remote, i, &made);
+  if (!made || server >= remote->home_count) return true;
+  auto* made_on = static_cast<bool*>(palloc0(sizeof(bool) * static_cast<Size>(remote->home_count)));
+  made_on[server] = true;
+  int former = -1;  // a server that had the filter before
+  for (int i = 0; i < remote->home_count; ++i)
+    if (i != server && !remote->retired[i] && open_on(remote, i, &made_on[i]) && !made_on[i])
+      former = i;
+  for (int i = 0; former >= 0 && i < remote->home_count; ++i)
+    if (made_on[i]) warn_of_new_server(remote, i, former);
+  pfree(made_on);
   return true;
 }
 
