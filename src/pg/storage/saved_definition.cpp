@@ -52,11 +52,20 @@ bool was_worded_otherwise(const FilterRelation* relation, const Parameters& save
   return false;
 }
 
+// Was it saved in a tree, with the seed of the root? It keeps that seed when it leaves the tree.
+bool was_in_tree(const FilterRelation* relation, const Parameters& saved, int64 identity) {
+  if (relation->options.parent != nullptr || relation->definition.is_given(Common::seed))
+    return false;
+  FilterRelation before = *relation;
+  adopt_seed(&before, saved.seed);
+  return was_asked_by(&before, saved, identity);
+}
+
 bool is_of_definition(const FilterRelation* relation, const Parameters& saved, int64 identity) {
   const Parameters& wanted = relation->definition.parameters;
   if (relation->definition.is_given(Common::seed) && saved.seed != wanted.seed) return false;
   const bool same = has_same_geometry(saved, wanted);
-  if (was_asked_by(relation, saved, identity))
+  if (was_asked_by(relation, saved, identity) || was_in_tree(relation, saved, identity))
     return same || (saved.keys == wanted.keys && is_same_fpr(saved.fpr, wanted.fpr)) ||
            derives_the_same(relation, relation->options.asked, saved);
   if (identity == identity_of(signature_of(relation, saved), saved.seed))  // by version 1.0
