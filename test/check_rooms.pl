@@ -2,7 +2,7 @@
 # Holds the includes of src/ against src/ROOMS: none may lead to a room further down the list, and no modules (a header
 # with its source) may include each other in a circle. Every room has a README.md. Run by `make check-layers`, from the
 # top folder. Other findings: look-ups by OID that have no answer for what another session has dropped, and
-# functions that are too long.
+# functions that are too long, and files that are too short.
 use strict;
 use warnings;
 use File::Find;
@@ -26,6 +26,34 @@ my $blind = 'GetForeignServer|GetForeignTable|pg_class_ownercheck|object_ownerch
   . '|quote_qualified_identifier\(get_namespace_name\(get_rel_namespace';
 
 my $most_lines = 50;    # of a function
+
+# A file under 40 lines is the face of something, or a list; any other goes into the file that a reader would open first. A header
+# is the face of the source of its name. These are the others:
+my $fewest_lines = 40;
+my %may_be_short = map { s/\s.*//r => 1 } split /\n/, <<'END';
+core/base/layer_wall.hpp      the wall between core and server: last include of every file of the core
+core/base/math_policy.hpp     face of Boost.Math for all formulas
+core/base/partition.hpp       promised interface: the part of a stream
+core/base/prefetch_list.hpp   face of batches: addresses to fetch
+core/base/random.hpp          face of random numbers, for all kinds
+core/base/saturate.hpp        face of conversions of numbers
+core/base/text.hpp            characters for all readers of text
+core/base/ticks.hpp           times in ticks, for all kinds with windows
+core/bits/line_entries.hpp    bytes of a cache line: the bits that count its entries
+core/format/element.hpp       what filters are asked about
+core/format/slice_counters.hpp  numbers of keys by bits, for several kinds
+core/kind/lateness.hpp        windows of time, for the two kinds that have them
+pg/catalog/option_list.hpp    face of the server's OPTIONS
+pg/fdw/fdw_handler.cpp        list: the callbacks of foreign tables
+pg/handle/overfull_limit.hpp  the part of overfull.hpp that a handle needs, without a circle
+pg/server/filter_mode.hpp     list: the modes
+pg/server/monotonic.hpp       face of the clock
+pg/server/postgres.hpp        face of the server
+pg/server/restoring.hpp       face of the server: is a dump being restored?
+pg/server/transaction_use.hpp  the flag that all hooks ask first
+pg/server/wait_events.cpp     list: the names of wait events
+pg/trigger/trigger_kind.hpp   list: the trigger functions
+END
 
 my (%uses, %files);
 find({ no_chdir => 1, wanted => sub {
@@ -53,8 +81,13 @@ find({ no_chdir => 1, wanted => sub {
 			if exists $rank{$other} && $rank{$other} > $rank{$room};
 		$uses{$module}{$included} = 1 unless $included eq $module;
 	}
+	push @findings, "src/$file: $. lines; merge it, or list it in test/check_rooms.pl as a face or a list"
+		if $. < $fewest_lines && !$may_be_short{$file} && !($file =~ /hpp$/ && -e "src/$module.cpp");
+	push @findings, "src/$file: is no longer short; take it out of the list in test/check_rooms.pl"
+		if $may_be_short{$file} && ($. >= $fewest_lines || ($file =~ /hpp$/ && -e "src/$module.cpp"));
 	close $source;
 } }, 'src');
+push @findings, map { "src/$_: in the list of test/check_rooms.pl, but is not there" } sort grep { !$files{$_} } keys %may_be_short;
 
 # Circles: the strongly connected components of more than one module (Tarjan 1972).
 my (%index, %low, %on_stack, @stack);

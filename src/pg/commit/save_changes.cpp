@@ -11,7 +11,7 @@ extern "C" {
 
 #include "pg/commit/save_changes.hpp"
 #include "pg/handle/filter_handle.hpp"
-#include "pg/handle/save_filter.hpp"
+#include "pg/handle/filter_keys.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/commit_wait.hpp"
 #include "pg/storage/persistence.hpp"

@@ -6,7 +6,7 @@
 #include "core/advise/advise.hpp"
 #include "core/base/saturate.hpp"
 #include "core/filter/filter.hpp"
-#include "pg/evaluate/requested_filter.hpp"
+#include "pg/evaluate/advise_function.hpp"
 #include "pg/server/named_row.hpp"
 #include "pg/server/problem_report.hpp"
 

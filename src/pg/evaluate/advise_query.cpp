@@ -11,7 +11,7 @@ extern "C" {
 
 #include "core/advise/advise.hpp"
 #include "core/base/saturate.hpp"
-#include "pg/evaluate/requested_filter.hpp"
+#include "pg/evaluate/advise_function.hpp"
 #include "pg/evaluate/sampled_rows.hpp"
 #include "pg/server/named_row.hpp"
 #include "pg/value/value.hpp"

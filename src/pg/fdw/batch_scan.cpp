@@ -15,7 +15,7 @@ extern "C" {
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/key_call.hpp"
+#include "pg/handle/key_builder.hpp"
 #include "pg/trigger/citus_nodes.hpp"
 #include "pg/trigger/judged_once.hpp"
 

@@ -23,7 +23,7 @@ extern "C" {
 #include "pg/catalog/secret_questions.hpp"
 #include "pg/ddl/tree_ddl.hpp"
 #include "pg/fdw/fdw_handler.hpp"
-#include "pg/fdw/insert_keys.hpp"
+#include "pg/fdw/fdw_modify.hpp"
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_builder.hpp"

@@ -4,6 +4,7 @@
 #include "pg/handle/judge_key.hpp"
 #include "pg/handle/tree_keys.hpp"
 #include "pg/remote/remote_keys.hpp"
+#include "pg/storage/persistence.hpp"
 
 namespace streamfilter::pg {
 
@@ -164,6 +165,14 @@ Header* copy_filter(FilterHandle* filter) {
 Header* copy_filter_slice(FilterHandle* filter, uint32 slice) {
   require_local(filter, "streamfilter_export");
   return copy_local_slice(filter, slice);
+}
+
+void save_filter(FilterHandle* filter, bool own_changes) {
+  SlotSave save;
+  if (!begin_save(&save, filter->slot, filter->relation->name)) return;
+  Header* state = own_changes ? copy_filter(filter) : nullptr;
+  finish_save(&save, state);
+  if (state != nullptr) pfree(state);
 }
 
 }  // namespace streamfilter::pg

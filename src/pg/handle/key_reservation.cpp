@@ -16,7 +16,7 @@ extern "C" {
 #include "pg/server/settings.hpp"
 #include "pg/shmem/arrivals.hpp"
 #include "pg/shmem/citus_transaction.hpp"
-#include "pg/shmem/slice_access.hpp"
+#include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
 namespace streamfilter::pg {

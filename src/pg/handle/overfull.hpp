@@ -6,9 +6,6 @@
 
 namespace streamfilter::pg {
 
-// Sets the limit of a filter whose state was just attached.
-void set_overfull_limit(FilterHandle* filter);
-
 // Should this repeat pass, which the filter itself has found? Ask only for repeats. Cannot raise;
 // report_overfull warns afterwards, where no lock is held.
 bool passes_overfull(FilterHandle* filter, const Element& element);

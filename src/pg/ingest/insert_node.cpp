@@ -12,7 +12,7 @@ extern "C" {
 }
 
 #include "pg/fdw/batch_scan.hpp"
-#include "pg/fdw/insert_keys.hpp"
+#include "pg/fdw/fdw_modify.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/insert_node.hpp"
 #include "pg/ingest/target_rule.hpp"

@@ -2,7 +2,6 @@
 
 extern "C" {
 #include "catalog/pg_authid.h"
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/procarray.h"
@@ -10,10 +9,10 @@ extern "C" {
 #include "storage/spin.h"
 #include "utils/acl.h"
 #include "utils/timestamp.h"
-#include "utils/tuplestore.h"
 }
 
 #include "pg/server/monotonic.hpp"
+#include "pg/server/named_row.hpp"
 #include "pg/server/progress.hpp"
 
 namespace streamfilter::pg {
@@ -208,31 +207,24 @@ using namespace streamfilter::pg;
 // streamfilter_show_progress(): the rows of view streamfilter_progress. As in pg_stat_activity,
 // other roles see only that a session is at work.
 SF_FUNCTION(streamfilter_show_progress) {
-  InitMaterializedSRF(fcinfo, 0);
-  auto* set = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+  ReturnSetInfo* set = begin_rows(fcinfo);
   for (int i = 0; places != nullptr && i < MaxBackends; ++i) {
     const ProgressPlace place = read_place(&places[i]);
     if (place.command == Command::none || place.database != MyDatabaseId ||
         BackendPidGetProc(place.pid) == nullptr)
       continue;
-    Datum values[7] = {};
-    bool isnull[7];
-    memset(isnull, true, sizeof isnull);
-    const auto put = [&](int column, Datum value) {
-      values[column] = value;
-      isnull[column] = false;
-    };
-    put(0, Int32GetDatum(place.pid));
+    NamedRow row(set->setDesc);
+    row.put("pid", Int32GetDatum(place.pid));
     if (has_privs_of_role(GetUserId(), place.role) ||
         has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS)) {
-      put(1, CStringGetTextDatum(kCommands[static_cast<int>(place.command)]));
-      if (OidIsValid(place.filter)) put(2, ObjectIdGetDatum(place.filter));
-      put(3, CStringGetTextDatum(place.phase));
-      put(4, Int64GetDatum(static_cast<int64>(place.done)));
-      if (place.total > 0) put(5, Int64GetDatum(static_cast<int64>(place.total)));
-      put(6, CStringGetTextDatum(place.unit));
+      row.put("command", kCommands[static_cast<int>(place.command)]);
+      if (OidIsValid(place.filter)) row.put("filter", ObjectIdGetDatum(place.filter));
+      row.put("phase", place.phase);
+      row.put_count("done", place.done);
+      if (place.total > 0) row.put_count("total", place.total);
+      row.put("unit", place.unit);
     }
-    tuplestore_putvalues(set->setResult, set->setDesc, values, isnull);
+    row.add_to(set);
   }
   return static_cast<Datum>(0);
 }

@@ -4,7 +4,7 @@
 #include "core/filter/filter.hpp"
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/key_call.hpp"
+#include "pg/handle/key_builder.hpp"
 #include "pg/remote/remote_keys.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/trigger/citus_nodes.hpp"

@@ -16,7 +16,7 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/handle/filter_handle.hpp"
-#include "pg/handle/save_filter.hpp"
+#include "pg/handle/filter_keys.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/remote/alter_parts.hpp"
 #include "pg/storage/persistence.hpp"

@@ -16,7 +16,7 @@ extern "C" {
 
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/key_call.hpp"
+#include "pg/handle/key_builder.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/named_row.hpp"
 #include "pg/server/progress.hpp"

@@ -3,7 +3,7 @@
 
 #include "core/filter/slice_packet.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/key_call.hpp"
+#include "pg/handle/key_builder.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/sql/slice_transfer.hpp"
 #include "pg/trigger/citus_nodes.hpp"

@@ -1,8 +1,11 @@
-// streamfilter_stats: definition, state and counters of every filter of the database.
+// streamfilter_stats, streamfilter_tree, streamfilter_slices: definition, state and counters of
+// every filter of the database, of trees, and of slices on other servers; streamfilter_memory.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "foreign/foreign.h"
 #include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
 #include "utils/timestamp.h"
 }
 
@@ -18,6 +21,7 @@ extern "C" {
 #include "pg/handle/tree.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/named_row.hpp"
+#include "pg/server/settings.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/shmem/server_health.hpp"
@@ -135,6 +139,28 @@ void fill_row(NamedRow& row, const FilterRelation* relation) {
   row.put("state", state_of(relation, numbers));
 }
 
+// As far as sessions here have learned since the start of the server; otherwise the first place.
+uint32 place_of(const FilterRelation* relation, uint32 slice, const SliceWork& work) {
+  const bool has_moved = may_move_slices(relation) && work.epoch > 0 &&
+                         work.server < static_cast<uint32>(relation->server_count);
+  return has_moved ? work.server : slice % static_cast<uint32>(home_count(relation));
+}
+
+void put_slice(ReturnSetInfo* result, const FilterRelation* relation, uint32 slice) {
+  const SliceWork work = read_slice_work(relation->relid, slice);
+  const Oid server = relation->servers[place_of(relation, slice, work)];
+  const TimestampTz since = unreachable_since(server);
+  NamedRow row(result->setDesc);
+  row.put("slice", Int32GetDatum(static_cast<int32>(slice)));
+  // No lock keeps it from being dropped.
+  const ForeignServer* found = GetForeignServerExtended(server, FSV_MISSING_OK);
+  row.put("server", found == nullptr ? nullptr : found->servername);
+  row.put("lost", BoolGetDatum(since != 0));
+  row.put_time("lost_since", since);
+  if (slice < kMaxCountedSlices) row.put_counts(kSliceCounters, work.counts);
+  row.add_to(result);
+}
+
 }  // namespace
 
 FilterSlot* slot_to_show(const FilterRelation* relation) {
@@ -202,5 +228,53 @@ SF_FUNCTION(streamfilter_stat) {
   if (const FilterRelation* relation = show_filter_relation(PG_GETARG_OID(0), fault))
     fill_row(row, relation);
   if (fault) row.put("error", fault.text());
+  PG_RETURN_DATUM(row.datum());
+}
+
+// streamfilter_tree_node(filter oid): one row of streamfilter_tree; NULLs if it is no filter (any
+// more), or in no tree.
+SF_FUNCTION(streamfilter_tree_node) {
+  NamedRow row(fcinfo);
+  Fault fault;
+  const FilterRelation* relation = show_filter_relation(PG_GETARG_OID(0), fault);
+  if (fault) row.put("error", fault.text());
+  if (relation != nullptr &&
+      (relation->options.parent != nullptr || find_children(relation->relid) != NIL)) {
+    if (OidIsValid(relation->parent)) row.put("parent", ObjectIdGetDatum(relation->parent));
+    row.put("level", Int32GetDatum(relation->level));
+    // Other servers count what reaches them.
+    if (!is_remote(relation)) {
+      const RowCounts counts = counts_to_show(relation);
+      row.put_count("accesses", counts[RowCount::accesses]);
+      row.put_count("hits", counts[RowCount::hits]);
+    }
+  }
+  PG_RETURN_DATUM(row.datum());
+}
+
+// streamfilter_slice_stats(filter oid): rows of streamfilter_slices; none for a local filter.
+SF_FUNCTION(streamfilter_slice_stats) {
+  ReturnSetInfo* set = begin_rows(fcinfo);
+  Fault fault;
+  const FilterRelation* relation = show_filter_relation(PG_GETARG_OID(0), fault);
+  if (fault) put_fault(set, fault);
+  if (relation == nullptr || !is_remote(relation)) return static_cast<Datum>(0);
+  flush_counters();
+  for (uint32 i = 0; i < relation->definition.parameters.slices; ++i) put_slice(set, relation, i);
+  return static_cast<Datum>(0);
+}
+
+// streamfilter_memory(): use of the filters' shared memory.
+SF_FUNCTION(streamfilter_memory) {
+  NamedRow row(fcinfo);
+  if (shared_state != nullptr) {
+    const MemoryUse use = memory_use();
+    row.put_count("total", use.total);
+    row.put_count("free", use.free);
+    row.put_count("largest_free", use.largest_free);
+    row.put_count("dynamic", use.dynamic);
+    row.put("slots", Int32GetDatum(max_filters));
+    row.put("slots_in_use", Int32GetDatum(use.slots_in_use));
+  }
   PG_RETURN_DATUM(row.datum());
 }

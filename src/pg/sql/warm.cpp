@@ -15,7 +15,7 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/key_call.hpp"
+#include "pg/handle/key_builder.hpp"
 #include "pg/server/condition_text.hpp"
 #include "pg/server/progress.hpp"
 #include "pg/server/spi_cursor.hpp"

@@ -16,10 +16,10 @@ extern "C" {
 #include "pg/server/citus.hpp"
 #include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
-#include "pg/shmem/slice_access.hpp"
 #include "pg/storage/persistence.hpp"
 #include "pg/storage/saved_definition.hpp"
 #include "pg/storage/state_reader.hpp"
+#include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
 namespace streamfilter::pg {

@@ -1,6 +1,7 @@
-// Brings the changes of a transaction into a filter.
+// Brings the changes of a transaction into a filter, and keys into its slices.
 #pragma once
 
+#include "core/filter/filter.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/transaction/own_changes.hpp"
 
@@ -17,5 +18,19 @@ void note_emptied(FilterSlot* slot);
 
 // Applies a change that was noted while its slice was copied.
 void apply_note(Header* header, const CopyNote& note);
+
+// The next three take one slice lock at a time.
+// Was the key seen? Stops at the first probe that says no.
+bool test_in_slices(const FilterSlot* slot, const Header* header, const Element& element);
+
+// insert_new of a key. Until all its probes are set, others can find it absent: a session that must
+// not also looks into the table of keys in flight.
+void insert_new_in_slices(const FilterSlot* slot, Header* header, const Element& element);
+
+// Counts an event that is about to be applied but is too late to be remembered.
+inline void count_if_late(FilterSlot* slot, const Header* header, const Element& element) {
+  if (unlikely(is_too_late(header, element)))
+    pg_atomic_fetch_add_u64(slot->stats.counts[RowCount::late], 1);
+}
 
 }  // namespace streamfilter::pg

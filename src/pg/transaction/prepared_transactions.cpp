@@ -21,7 +21,6 @@ extern "C" {
 #include "pg/server/settings.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/locked_work.hpp"
-#include "pg/shmem/slice_access.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
