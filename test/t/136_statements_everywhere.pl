@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
+use IPC::Run;
 use OptionExamples;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -15,10 +16,19 @@ my $settings = "streamfilter.max_filters = 400\nmax_prepared_transactions = 4\n"
 my %node = map { $_ => start_node($_, $settings) } qw(a b c q);
 $node{p} = start_node('p', "$settings\nwal_level = replica\n", allows_streaming => 1);
 my @holders = qw(a b c);
+
+# A server of filters, with user mappings of this role and of those that own a filter.
+sub server_again
+{
+	my ($name) = @_;
+	return server_sql($name, $node{$name}, q{connect_timeout '10s', timeout '60s'})
+		. join '', map { "CREATE USER MAPPING FOR $_ SERVER $name OPTIONS (user :'USER', password_required 'false');" } qw(owner heir);
+}
+
 for my $producer (qw(p q))
 {
-	$node{$producer}->safe_psql('postgres', join '', 'CREATE ROLE keeper; CREATE ROLE reader; CREATE SCHEMA later;',
-		map { server_sql($_, $node{$_}, q{connect_timeout '10s', timeout '60s'}) } @holders);
+	$node{$producer}->safe_psql('postgres', join '', 'CREATE ROLE keeper; CREATE ROLE reader; CREATE ROLE owner; CREATE ROLE heir; CREATE SCHEMA later;',
+		map { server_again($_) } @holders);
 }
 $node{$_}->safe_psql('postgres', 'CREATE SCHEMA later') for @holders;
 $node{p}->safe_psql('postgres', 'CREATE DATABASE restored');
@@ -36,6 +46,16 @@ sub said
 	return wantarray ? ($code, $err, $out) : $err;
 }
 
+# The same in a session that may fail to begin: then psql reads no statement.
+sub said_with
+{
+	my ($options, $statement, $node) = @_;
+	local $ENV{PGOPTIONS} = $options;
+	my ($out, $err);
+	my $done = IPC::Run::run([ 'psql', '-XAt', '-d', ($node // $node{p})->connstr('postgres'), '-c', $statement ], '<', \undef, '>', \$out, '2>', \$err);
+	return ($done ? 0 : 1, $err, $out);
+}
+
 # ---- places ------------------------------------------------------------------------------------------------------
 
 # For each: what makes filter f of a kind there, with keys 1 to 100; on which servers its parts are.
@@ -50,6 +70,7 @@ my %place = (
 	node => { parts => [], make => sub {
 			my ($columns, $given) = @_;
 			return "CREATE FOREIGN TABLE root ($columns) SERVER streamfilter OPTIONS ($given, seed '5');
+				CREATE FOREIGN TABLE root2 ($columns) SERVER streamfilter OPTIONS ($given, seed '5');
 				CREATE FOREIGN TABLE f ($columns) SERVER streamfilter OPTIONS ($given, seed '5', parent 'root')";
 		} });
 
@@ -87,7 +108,7 @@ sub catalog { my ($place) = @_; return join "\n", map { $node{$_}->safe_psql('po
 # Does an error say what to do? Of what PostgreSQL itself raises, the message is what it is.
 my $own = join '|', 'syntax error', 'is not a (?:table|view)', 'does not exist', 'cannot be changed (?:now|without restarting)', 'permission denied',
   'must be owner', 'in a read-only transaction', 'during recovery', 'cannot run inside a transaction block', 'not supported for foreign tables',
-  'provided more than once', 'option "\w+" not found', 'cannot use 2PC', 'are distributed from the coordinator';
+  'provided more than once', 'current database cannot be renamed', 'is not a member of extension', 'option "\w+" not found', 'cannot use 2PC', 'are distributed from the coordinator';
 sub helps { my ($err) = @_; return $err =~ /HINT:/ || $err =~ /$own/; }
 
 # Runs a statement on filter f of a place. It fails, helps, and has changed nothing; or it acts, says what was lost, and the
@@ -112,11 +133,13 @@ sub tried
 		for my $on ($of eq 'parts' ? @{ $place{$place}{parts} } : 'p')
 		{
 			my ($failed, $why, $found) = said($query, $node{$on});
-			ok($failed ? $why =~ /HINT:/ : $found eq $wanted, "$what: on $on") or diag("$found\n$why");
+			ok($failed ? $why =~ /HINT:/ : $found eq $wanted || $then{elsewhere} && $why =~ /WARNING:  server "a" is lost/, "$what: on $on") or diag("$found\n$why");
 		}
 	}
+	ok($err =~ $then{says}, "$what: what it does not do there, it says") or diag($err) if $then{says} && @{ $place{$place}{parts} };
 	return 1 if $then{gone};
 	my $now = known();
+	ok(!$then{knows} || $now eq $told, "$what: it keeps every key") or diag($now);
 	ok($now eq $told || $err =~ /NOTICE|WARNING/ || $then{loses}, "$what: what was known is known, or it says so") or diag("$told\n$now\n$err");
 	($code, $err) = said('INSERT INTO f (id) SELECT generate_series(90, 110)');
 	ok($code == 0 || helps($err), "$what: the filter goes on") or diag($err);
@@ -141,7 +164,20 @@ sub other_producer
 my $part = q{SELECT count(*) FROM pg_class WHERE relkind = 'f' AND relname ~ '^f(/|$)'};
 my $none = q{SELECT count(*) FROM generate_series(1, 100) i WHERE streamfilter_test('f', i)};
 
-# Statements, as the documents name them: what is true afterwards.
+# A table with a trigger; the same, and the filter, of a role of its own. Rows that the trigger then stores.
+my $table = q{CREATE TABLE kept (id int); CREATE TRIGGER zz BEFORE INSERT ON kept FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('f')};
+my $granted = q{SELECT format('GRANT SELECT, INSERT ON %s TO owner, heir', oid::regclass) FROM pg_class WHERE relkind = 'f' \gexec
+	SELECT format('GRANT USAGE ON FOREIGN SERVER %I TO owner, heir', srvname) FROM pg_foreign_server \gexec
+	GRANT CREATE, USAGE ON SCHEMA public TO owner, heir, keeper;};
+my $owned = "$table; $granted ALTER FOREIGN TABLE f OWNER TO owner; ALTER TABLE kept OWNER TO owner";
+my $kept = 'DROP TABLE IF EXISTS kept';
+my $mapped = q{SELECT format('CREATE USER MAPPING IF NOT EXISTS FOR owner SERVER %I OPTIONS (user %L, password_required %L)', srvname, current_user, 'false')
+	FROM pg_foreign_server WHERE srvname <> 'streamfilter' \gexec
+	};
+my $owners = q{SELECT string_agg(relowner::regrole::text, ' ') FROM pg_class WHERE relname IN ('f', 'kept')};
+my $stores = q{INSERT INTO kept VALUES (1), (500); SELECT string_agg(id::text, ' ' ORDER BY id) FROM kept};
+
+# Statements, as the documents name them: what is true afterwards. setup: run before; undo: after; of: not everywhere.
 my %statements = (
 	'TRUNCATE f' => { loses => 1, root_knows => 1, check => [ [ $none, 0, 'p' ] ] },
 	'DELETE FROM f WHERE id = 7' => { loses => 1, root_knows => 1, check => [ [ q{SELECT streamfilter_test('f', 7)}, 'f', 'p' ] ] },
@@ -150,7 +186,8 @@ my %statements = (
 	'ALTER FOREIGN TABLE f RENAME TO g' => { gone => 1, check => [ [ $part, 0, 'parts' ], [ $none =~ s/'f'/'g'/r, 100, 'p' ] ] },
 	'ALTER FOREIGN TABLE f RENAME COLUMN id TO key' => { gone => 1, check => [ [ $none, 100, 'p' ] ] },
 	'ALTER FOREIGN TABLE f SET SCHEMA later' => { gone => 1, check => [ [ $none =~ s/'f'/'later.f'/r, 100, 'p' ] ] },
-	'ALTER FOREIGN TABLE f OWNER TO keeper' => { gone => 1 },
+	'ALTER FOREIGN TABLE f OWNER TO keeper' => { gone => 1, says => qr/HINT:.*CREATE USER MAPPING FOR keeper/ },
+	'ALTER FOREIGN TABLE f OWNER TO heir' => { setup => $granted, here => 1, knows => 1 },
 	'ALTER FOREIGN TABLE f ADD COLUMN more int' => {},
 	'ALTER FOREIGN TABLE f ALTER COLUMN id TYPE text' => { gone => 1 },
 	'ALTER FOREIGN TABLE f DROP COLUMN id' => {},
@@ -158,9 +195,35 @@ my %statements = (
 	'GRANT SELECT, INSERT ON f TO reader' => { here => 1, check => [ [ q{SELECT has_table_privilege('reader', 'f', 'SELECT')}, 't', 'p' ] ] },
 	'REVOKE ALL ON f FROM reader' => { here => 1 },
 	'COMMENT ON FOREIGN TABLE f IS $$x$$' => { here => 1 },
-	'REASSIGN OWNED BY reader TO keeper' => { here => 1 },
-	'DROP OWNED BY reader' => { here => 1 },
-	q{ALTER SERVER streamfilter OPTIONS (ADD max_filters '1000'); ALTER SERVER streamfilter OPTIONS (DROP max_filters)} => { here => 1 },
+	'REASSIGN OWNED BY owner TO heir' => { setup => $owned, undo => $kept, here => 1, knows => 1, check => [ [ $owners, 'heir heir', 'p' ], [ $stores, '500', 'p' ] ] },
+	'REASSIGN OWNED BY owner TO keeper' => { setup => $owned, undo => $kept, gone => 1, says => qr/WARNING:.*HINT:.*keeper/s, check => [ [ $owners, 'keeper keeper', 'p' ] ] },
+	'DROP OWNED BY owner' => { setup => $owned, undo => $mapped . $kept, gone => 1, says => qr/WARNING:.*dropped here only.*HINT:.*DROP FOREIGN TABLE/s,
+		check => [ [ $part, 0, 'p' ], [ q{SELECT to_regclass('kept') IS NULL}, 't', 'p' ] ] },
+	'BEGIN; DROP OWNED BY owner; ROLLBACK' => { setup => $owned, undo => $kept, knows => 1, here => 1 },
+	'DROP SCHEMA later CASCADE' => { setup => 'ALTER FOREIGN TABLE f SET SCHEMA later', undo => 'CREATE SCHEMA IF NOT EXISTS later', lost => 1, gone => 1, check => [ [ $part, 0, 'parts' ], [ $part, 0, 'p' ] ] },
+	'ALTER TABLE kept DISABLE TRIGGER zz' => { setup => $table, undo => $kept, knows => 1, here => 1, check => [ [ $stores, '1 500', 'p' ] ] },
+	'ALTER TABLE kept DISABLE TRIGGER ALL; ALTER TABLE kept ENABLE TRIGGER zz' => { setup => $table, undo => $kept, knows => 1, here => 1, check => [ [ $stores, '500', 'p' ] ] },
+	'ALTER TABLE kept ENABLE ALWAYS TRIGGER zz' => { setup => $table, undo => $kept, knows => 1, here => 1, check => [ [ $stores, '500', 'p' ] ] },
+	'ALTER TABLE kept ENABLE REPLICA TRIGGER zz' => { setup => $table, undo => $kept, knows => 1, here => 1, check => [ [ $stores, '1 500', 'p' ] ] },
+	'ALTER TRIGGER zz ON kept RENAME TO zy' => { setup => $table, undo => $kept, knows => 1, here => 1, check => [ [ $stores, '500', 'p' ] ] },
+	q{CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON kept FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('f', 'id')} => { setup => $table, undo => $kept, knows => 1, here => 1, check => [ [ $stores, '500', 'p' ] ] },
+	'DROP TRIGGER zz ON kept' => { setup => $table, undo => $kept, knows => 1, here => 1, check => [ [ $stores, '1 500', 'p' ] ] },
+	'DROP TABLE kept' => { setup => $table, undo => $kept, knows => 1, here => 1 },
+	'ALTER EXTENSION streamfilter UPDATE' => { knows => 1 },
+	'ALTER EXTENSION streamfilter SET SCHEMA later; ALTER EXTENSION streamfilter SET SCHEMA public' => { knows => 1 },
+	'ALTER EXTENSION streamfilter SET SCHEMA later' => { gone => 1, undo => 'ALTER EXTENSION streamfilter SET SCHEMA public', check => [ [ $known =~ s/stream/later.stream/r, '1' x 100, 'p' ] ] },
+	'ALTER EXTENSION streamfilter DROP FOREIGN TABLE f' => { knows => 1 },
+	'DROP EXTENSION streamfilter' => {},
+	'BEGIN; DROP EXTENSION streamfilter CASCADE; ROLLBACK' => { knows => 1 },
+	'ALTER DATABASE postgres RENAME TO other' => {},
+	'DROP SERVER streamfilter' => {},
+	'DROP SERVER streamfilter CASCADE' => {},
+	'DROP SERVER a' => { of => 'servers moved' },
+	'BEGIN; DROP SERVER a CASCADE; ROLLBACK' => { of => 'servers moved', knows => 1 },
+	'DROP SERVER a CASCADE' => { of => 'servers moved', undo => [ map { server_again($_) } 'a' ], gone => 1, check => [ [ $part, 0, 'parts' ], [ $part, 0, 'p' ] ] },
+	'DROP USER MAPPING FOR CURRENT_USER SERVER a' => { of => 'servers moved', undo => q{CREATE USER MAPPING FOR CURRENT_USER SERVER a}, gone => 1, check => [ [ $known, '1' x 100, 'p' ] ] },
+	q{ALTER USER MAPPING FOR CURRENT_USER SERVER a OPTIONS (ADD user 'nobody')} => { of => 'servers moved', undo => q{ALTER USER MAPPING FOR CURRENT_USER SERVER a OPTIONS (DROP user)}, gone => 1,
+		check => [ [ $known, '1' x 100, 'p' ] ] },
 	'VACUUM f' => { here => 1 },
 	'ANALYZE f' => { here => 1 },
 	'BEGIN; LOCK TABLE f; COMMIT' => { here => 1 },
@@ -172,11 +235,9 @@ my %statements = (
 	q{BEGIN; DROP FOREIGN TABLE f; PREPARE TRANSACTION 'x'; ROLLBACK PREPARED 'x'} => {},
 	q{BEGIN; ALTER FOREIGN TABLE f OPTIONS (SET memory '256kB'); PREPARE TRANSACTION 'x'; ROLLBACK PREPARED 'x'} => {});
 
-# What the documents say that is not about one filter, or is in the lists below.
-my %else = map { $_ => 1 } 'ALTER EXTENSION', 'ALTER DATABASE', 'ALTER ROLE', 'ALTER SYSTEM', 'ALTER TABLE', 'ALTER SUBSCRIPTION', 'ALTER PUBLICATION', 'ALTER INDEX',
-  'ALTER TYPE', 'ALTER VIEW', 'ALTER FUNCTION', 'ALTER TRIGGER', 'ALTER SCHEMA', 'ALTER OPERATOR', 'ALTER MATERIALIZED', 'ALTER USER',
-  'DROP TRIGGER', 'DROP TABLE', 'DROP EXTENSION', 'DROP SERVER', 'DROP USER', 'DROP DATABASE', 'DROP FUNCTION', 'DROP SUBSCRIPTION', 'DROP INDEX', 'DROP VIEW',
-  'DROP COLUMN', 'DROP SCHEMA', 'DROP ROLE';
+# What the documents say that is not about filters. ALTER DATABASE, ROLE and SYSTEM are tried with each setting below.
+my %else = map { $_ => 1 } 'ALTER ROLE', 'ALTER SYSTEM', 'ALTER SUBSCRIPTION', 'ALTER PUBLICATION', 'ALTER INDEX', 'ALTER TYPE', 'ALTER VIEW', 'ALTER FUNCTION',
+  'ALTER SCHEMA', 'ALTER OPERATOR', 'ALTER MATERIALIZED', 'DROP DATABASE', 'DROP FUNCTION', 'DROP SUBSCRIPTION', 'DROP INDEX', 'DROP VIEW', 'DROP COLUMN', 'DROP ROLE';
 
 # The functions about filters: what is typed. The others only read, are called by triggers and other servers, or work on values.
 my %functions = (
@@ -248,23 +309,30 @@ for my $place (sort keys %place)
 	for my $case (@all)
 	{
 		my ($statement, $then) = @$case;
+		next if $then->{of} && $then->{of} !~ /\b$place\b/;
 		is(make($place, $columns, $of), '', "$place: a filter") if $acted;
 		other_producer($place, $columns, $of) if $acted;
+		sql("SET client_min_messages = error; $then->{setup}") if $then->{setup};
 		$acted = tried($place, $statement, %$then);
+		next unless $acted || $then->{setup};
+		$acted = 1;
+		sql("SET client_min_messages = error; DROP FOREIGN TABLE IF EXISTS later.f CASCADE") if $then->{lost};
+		sql('SET client_min_messages = error; ' . (ref $then->{undo} ? join '', @{ $then->{undo} } : $then->{undo})) if $then->{undo};
 	}
 	is(make($place, $columns, $of), '', "$place: a filter");
 	my $key = 1000;
 	for my $setting (@settings)
 	{
 		my ($value, $remembered) = @{ $session{$setting} };
-		for my $session (0, 1)
+		for my $where ('SET', 'PGOPTIONS', 'ALTER DATABASE postgres', 'ALTER ROLE CURRENT_USER')
 		{
-			local $ENV{PGOPTIONS} = $session ? "-c $setting=$value" : '';
 			my $insert = sprintf q{SELECT count(streamfilter_seen('f', i)) FROM generate_series(%d, %d) i}, ++$key, $key + 10;
-			my ($code, $err) = said($session ? $insert : 'SET ' . ($setting =~ s/(\w+)$/"$1"/r) . " = '$value'; $insert");
-			my $what = "$place: " . ($session ? "PGOPTIONS of $setting" : "SET $setting");
+			my $set = ($setting =~ s/(\w+)$/"$1"/r) . " = '$value'";
+			my ($code, $err) = $where =~ /ALTER/ ? said("$where SET $set") : (0, '');
+			($code, $err) = said_with($where eq 'PGOPTIONS' ? "-c $setting=$value" : '', $where eq 'SET' ? "SET $set; $insert" : $insert) if $code == 0;
+			sql("$where RESET ALL") if $where =~ /ALTER/;
+			my $what = "$place: $where, $setting";
 			ok($code == 0 || helps($err), $what) or diag($err);
-			local $ENV{PGOPTIONS} = '';
 			is(sql("SELECT streamfilter_test('f', $key)"), $remembered, '... counts for all parts') if $code == 0;
 			$key += 20;
 		}
@@ -280,17 +348,58 @@ for my $case (option_cases(sub { return scalar said($_[0]) }))
 {
 	my ($kind, $option, $with, $of, $first, $second) = @$case;
 	$of =~ s/memory '64kB'/memory '256kB'/;
-	next if "$of $option" =~ /parent|tree|top_down/;    # nodes are on one server
-	for my $place (is_common($option) ? 'moved' : 'servers')
+	my $in_tree = "$of $option" =~ /parent|tree|top_down/;
+	$of =~ s/, parent 'root'//;
+	for my $place ('one', is_common($option) ? 'moved' : 'servers', $kind eq 'bloom' || $in_tree ? 'node' : ())
 	{
 		my $failed = make($place, $with, $of eq '' ? q{kind 'bloom'} : $of);
 		$failed = make($place, $with, "$of, slices '4'") if $failed =~ /slices|more servers/ && $of !~ /slices/;
 		if ($failed) { ok(helps($failed) || $failed =~ /DETAIL/, "$place: $kind for $option cannot be there") or diag($failed); next; }
 		my $has = sql("SELECT count(*) FROM pg_foreign_table, pg_options_to_table(ftoptions) WHERE ftrelid = 'f'::regclass AND option_name = '$option'");
 		tried($place, "ALTER FOREIGN TABLE f OPTIONS (" . ($has ? 'SET' : 'ADD') . " $option '$second')", here => 1);
-		tried($place, "ALTER FOREIGN TABLE f OPTIONS (DROP $option)", here => 1) if is_common($option);
+		tried($place, "ALTER FOREIGN TABLE f OPTIONS (DROP $option)", here => 1) if is_common($option) || $place eq 'node';
 	}
 }
+
+# ---- options of servers and of user mappings, as the library's source lists them -------------------------------------------------
+
+# Good values, or addresses where nothing is.
+my %of_server = (
+	memory_limit => '1GB', max_filters => '1000', connect_timeout => '9s', timeout => '50s', idle_timeout => '1min', host => 'nowhere.invalid', hostaddr => '127.0.0.1',
+	port => '1', dbname => 'template1', sslmode => 'prefer', sslcertmode => 'disable', sslrootcert => '/nowhere', sslcrl => '/nowhere', sslcrldir => '/nowhere',
+	sslsni => '0', sslnegotiation => 'postgres', ssl_min_protocol_version => 'TLSv1.2', ssl_max_protocol_version => 'TLSv1.3', min_protocol_version => '3.0',
+	max_protocol_version => '3.0', channel_binding => 'prefer', require_auth => 'none', requirepeer => scalar getpwuid($<), gssencmode => 'disable', krbsrvname => 'x',
+	target_session_attrs => 'any', load_balance_hosts => 'disable', keepalives => '1', keepalives_idle => '10', keepalives_interval => '10', keepalives_count => '3',
+	tcp_user_timeout => '1000', application_name => 'x');
+my %of_mapping = (user => 'nobody_there', password => 'x', password_required => 'false', sslcert => '/nowhere', sslkey => '/nowhere', sslpassword => 'x');
+
+my $source = slurp_file("$FindBin::Bin/../../src/pg/catalog/server_options.cpp");
+my %known_options = map { my ($list, $reader) = @$_;
+	my ($names) = $source =~ /\b$list\[\] = \{(.*?)\}/s;
+	my ($body) = $source =~ /^bool $reader\(.*?\{$(.*?)^\}/ms;
+	($list => join ' ', sort $names =~ /"(\w+)"/g, grep { $names !~ /"$_"/ && $_ ne 'port' } $body =~ /is_named\(option, "(\w+)"\)/g) }
+	[ 'kConnection', 'read_option' ], [ 'kUser', 'check_user_mapping_options' ];
+is($known_options{kConnection}, join(' ', sort keys %of_server), 'options of servers have their lines');
+is($known_options{kUser}, join(' ', sort keys %of_mapping), 'options of user mappings have their lines');
+
+for my $place (qw(one moved))
+{
+	is(make($place, $columns, $given), '', "$place: a filter");
+	my $server = $place eq 'one' ? 'streamfilter' : 'a';
+	my %at = ("SERVER $server" => \%of_server, $place eq 'one' ? () : ("USER MAPPING FOR CURRENT_USER SERVER a" => \%of_mapping));
+	for my $case (map { my $of = $_; map { [ $of, $_, $at{$of}{$_} ] } sort keys %{ $at{$of} } } sort keys %at)
+	{
+		my ($of, $option, $value) = @$case;
+		my ($list, $catalog) = $of =~ /^USER/ ? qw(umoptions pg_user_mappings) : qw(srvoptions pg_foreign_server);
+		my $former = sql("SELECT option_value FROM $catalog, pg_options_to_table($list) WHERE srvname = '$server' AND option_name = '$option'" . ($of =~ /^USER/ ? ' AND usename = CURRENT_USER' : ''));
+		my $elsewhere = $option =~ /^(?:host|hostaddr|port|dbname|user|ssl(?:cert|key))$/;
+		my $acted = tried($place, "ALTER $of OPTIONS (" . ($former eq '' ? 'ADD' : 'SET') . " $option '$value')", here => 1, $elsewhere ? (gone => 1, elsewhere => 1, check => [ [ $known, '1' x 100, 'p' ] ]) : (knows => 1));
+		next if !$acted;
+		sql("ALTER $of OPTIONS (" . ($former eq '' ? "DROP $option" : "SET $option '$former'") . ')');
+		ok($node{p}->poll_query_until('postgres', $known, '1' x 100), "$place: $option of $of as before: every key is known");
+	}
+}
+
 # The value of first_places is a place that is not there: the next statement says so.
 my %elsewhere = (
 	servers => q{'a, b, c'}, home_servers => q{'2'}, producer => q{'{}'}, moved => q{'1:1@1'}, first_places => q{'1:1@1'}, retired => q{'2'}, retirements => q{'1'}, identity => q{'1/2/3'});
@@ -310,14 +419,25 @@ for my $place (qw(one moved))
 for my $place (qw(one servers moved))
 {
 	is(make($place, $columns, $given), '', "$place: a filter");
-	my $dump = PostgreSQL::Test::Utils::tempdir() . "/$place.sql";
-	$node{p}->safe_psql('postgres', 'DROP DATABASE restored');
-	$node{p}->safe_psql('postgres', 'CREATE DATABASE restored');
-	$node{p}->command_ok([ 'pg_dump', '-d', $node{p}->connstr('postgres'), '-f', $dump ], "$place: pg_dump");
-	$node{p}->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node{p}->connstr('restored'), '-f', $dump ], '... is restored');
-	my ($code, $out, $err) = $node{p}->psql('restored', $known);
-	ok($code == 0 || helps($err), '... and the filter goes on') or diag($err);
-	is($out, $place eq 'one' ? '0' x 100 : '1' x 100, '... with what is known there') if $code == 0;
+	sql("$table; INSERT INTO kept SELECT generate_series(101, 120)");
+	for my $options ([ [] ], [ map { ["--section=$_"] } qw(pre-data data post-data) ], [ ['--schema-only'], ['--data-only'] ])
+	{
+		my $dump = PostgreSQL::Test::Utils::tempdir() . "/$place.sql";
+		$node{p}->safe_psql('postgres', 'DROP DATABASE restored');
+		$node{p}->safe_psql('postgres', 'CREATE DATABASE restored');
+		for my $part (@$options)
+		{
+			$node{p}->command_ok([ 'pg_dump', @$part, '-d', $node{p}->connstr('postgres'), '-f', $dump ], "$place: pg_dump @$part");
+			local $ENV{PGOPTIONS} = "@$part" =~ /data-only/ ? '-c streamfilter.mode=shadow' : '';    # as the documents say
+			$node{p}->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node{p}->connstr('restored'), '-f', $dump ], '... is restored');
+		}
+		is($node{p}->safe_psql('restored', 'SELECT count(*) FROM kept'), 20, '... with every row');
+		my ($code, $out, $err) = $node{p}->psql('restored', $known);
+		ok($code == 0 || helps($err), '... and the filter goes on') or diag($err);
+		is($out, $place eq 'one' ? '0' x 100 : '1' x 100, '... with what is known there') if $code == 0;
+		is($node{p}->safe_psql('restored', q{SELECT tgenabled FROM pg_trigger WHERE tgname = 'zz'}), 'O', '... and its trigger');
+	}
+	sql($kept);
 	next if $place eq 'one';
 	$node{q}->safe_psql('postgres', 'SET client_min_messages = error; IMPORT FOREIGN SCHEMA public LIMIT TO (f) FROM SERVER a INTO public');
 	my ($failed, $why, $found) = said($known, $node{q});
@@ -341,15 +461,17 @@ SKIP:
 	skip 'Citus is not installed', 1 if sql(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'citus'}) eq '0';
 	require CitusCluster;
 	my $citus = CitusCluster->new(workers => 2);
-	$citus->query('CREATE ROLE keeper; CREATE ROLE reader; CREATE SCHEMA later');
+	$citus->query('CREATE ROLE keeper; CREATE ROLE reader; CREATE ROLE owner; CREATE ROLE heir; CREATE SCHEMA later');
 	my @where = qw(coordinator worker);
 
 	# What every node has: definitions, rights, and which keys are known.
-	my $here = 'SET citus.enable_ddl_propagation = off;';
+	my $here = 'SET citus.enable_ddl_propagation = off; SET search_path = public, later;';
 	my $state = $here . q{SELECT format('%s.%s %s %s %s %s', c.relnamespace::regnamespace, c.relname, c.relowner::regrole, c.relacl, t.ftoptions, obj_description(c.oid)),
 			(SELECT string_agg(format('%s %s %s', a.attname, a.atttypid::regtype, a.attacl), ' ' ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0)
 			FROM pg_class c JOIN pg_foreign_table t ON t.ftrelid = c.oid;
 		SELECT srvoptions FROM pg_foreign_server WHERE srvname = 'streamfilter';
+		SELECT extversion, extnamespace::regnamespace FROM pg_extension WHERE extname = 'streamfilter';
+		SELECT relowner::regrole, tgname, tgenabled, tgfoid::regproc, tgargs FROM pg_class c LEFT JOIN pg_trigger ON tgrelid = c.oid AND tgname !~ '^truncate' WHERE relname = 'kept' ORDER BY tgname;
 		SELECT string_agg(streamfilter_test(c.oid, i)::int::text, '' ORDER BY i) FROM pg_class c, generate_series(1, 210) i WHERE relkind = 'f'};
 	my $states = sub { return map { my ($code, $err, $out) = said($state, $citus->node($_)); "$out$err" } 0 .. 2 };
 	my $new = sub {
@@ -383,10 +505,25 @@ SKIP:
 	for my $number (0, 1)
 	{
 		my $acted = 1;
-		for my $statement ((sort grep { !$statements{$_}{skip} } keys %statements), map { $functions{$_}[0] } sort keys %functions)
+		for my $case ((map { [ $_, $statements{$_} ] } sort grep { !$statements{$_}{skip} && !$statements{$_}{of} } keys %statements), map { $functions{$_} } sort keys %functions)
 		{
+			my ($statement, $then) = @$case;
 			is($new->($columns, $given), '', 'a filter on Citus') if $acted;
+			$citus->query($then->{setup} =~ s/(TABLE kept \(id int\);)/$1 SELECT create_distributed_table('kept', 'id');/r) if $then->{setup};
 			$acted = $runs->($number, $statement);
+			next unless $acted || $then->{setup};
+			for my $check ($acted && $then->{setup} ? grep { $_->[0] eq $stores } @{ $then->{check} // [] } : ()) { is($citus->query($stores), $check->[1], '... for rows, too'); }
+			$citus->query($then->{undo}) if $then->{undo};
+			$acted = 1;
+		}
+	}
+	for my $case (map { [ $_, $of_server{$_} ] } sort keys %of_server)
+	{
+		my ($option, $value) = @$case;
+		for my $number (0, 1)
+		{
+			$new->($columns, $given);
+			$citus->query("ALTER SERVER streamfilter OPTIONS (DROP $option)") if $runs->($number, "ALTER SERVER streamfilter OPTIONS (ADD $option '$value')");
 		}
 	}
 	for my $case (option_cases(sub { return scalar said($_[0]) }))
@@ -405,13 +542,11 @@ SKIP:
 	for my $case (map { my $setting = $_; map { [ $setting, @$_ ] } [ 0, 0 ], [ 0, 1 ], [ 1, 0 ], [ 1, 1 ] } @settings)
 	{
 		my ($setting, $session, $number) = @$case;
-		local $ENV{PGOPTIONS} = $session ? "-c $setting=$session{$setting}[0]" : '';
 		my $load = 'INSERT INTO events SELECT generate_series(1, ' . ($last + 1) . ')';
-		my ($code, $err) = said($session ? $load : "SET $setting = '$session{$setting}[0]'; $load", $citus->node($number));
+		my ($code, $err) = said_with($session ? "-c $setting=$session{$setting}[0]" : '', $session ? $load : "SET $setting = '$session{$setting}[0]'; $load", $citus->node($number));
 		my $what = "$where[$number]: " . ($session ? "PGOPTIONS of $setting" : "SET $setting");
 		ok($code == 0 ? $setting =~ /batch_scan/ || $err =~ /NOTICE:.*HINT:/s : helps($err), "$what counts there, or says what to do") or diag($err);
 		++$last if $code == 0;
-		local $ENV{PGOPTIONS} = '';
 		is($citus->query('SELECT count(*) FROM events'), $last - 100, '... and no row is lost, none stored twice');
 	}
 }

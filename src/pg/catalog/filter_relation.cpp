@@ -246,7 +246,8 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
     return false;
   if (!is_remote(relation) || relation->options.parent == nullptr) return true;
   fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "filter \"%s\" cannot have a parent", relation->name);
-  return fault.add_detail("Its state is on other servers; of a tree, only the root can be there.");
+  fault.add_detail("Its state is on other servers; of a tree, only the root can be there.");
+  return fault.add_hint("Make the root a filter on other servers, and its children filters here.");
 }
 
 bool read_columns(FilterRelation* relation, int attributes, Fault& fault) {

@@ -4,7 +4,9 @@
 
 extern "C" {
 #include "access/xact.h"
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_foreign_server.h"
 #include "foreign/foreign.h"
 #include "lib/stringinfo.h"
 #include "nodes/parsenodes.h"
@@ -161,10 +163,16 @@ void add_alter(List** commands, const AlterTableStmt* statement) {
   }
 }
 
+// The server that CREATE EXTENSION made is the same on all nodes, also once it leads elsewhere.
+bool is_of_all_nodes(const ForeignServer* server) {
+  return OidIsValid(getExtensionOfObject(ForeignServerRelationId, server->serverid)) ||
+         !server_options(server->options).is_remote;
+}
+
 void add_alter_server(List** commands, const AlterForeignServerStmt* statement) {
   const ForeignServer* server = GetForeignServerByName(statement->servername, true);
-  if (server == nullptr || !is_wrapper_of_filters(server->fdwid) ||
-      server_options(server->options).is_remote || statement->options == NIL)
+  if (server == nullptr || !is_wrapper_of_filters(server->fdwid) || !is_of_all_nodes(server) ||
+      statement->options == NIL)
     return;
   auto* command = static_cast<NodeCommand*>(palloc(sizeof(NodeCommand)));
   *command = {psprintf("EXISTS (SELECT FROM pg_catalog.pg_foreign_server WHERE srvname "

@@ -432,7 +432,11 @@ void check_before_ddl(UtilityCall* call) {
   check_dropped(statement);
   const bool moves = IsA(statement, AlterForeignServerStmt) &&
                      changes_address(castNode(AlterForeignServerStmt, statement));
+  List* reassigned = IsA(statement, ReassignOwnedStmt) && is_extension_here()
+                         ? remote_filters_of(castNode(ReassignOwnedStmt, statement)->roles)
+                         : NIL;
   call->go_on();
+  check_new_owners(reassigned);
   if (moves) warn_of_new_address(castNode(AlterForeignServerStmt, statement));
 }
 

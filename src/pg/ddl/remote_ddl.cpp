@@ -1,12 +1,14 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
+#include "utils/acl.h"
 #include "utils/syscache.h"
 }
 
@@ -20,6 +22,7 @@ extern "C" {
 #include "pg/ddl/remote_ddl.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/remote/alter_parts.hpp"
+#include "pg/server/problem_report.hpp"
 #include "pg/server/restoring.hpp"
 #include "pg/server/settings.hpp"
 
@@ -32,6 +35,16 @@ const FilterRelation* find_remote(Oid relid) {
   Fault fault;
   const FilterRelation* relation = read_filter_relation(relid, fault);
   return relation != nullptr && is_remote(relation) ? relation : nullptr;
+}
+
+// Also if its definition is unreadable, as for an owner who must not use a server.
+bool is_held_elsewhere(Oid relid) {
+  if (find_option(options_of_filter(relid), "servers") != nullptr) return true;
+  const ForeignServer* server = GetForeignServerExtended(server_of(relid), FSV_MISSING_OK);
+  ServerOptions options;
+  Fault fault;
+  return server != nullptr && read_server_options(server->options, &options, fault) &&
+         options.is_remote;
 }
 
 // Does this session leave filters alone?
@@ -164,14 +177,14 @@ NameBefore name_before;
 // ---- DROP
 // ------------------------------------------------------------------------------------------
 
-void warn_of_remains(const FilterRelation* relation) {
-  const char* name = qualified_name(relation->relid);
-  ereport(
-      WARNING,
-      errmsg("filter \"%s\" is dropped here only: its servers keep what they know", relation->name),
-      errhint("Type on each of them: DROP FOREIGN TABLE %s; likewise for relations \"%s/...\" "
-              "that hold slices which have moved.",
-              name, relation->name));
+void warn_of_remains(Oid relid) {
+  const char* name = qualified_name(relid);
+  const char* filter = get_rel_name(relid);
+  ereport(WARNING,
+          errmsg("filter \"%s\" is dropped here only: its servers keep what they know", filter),
+          errhint("Type on each of them: DROP FOREIGN TABLE %s; likewise for relations \"%s/...\" "
+                  "that hold slices which have moved.",
+                  name, filter));
 }
 
 }  // namespace
@@ -187,6 +200,33 @@ void alter_on_servers(Oid relid, const AlterTableStmt* statement) {
   if (scope == Scope::agreement && is_off()) return;
   if (scope == Scope::servers && give_fixed_options(relation)) return;
   alter_parts(relation, scope == Scope::servers ? Reach::alter : Reach::compare);
+}
+
+List* remote_filters_of(List* roles) {
+  List* found = NIL;
+  ListCell *role, *cell;
+  foreach (cell, list_filters())
+    foreach (role, roles)
+      if (const Oid relid = lfirst_oid(cell);
+          get_rolespec_oid(lfirst_node(RoleSpec, role), true) == owner_of(relid) &&
+          is_held_elsewhere(relid))
+        found = list_append_unique_oid(found, relid);
+  return found;
+}
+
+void check_new_owners(List* filters) {
+  if (filters == NIL) return;
+  CommandCounterIncrement();
+  ListCell* cell;
+  foreach (cell, filters) {
+    if (!is_filter(lfirst_oid(cell))) continue;
+    Fault fault;
+    const FilterRelation* relation = read_filter_relation(lfirst_oid(cell), fault);
+    if (relation == nullptr)
+      ereport(WARNING, fault_report(fault));
+    else if (is_remote(relation))
+      check_new_owner(relation);
+  }
 }
 
 void note_name_before(Oid relid) {
@@ -216,8 +256,11 @@ void rename_schema_on_servers(const char* before, const char* now) {
 
 void drop_on_servers(Oid relid) {
   const FilterRelation* relation = find_remote(relid);
-  if (relation == nullptr) return;
-  if (is_off() || !may_connect(relation)) return warn_of_remains(relation);
+  if (relation == nullptr) {
+    if (is_held_elsewhere(relid)) warn_of_remains(relid);
+    return;
+  }
+  if (is_off() || !may_connect(relation)) return warn_of_remains(relid);
   drop_parts(relation);
 }
 

@@ -11,6 +11,12 @@ namespace streamfilter::pg {
 // Call after ALTER: alters the relations on its servers. Adds options that the servers fix.
 void alter_on_servers(Oid relid, const AlterTableStmt* statement);
 
+// Call before REASSIGN OWNED: the filters on other servers that these roles own.
+List* remote_filters_of(List* roles);
+
+// Call after it: says what the filters' new owner needs to connect.
+void check_new_owners(List* filters);
+
 // Call before RENAME, SET SCHEMA or ALTER SCHEMA: afterwards the catalog no longer has the former
 // name.
 void note_name_before(Oid relid);

@@ -8,6 +8,8 @@ extern "C" {
 #include "mb/pg_wchar.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
+#include "utils/builtins.h"
+#include "utils/syscache.h"
 #include "utils/wait_event.h"
 }
 
@@ -83,8 +85,23 @@ const char* session_options(const ServerOptions* options) {
   pg_unreachable();
 }
 
+// GetUserMapping() itself does not say what to type.
+void check_user_mapping(const Connection* connection) {
+  for (const Oid user : {connection->key.user, InvalidOid})
+    if (SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(user),
+                              ObjectIdGetDatum(connection->key.server)))
+      return;
+  const char* role = GetUserNameFromId(connection->key.user, false);
+  ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
+          errmsg("user mapping not found for \"%s\"", role),
+          errhint("Type: CREATE USER MAPPING FOR %s SERVER %s OPTIONS (user '...', "
+                  "password '...').",
+                  quote_identifier(role), quote_identifier(connection->name)));
+}
+
 Target make_target(Connection* connection) {
   const ForeignServer* server = server_of_oid(connection->key.server);
+  check_user_mapping(connection);
   const UserMapping* mapping = GetUserMapping(connection->key.user, connection->key.server);
   read_server(connection);
   connection->server_hash =
@@ -168,7 +185,10 @@ Progress poll_connection(Connection* connection, int64 until) {
   disconnect(connection);
   ereport(ERROR, errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
           errmsg("could not connect to server \"%s\"", connection->name),
-          errdetail_internal("%s", message));
+          errdetail_internal("%s", message),
+          errhint("Correct the options of server %s with ALTER SERVER, or of its user mapping with "
+                  "ALTER USER MAPPING.",
+                  quote_identifier(connection->name)));
   pg_unreachable();
 }
 
