@@ -58,6 +58,22 @@ void check_refused(const char* a, const char* b, const char* message) {
 
 }  // namespace
 
+// Options keys, fpr and nulls say what was asked for; the cells are the same.
+BOOST_AUTO_TEST_CASE(filters_of_other_wishes_can_be_merged) {
+  const Parameters one = parameters_of("bloom(memory=3kB, k=4)");
+  Parameters keys = one, fpr = one, nulls = one, memory = one;
+  keys.keys = 1234;
+  fpr.fpr = 0.025;
+  nulls.nulls = one.nulls == Nulls::distinct ? Nulls::not_distinct : Nulls::distinct;
+  memory.memory += 64;
+  Problem problem;
+  for (const Parameters& other : {keys, fpr, nulls}) {
+    BOOST_TEST(mergeable(one, other, problem));
+    BOOST_TEST(mergeable(other, one, problem));
+  }
+  BOOST_TEST(!mergeable(one, memory, problem));
+}
+
 BOOST_AUTO_TEST_CASE(different_filters_cannot_be_merged) {
   check_refused("sbf(memory=1kB)", "bloom(memory=1kB, k=3)",
                 "filters of different kinds cannot be merged");
