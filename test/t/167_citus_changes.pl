@@ -30,8 +30,7 @@ sub load { query('INSERT INTO events SELECT i, i FROM generate_series(1, 1000) i
 sub move
 {
 	my ($query) = @_;
-	query('CALL citus_cleanup_orphaned_resources()');
-	$citus->coordinator->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_dist_cleanup') or die 'shards are not cleaned up';
+	$citus->clean_up;
 	return query($query);
 }
 

@@ -137,10 +137,20 @@ sub place
 	return sprintf q{'%s', %d}, $node->host, $node->port;
 }
 
+# Waits until what moves have left behind is gone. Citus refuses the next move of a shard that still lies at its goal.
+sub clean_up
+{
+	my ($self) = @_;
+	$self->query('CALL citus_cleanup_orphaned_resources()');
+	$self->coordinator->poll_query_until('postgres', 'SELECT count(*) = 0 FROM pg_dist_cleanup') or die 'shards are not cleaned up';
+	return;
+}
+
 # Moves a shard of the table from wherever it is to the worker after that. mode: block_writes, force_logical
 sub move_shard
 {
 	my ($self, $table, $index, $mode) = @_;
+	$self->clean_up;
 	my ($shard, $host, $port) = split /\|/, $self->query(
 		"SELECT shardid, nodename, nodeport FROM citus_shards WHERE table_name = '$table'::regclass ORDER BY shardid OFFSET $index LIMIT 1");
 	my @workers = 1 .. $#{ $self->{nodes} };
