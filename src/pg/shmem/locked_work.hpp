@@ -5,7 +5,7 @@
 //   read or written under any; the same under directory_lock or the lock of prepared keys; then, of
 //   this session since the last call, or since streamfilter_resize() had locked its filter, bytes
 //   and rows whatever was locked. `again`: all begins at 0.
-//   streamfilter_exclusive_locks() → text          which LWLocks this session has taken
+//   streamfilter_exclusive_locks, no arguments → text: which LWLocks this session has taken
 //   exclusively since the last call, and how often: "name count", a line each
 #pragma once
 
