@@ -30,4 +30,11 @@ $holder->safe_psql('postgres', 'DROP FOREIGN TABLE IF EXISTS f');
 sql($make);
 unlike(said(q{ALTER FOREIGN TABLE f OPTIONS (ADD servers 'a')}), qr/starts empty/, 'a new one has nothing to lose');
 unlike(said(q{ALTER FOREIGN TABLE f OPTIONS (ADD mode 'shadow')}), qr/starts empty/, 'nor is anything lost by mode');
+
+# Told before anything is known of the server.
+my (undef, undef, $err) = $node->psql('postgres', q{SELECT streamfilter_test('f', 1)});
+is($err, '', 'with a user mapping');
+sql('DROP USER MAPPING FOR CURRENT_USER SERVER a');
+(undef, undef, $err) = $node->psql('postgres', q{SELECT streamfilter_test('f', 1)});
+like($err, qr/HINT:  Type: CREATE USER MAPPING FOR \w+ SERVER a OPTIONS/, 'without one, the HINT names the server');
 done_testing();

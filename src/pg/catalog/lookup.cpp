@@ -7,6 +7,8 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
+#include <initializer_list>
+
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/server/fault_points.hpp"
@@ -75,6 +77,14 @@ const ForeignServer* server_of_oid(Oid server) {
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
             errmsg("server with OID %u does not exist", server));
   return found;
+}
+
+bool has_user_mapping(Oid role, Oid server) {
+  for (const Oid user : {role, InvalidOid})
+    if (SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(user),
+                              ObjectIdGetDatum(server)))
+      return true;
+  return false;
 }
 
 }  // namespace streamfilter::pg

@@ -29,4 +29,7 @@ const char* equality_operator(Oid type);
 // Raises 42704 if the server was dropped.
 const ForeignServer* server_of_oid(Oid server);
 
+// Is there one for the role, or for PUBLIC?
+bool has_user_mapping(Oid role, Oid server);
+
 }  // namespace streamfilter::pg

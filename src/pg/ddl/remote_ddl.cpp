@@ -9,7 +9,6 @@ extern "C" {
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "utils/acl.h"
-#include "utils/syscache.h"
 }
 
 #include <initializer_list>
@@ -81,18 +80,10 @@ bool changes_owner(const AlterTableStmt* statement) {
   return false;
 }
 
-bool may_connect_as(Oid role, Oid server) {
-  for (const Oid user : {role, InvalidOid})
-    if (SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(user),
-                              ObjectIdGetDatum(server)))
-      return true;
-  return false;
-}
-
 // Has the owner what connecting needs? Otherwise the owner could not even drop the filter here.
 bool may_connect(const FilterRelation* relation) {
   for (int i = 0; i < relation->server_count; ++i) {
-    if (!may_connect_as(relation->owner, relation->servers[i])) return false;
+    if (!has_user_mapping(relation->owner, relation->servers[i])) return false;
     const UserMapping* mapping = GetUserMapping(relation->owner, relation->servers[i]);
     if (!superuser_arg(relation->owner) && requires_password(mapping->options) &&
         find_option(mapping->options, "password") == nullptr)
@@ -107,7 +98,7 @@ void check_new_owner(const FilterRelation* relation) {
   const char* owner = GetUserNameFromId(relation->owner, false);
   for (int i = 0; i < relation->server_count; ++i) {
     const char* server = server_of_oid(relation->servers[i])->servername;
-    if (!may_connect_as(relation->owner, relation->servers[i]))
+    if (!has_user_mapping(relation->owner, relation->servers[i]))
       ereport(WARNING, errcode(ERRCODE_UNDEFINED_OBJECT),
               errmsg("role \"%s\", which owns filter \"%s\" now, cannot connect to server \"%s\"",
                      owner, relation->name, server),

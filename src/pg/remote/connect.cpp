@@ -9,7 +9,6 @@ extern "C" {
 #include "storage/fd.h"
 #include "storage/latch.h"
 #include "utils/builtins.h"
-#include "utils/syscache.h"
 #include "utils/wait_event.h"
 }
 
@@ -87,10 +86,7 @@ const char* session_options(const ServerOptions* options) {
 
 // GetUserMapping() itself does not say what to type.
 void check_user_mapping(const Connection* connection) {
-  for (const Oid user : {connection->key.user, InvalidOid})
-    if (SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(user),
-                              ObjectIdGetDatum(connection->key.server)))
-      return;
+  if (has_user_mapping(connection->key.user, connection->key.server)) return;
   const char* role = GetUserNameFromId(connection->key.user, false);
   ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
           errmsg("user mapping not found for \"%s\"", role),
@@ -101,9 +97,9 @@ void check_user_mapping(const Connection* connection) {
 
 Target make_target(Connection* connection) {
   const ForeignServer* server = server_of_oid(connection->key.server);
+  read_server(connection);
   check_user_mapping(connection);
   const UserMapping* mapping = GetUserMapping(connection->key.user, connection->key.server);
-  read_server(connection);
   connection->server_hash =
       GetSysCacheHashValue1(FOREIGNSERVEROID, ObjectIdGetDatum(server->serverid));
   connection->mapping_hash = GetSysCacheHashValue1(USERMAPPINGOID, ObjectIdGetDatum(mapping->umid));
