@@ -58,4 +58,11 @@ like(second($same, q{SERVER streamfilter OPTIONS (servers 'a,b', kind 'bloom', m
 	qr/has another definition on server "[ab]".*There it is .*seed=7/s, 'another seed');
 is(second($same, "$servers, $options)"), '300', 'again the same');
 
+# As many columns of a key, of the same types in the same order: the key is another one.
+run('first', qq{CREATE FOREIGN TABLE timed (id timestamptz, at timestamptz OPTIONS (role 'time'), other timestamptz) $servers, $options);
+                INSERT INTO timed VALUES (now(), now(), now())});
+run('second', qq{CREATE FOREIGN TABLE timed (id timestamptz, at timestamptz, other timestamptz OPTIONS (role 'time')) $servers, $options)});
+my ($ret, $out, $err) = run('second', q{SELECT streamfilter_test('timed', now(), now())});
+like($err, qr/Its columns: \([^,]*, [^,]* role time, [^,)]*\)\. This producer says \([^,]*, [^,)]*, [^,)]* role time\)/, 'another role');
+
 done_testing();

@@ -48,6 +48,11 @@ for (@filters)
 catch_up();
 my %known = map { $_->[0] => $_->[1] eq 'distinct' ? '1000|f' : '1000|t' } @filters;
 is(known($_->[0], $standby), $known{ $_->[0] }, "$_->[0]: on a standby") for @filters;
+# What is saved anew has the option as it is now: its geometry is that of the state in the standby's memory.
+sql("SELECT streamfilter_save('$_->[0]'); INSERT INTO $_->[0] VALUES (2000)") for @filters;
+catch_up();
+is($standby->safe_psql('postgres', "SELECT streamfilter_test('$_->[0]', 2000)"), 't', "$_->[0]: saved anew") for @filters;
+is(scalar(() = slurp_file($standby->logfile) =~ m{is loaded anew}g), 0, 'the standby keeps its state');
 $node->restart;
 is(known($_->[0]), $known{ $_->[0] }, "$_->[0]: after a restart") for @filters;
 $node->stop('immediate');

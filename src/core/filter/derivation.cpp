@@ -139,7 +139,6 @@ Definition definition_of(const Parameters& parameters) noexcept {
   std::memset(definition.parameters.word, 0, sizeof definition.parameters.word);
   definition.give(Common::memory, Common::slices, Common::layout, Common::seed, Common::nulls,
                   Common::slicing);
-  if (parameters.slicing == Slicing::diced) definition.give(Common::dice);
   if (parameters.slicing == Slicing::horizontal && parameters.k1 > 0)
     definition.give(Common::k1, Common::k2);
   if (!definition.has_probes()) definition.parameters.k1 = definition.parameters.k2 = 0;
