@@ -33,23 +33,13 @@ my $fewest_lines = 40;
 my %may_be_short = map { s/\s.*//r => 1 } split /\n/, <<'END';
 core/base/layer_wall.hpp      the wall between core and server: last include of every file of the core
 core/base/math_policy.hpp     face of Boost.Math for all formulas
-core/base/partition.hpp       promised interface: the part of a stream
 core/base/prefetch_list.hpp   face of batches: addresses to fetch
 core/base/random.hpp          face of random numbers, for all kinds
 core/base/saturate.hpp        face of conversions of numbers
-core/base/text.hpp            characters for all readers of text
-core/base/ticks.hpp           times in ticks, for all kinds with windows
-core/bits/line_entries.hpp    bytes of a cache line: the bits that count its entries
-core/format/element.hpp       what filters are asked about
-core/format/slice_counters.hpp  numbers of keys by bits, for several kinds
-core/kind/lateness.hpp        windows of time, for the two kinds that have them
 pg/catalog/option_list.hpp    face of the server's OPTIONS
 pg/fdw/fdw_handler.cpp        list: the callbacks of foreign tables
-pg/handle/overfull_limit.hpp  the part of overfull.hpp that a handle needs, without a circle
-pg/server/filter_mode.hpp     list: the modes
 pg/server/monotonic.hpp       face of the clock
 pg/server/postgres.hpp        face of the server
-pg/server/restoring.hpp       face of the server: is a dump being restored?
 pg/server/transaction_use.hpp  the flag that all hooks ask first
 pg/server/wait_events.cpp     list: the names of wait events
 pg/trigger/trigger_kind.hpp   list: the trigger functions

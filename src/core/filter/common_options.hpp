@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/status.hpp"
-#include "core/base/text_writer.hpp"
+#include "core/base/text.hpp"
 #include "core/format/parameters.hpp"
 
 namespace streamfilter {

@@ -1,7 +1,6 @@
 #include "core/filter/definition_text.hpp"
 
 #include "core/base/text.hpp"
-#include "core/base/text_writer.hpp"
 #include "core/filter/common_options.hpp"
 #include "core/filter/option_values.hpp"
 #include "core/filter/options.hpp"

@@ -1,10 +1,10 @@
 // Operations on a whole filter, which the host calls on a block of bytes.
 #pragma once
 
-#include "core/base/ticks.hpp"
 #include "core/filter/definition.hpp"
 #include "core/format/slicing.hpp"
 #include "core/kind/kind_registry.hpp"
+#include "core/kind/ticks.hpp"
 
 namespace streamfilter {
 

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "core/base/saturate.hpp"
-#include "core/base/text.hpp"
 #include "core/filter/time_span.hpp"
 
 #include "core/base/layer_wall.hpp"

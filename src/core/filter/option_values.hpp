@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "core/base/status.hpp"
-#include "core/base/text_writer.hpp"
+#include "core/base/text.hpp"
 #include "core/format/parameters.hpp"
 
 namespace streamfilter {

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <initializer_list>
 
-#include "core/base/text_writer.hpp"
+#include "core/base/text.hpp"
 #include "core/filter/common_options.hpp"
 #include "core/filter/derivation.hpp"
 #include "core/filter/option_values.hpp"

@@ -6,8 +6,6 @@
 #include <cstring>
 #include <iterator>
 
-#include "core/base/text.hpp"
-
 #include "core/base/layer_wall.hpp"
 
 namespace streamfilter {

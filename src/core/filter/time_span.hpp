@@ -1,7 +1,7 @@
 // Spans of time as text, as SQL writes intervals.
 #pragma once
 
-#include "core/base/text_writer.hpp"
+#include "core/base/text.hpp"
 
 namespace streamfilter {
 

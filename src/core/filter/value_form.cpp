@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include "core/base/base64.hpp"
-#include "core/base/text.hpp"
 
 #include "core/base/layer_wall.hpp"
 

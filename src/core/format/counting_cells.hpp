@@ -165,8 +165,9 @@ void merge_cells(Slice into, ConstSlice from, std::uint64_t region_bytes, unsign
     non_zero += counts.after;
     if (counts.before > 0 && counts.raised > 0) non_zero -= thin_out(region);
   }
-  into.state->inserted_new = merged_new(into.state->inserted_new, from.state->inserted_new, parts,
-                                        counted_keys(static_cast<double>(all), cells, per_key));
+  into.state->inserted_new =
+      merged_new_by_cells(into.state->inserted_new, from.state->inserted_new, parts,
+                          counted_keys(static_cast<double>(all), cells, per_key));
 }
 
 }  // namespace streamfilter

@@ -75,8 +75,9 @@ void merge(const Parameters& p, Slice into, ConstSlice from, double limit_load) 
     into.body()[i] |= from.body()[i];
   const BitArrays<> arrays = of(p, into);
   for (unsigned i = 0; i < arrays.k(); ++i) arrays.set_ones(i, count_ones(p, as_const(into), i));
-  into.state->inserted_new = merged_new(into.state->inserted_new, from.state->inserted_new, parts,
-                                        counted_keys(all_ones(p, as_const(into)), bits, k));
+  into.state->inserted_new =
+      merged_new_by_cells(into.state->inserted_new, from.state->inserted_new, parts,
+                          counted_keys(all_ones(p, as_const(into)), bits, k));
   if (parts_are_one_sided(before, all_ones(p, from), all_ones(p, as_const(into)))) return;
   for (unsigned i = 0; i < arrays.k(); ++i)
     while (static_cast<double>(arrays.ones(i)) > limit_load * static_cast<double>(arrays.s()))

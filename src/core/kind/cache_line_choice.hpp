@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/base/hash.hpp"
-#include "core/bits/line_entries.hpp"
+#include "core/bits/line_tail.hpp"
 #include "core/kind/cache_line_queue.hpp"
 
 namespace streamfilter::clq {

@@ -7,7 +7,7 @@
 // 1), for ever and on any stream. (Queues of fingerprints in buckets: Quotient Hash Tables,
 // arXiv:1901.04358.)
 //
-// With a window, every fingerprint has an age in ticks (line_timestamps.hpp); a window has at most
+// With a window, every fingerprint has an age in ticks (line_tail.hpp); a window has at most
 // 16 ticks. A key that has left the window counts as absent: tests skip it, and the next insertion
 // into its line removes it. As in kind timer, the window starts at the row that was accepted: a
 // repeat moves to the front of its bucket but keeps its age. Elements tell the time; a slice's

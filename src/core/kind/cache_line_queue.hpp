@@ -3,12 +3,10 @@
 
 #include <algorithm>
 
-#include "core/base/ticks.hpp"
-#include "core/bits/line_entries.hpp"
-#include "core/bits/line_timestamps.hpp"
+#include "core/bits/line_tail.hpp"
 #include "core/format/importance_levels.hpp"
 #include "core/kind/filter_kind.hpp"
-#include "core/kind/lateness.hpp"
+#include "core/kind/ticks.hpp"
 #include "core/model/clq_model.hpp"
 
 namespace streamfilter::clq {

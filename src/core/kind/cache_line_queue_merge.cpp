@@ -1,8 +1,8 @@
 // Kind clq: merges two filters of equal size, or takes over the keys of another size.
+#include "core/format/slice_counters.hpp"
 #include "core/format/spread.hpp"
 #include "core/kind/cache_line_copies.hpp"
 #include "core/kind/cache_line_queue.hpp"
-#include "core/kind/quotient_table.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -96,7 +96,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   used(state) = taken;
   join_copies(p, state, *from.state);
   state.inserted_new =
-      quotient::merged_new(state.inserted_new, from.state->inserted_new, added, used(*from.state));
+      merged_new_by_entries(state.inserted_new, from.state->inserted_new, added, used(*from.state));
 }
 
 std::uint64_t places(const Parameters& p) noexcept {

@@ -243,8 +243,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     ones(state) += left;
     squares(state) += std::uint64_t{left} * left;
   }
-  state.inserted_new = merged_new(state.inserted_new, from.state->inserted_new, parts,
-                                  counted_keys(static_cast<double>(sum), bits, k));
+  state.inserted_new = merged_new_by_cells(state.inserted_new, from.state->inserted_new, parts,
+                                           counted_keys(static_cast<double>(sum), bits, k));
 }
 
 void spread(const Parameters&, ConstSlice from, const Parameters&, Slice into,

@@ -5,11 +5,17 @@
 
 #include "core/base/prefetch_list.hpp"
 #include "core/base/status.hpp"
-#include "core/format/element.hpp"
 #include "core/format/layout.hpp"
 #include "core/model/stream.hpp"
 
 namespace streamfilter {
+
+// One element of a stream.
+struct Element {
+  std::uint64_t hash;     // of its key; the key itself where Parameters::key_shift is not 0
+  double importance = 0;  // the role 'importance' column
+  std::int64_t time = 0;  // the role 'time' column or the clock, microseconds
+};
 
 // Estimates from the state of a slice.
 struct Estimate {

@@ -19,9 +19,9 @@
 #include "core/base/random.hpp"
 #include "core/bits/packed_words.hpp"
 #include "core/format/layout.hpp"
+#include "core/format/slice_counters.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/kind_registry.hpp"
-#include "core/kind/quotient_table.hpp"
 #include "core/model/exact_store_model.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -548,8 +548,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   if (source.size() == 0) return;
   const std::uint64_t added = target.keeps_order() ? merge_recent(target, source)
                                                    : merge_any(target, source, into.state->random);
-  into.state->inserted_new = quotient::merged_new(into.state->inserted_new,
-                                                  from.state->inserted_new, added, source.size());
+  into.state->inserted_new = merged_new_by_entries(into.state->inserted_new,
+                                                   from.state->inserted_new, added, source.size());
 }
 
 // Takes over the keys of another size. If hashes are not kept, all keys of a slice come into one,

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/random.hpp"
+#include "core/format/slice_counters.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/quotient_table.hpp"
 #include "core/model/exact_store_model.hpp"
@@ -275,7 +276,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     }
   }
   state.inserted_new =
-      merged_new(state.inserted_new, from.state->inserted_new, added, used(*from.state));
+      merged_new_by_entries(state.inserted_new, from.state->inserted_new, added, used(*from.state));
   has_evicted(state) |= has_evicted(*from.state);
 }
 

@@ -236,12 +236,4 @@ double fpr_now(const Parameters& p, std::uint64_t used, std::uint64_t weight) no
   return known < capacity ? (static_cast<double>(weight) - known) / (capacity - known) : 0;
 }
 
-std::uint64_t merged_new(std::uint64_t into, std::uint64_t from, std::uint64_t added,
-                         std::uint64_t used) noexcept {
-  const double share = used > 0 ? static_cast<double>(added) / static_cast<double>(used) : 0;
-  const std::uint64_t gained =
-      saturate<std::uint64_t>(std::round(static_cast<double>(from) * share));
-  return std::max(into + std::min(gained, from), from);
-}
-
 }  // namespace streamfilter::quotient

@@ -165,9 +165,4 @@ double distinct(const Parameters& p, std::uint64_t used) noexcept;
 // The false-positive rate of a slice with `used` signatures of total weight `weight`.
 double fpr_now(const Parameters& p, std::uint64_t used, std::uint64_t weight) noexcept;
 
-// `inserted_new` of two merged slices. As far as signatures tell, a key of both counts once:
-// `added` of the `used` signatures of `from` were new.
-std::uint64_t merged_new(std::uint64_t into, std::uint64_t from, std::uint64_t added,
-                         std::uint64_t used) noexcept;
-
 }  // namespace streamfilter::quotient

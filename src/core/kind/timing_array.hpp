@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/base/ticks.hpp"
 #include "core/bits/packed_words.hpp"
+#include "core/kind/ticks.hpp"
 #include "core/kind/timing_options.hpp"
 
 namespace streamfilter::timing {

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "core/base/saturate.hpp"
-#include "core/base/ticks.hpp"
 #include "core/bits/packed_words.hpp"
 #include "core/format/slice_counters.hpp"
+#include "core/kind/ticks.hpp"
 #include "core/model/slicing_model.hpp"
 #include "core/model/timing_model.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "core/format/slicing.hpp"
 #include "core/kind/filter_kind.hpp"
-#include "core/kind/lateness.hpp"
+#include "core/kind/ticks.hpp"
 #include "core/model/slicing_model.hpp"
 
 namespace streamfilter::timing {

@@ -7,8 +7,7 @@
 #include <limits>
 
 #include "core/base/math_policy.hpp"
-#include "core/bits/line_entries.hpp"
-#include "core/bits/line_timestamps.hpp"
+#include "core/bits/line_tail.hpp"
 #include "core/model/exact_store_model.hpp"
 
 #include "core/base/layer_wall.hpp"

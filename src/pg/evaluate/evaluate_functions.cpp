@@ -9,7 +9,7 @@ extern "C" {
 
 #include <cmath>
 
-#include "core/base/partition.hpp"
+#include "core/base/hash.hpp"
 #include "pg/evaluate/evaluation.hpp"
 #include "pg/server/named_row.hpp"
 #include "pg/value/value.hpp"

@@ -3,7 +3,7 @@
 // count is 0. Values travel, not hashes: the filter there hashes them.
 #pragma once
 
-#include "core/format/element.hpp"
+#include "core/kind/filter_kind.hpp"
 #include "pg/catalog/filter_relation.hpp"
 
 namespace streamfilter::pg {

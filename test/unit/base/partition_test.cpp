@@ -1,7 +1,7 @@
 // Parts of a stream must be the same on every machine and in every release.
 #include <boost/test/unit_test.hpp>
 
-#include "core/base/partition.hpp"
+#include "core/base/hash.hpp"
 
 using namespace streamfilter;
 

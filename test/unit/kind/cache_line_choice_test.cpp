@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/lib/streams.hpp"
-#include "core/bits/line_entries.hpp"
+#include "core/bits/line_tail.hpp"
 #include "unit/support/cache_lines.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/statistics.hpp"

@@ -1,6 +1,5 @@
-// Ages of the fingerprints in a 64-byte line. The line's last 32 bits are its stamp, a tick modulo
-// 2^32; before it, each slot has 4 bits, the ticks that had passed at the stamp. So an untouched
-// line ages without any work.
+// What a 64-byte line keeps in its last bits, behind the fingerprints: how many have entered it, or
+// their ages.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +9,30 @@
 
 namespace streamfilter {
 
+// Number of fingerprints that have entered the line, modulo 32, in its last 5 bits. It tells which
+// of two lines has taken fewer, if their numbers differ by less than 16.
+constexpr unsigned kEntriesBits = 5;
+constexpr unsigned kEntriesStart = kLineBits - kEntriesBits;
+
+inline unsigned entries(const unsigned char* line) noexcept {
+  return line[kLineBytes - 1] >> kEntriesStart % 8;
+}
+
+// `count` may be negative.
+inline void add_entries(unsigned char* line, unsigned count) noexcept {
+  line[kLineBytes - 1] =
+      static_cast<unsigned char>(line[kLineBytes - 1] + (count << kEntriesStart % 8));
+}
+
+// Has the line taken fewer than the other one?
+inline bool is_behind(const unsigned char* line, const unsigned char* other) noexcept {
+  constexpr unsigned kMask = (1u << kEntriesBits) - 1;
+  return ((entries(other) - entries(line) - 1) & kMask) < kMask / 2;
+}
+
+// Ages of the fingerprints. The line's last 32 bits are its stamp, a tick modulo 2^32; before it,
+// each slot has 4 bits, the ticks that had passed at the stamp. So an untouched line ages without
+// any work.
 constexpr unsigned kAgeBits = 4;
 constexpr unsigned kAges = 1 << kAgeBits;
 constexpr unsigned kStampBits = 32;
