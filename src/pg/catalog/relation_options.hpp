@@ -5,7 +5,7 @@
 #include "core/format/parameters.hpp"
 #include "core/model/lost_slice_rule.hpp"
 #include "pg/catalog/moved_slices.hpp"
-#include "pg/server/filter_mode.hpp"
+#include "pg/server/settings.hpp"
 
 namespace streamfilter::pg {
 

@@ -39,7 +39,7 @@ extern "C" {
 #include "pg/remote/remote_filter.hpp"
 #include "pg/server/commit_wait.hpp"
 #include "pg/server/problem_report.hpp"
-#include "pg/server/restoring.hpp"
+#include "pg/server/settings.hpp"
 #include "pg/shmem/log_pages.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"

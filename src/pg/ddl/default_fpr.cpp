@@ -19,7 +19,7 @@ extern "C" {
 #include "pg/catalog/option_list.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/server/problem_report.hpp"
-#include "pg/server/restoring.hpp"
+#include "pg/server/settings.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -22,7 +22,6 @@ extern "C" {
 #include "pg/handle/tree.hpp"
 #include "pg/remote/alter_parts.hpp"
 #include "pg/server/problem_report.hpp"
-#include "pg/server/restoring.hpp"
 #include "pg/server/settings.hpp"
 
 namespace streamfilter::pg {

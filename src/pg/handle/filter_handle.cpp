@@ -18,7 +18,6 @@ extern "C" {
 #include "pg/catalog/dependencies.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/judged_rows.hpp"
-#include "pg/handle/overfull_limit.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/key/trusted_code.hpp"
 #include "pg/remote/postgres_fdw_filter.hpp"
@@ -257,6 +256,14 @@ bool attach_former(FilterHandle* filter) {
   filter->slot = slot;
   note_false_rate(slot);
   return true;
+}
+
+void set_overfull_limit(FilterHandle* filter) {
+  filter->limit = overfull_limit(filter->header->parameters, promised_fpr_of(filter->relation));
+  memset(static_cast<void*>(filter->overfull_verdicts), 0, sizeof filter->overfull_verdicts);
+  filter->passes_overfull = !discards_overfull(filter->relation);
+  note_passing_rate(filter->slot,
+                    filter->passes_overfull && !filter->limit.is_none() ? filter->limit.rate : 0);
 }
 
 void attach(FilterHandle* filter, Use use) {

@@ -7,7 +7,6 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/handle/overfull.hpp"
-#include "pg/handle/overfull_limit.hpp"
 #include "pg/server/monotonic.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 
@@ -66,14 +65,6 @@ void warn_of(const FilterHandle* filter, int level) {
 }
 
 }  // namespace
-
-void set_overfull_limit(FilterHandle* filter) {
-  filter->limit = overfull_limit(filter->header->parameters, promised_fpr_of(filter->relation));
-  memset(static_cast<void*>(filter->overfull_verdicts), 0, sizeof filter->overfull_verdicts);
-  filter->passes_overfull = !discards_overfull(filter->relation);
-  note_passing_rate(filter->slot,
-                    filter->passes_overfull && !filter->limit.is_none() ? filter->limit.rate : 0);
-}
 
 bool passes_overfull(FilterHandle* filter, const Element& element) {
   if (!exceeds(filter, element)) return false;

@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "miscadmin.h"
+#include "replication/logicalworker.h"
 #include "utils/guc.h"
 }
 
@@ -137,6 +138,8 @@ void init_memory() {
 }
 
 }  // namespace
+
+bool is_restoring() { return !check_function_bodies || IsLogicalWorker(); }
 
 void init_settings() {
   init_switches();

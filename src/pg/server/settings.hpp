@@ -1,9 +1,14 @@
-// The settings (GUCs) of the extension.
+// The settings (GUCs) of the extension, and what a setting of the server tells.
 #pragma once
 
-#include "pg/server/filter_mode.hpp"
-
 namespace streamfilter::pg {
+
+// What a filter does with rows that it judges.
+enum class FilterMode : uint8 {
+  enforce,  // repeats are discarded, marked, diverted
+  shadow,   // all rows pass unchanged; keys are remembered, repeats counted
+  off,      // all rows pass unchanged; the filter is not asked
+};
 
 extern int shared_memory_kb;        // streamfilter.shared_memory
 extern int dynamic_memory_kb;       // streamfilter.dynamic_memory
@@ -43,6 +48,10 @@ extern bool set_travels, set_traveled;
 // Changes with `enabled` and `session_mode`, and with what else a filter that is in use depends on:
 // it is made ready again (pg/handle/filter_handle.hpp).
 extern uint64 handle_epoch;
+
+// Is a dump being restored, or a table copied by a subscription, so that rows are not new? Setting
+// check_function_bodies tells, which pg_dump turns off so that function bodies are not checked.
+bool is_restoring();
 
 // Called by _PG_init. Never raises.
 void init_settings();

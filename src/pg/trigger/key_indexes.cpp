@@ -13,7 +13,7 @@ extern "C" {
 
 #include "pg/handle/key_reservation.hpp"
 #include "pg/key/hash_method.hpp"
-#include "pg/server/restoring.hpp"
+#include "pg/server/settings.hpp"
 #include "pg/trigger/key_indexes.hpp"
 
 namespace streamfilter::pg {

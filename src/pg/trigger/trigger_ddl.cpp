@@ -16,7 +16,7 @@ extern "C" {
 #include "pg/catalog/option_list.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/server/problem_report.hpp"
-#include "pg/server/restoring.hpp"
+#include "pg/server/settings.hpp"
 #include "pg/server/syscache.hpp"
 #include "pg/trigger/citus_tables.hpp"
 #include "pg/trigger/crash_warning.hpp"

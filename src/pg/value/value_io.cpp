@@ -10,7 +10,7 @@ extern "C" {
 
 #include "core/filter/value_form.hpp"
 #include "pg/server/problem_report.hpp"
-#include "pg/server/restoring.hpp"
+#include "pg/server/settings.hpp"
 
 namespace streamfilter::pg {
 namespace {
