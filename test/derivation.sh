@@ -64,7 +64,7 @@ cat >>"$server_dir/data/postgresql.conf" <<-CONF
 	shared_preload_libraries = 'streamfilter'
 	fsync = off
 CONF
-FILTERS="few many grown counted window lasting"
+FILTERS="few many grown counted window lasting reworded"
 define() { # in a database of its own for the library that has made them
 	psql_ <<-SQL
 		CREATE FOREIGN TABLE $1_few (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', keys '50000');
@@ -75,8 +75,11 @@ define() { # in a database of its own for the library that has made them
 		  OPTIONS (kind 'timer', memory '8MB', window '1 day', keys '60000', grow 'density');
 		CREATE FOREIGN TABLE $1_lasting (id int) SERVER streamfilter
 		  OPTIONS (kind 'bloom', memory '1MB', keys '50000', persistence 'unlogged');
+		CREATE FOREIGN TABLE $1_reworded (id int) SERVER streamfilter
+		  OPTIONS (kind 'bloom', memory '1MB', keys '50000', persistence 'unlogged');
 	SQL
 	for name in $FILTERS; do psql_ -c "INSERT INTO $1_$name SELECT generate_series(1, 30000)"; done
+	psql_ -c "ALTER FOREIGN TABLE $1_reworded OPTIONS (ADD layout 'scattered')"
 	psql_ -c "SELECT streamfilter_save('$1_few'), streamfilter_save('$1_grown')" >/dev/null
 	for name in $FILTERS; do psql_ -c "INSERT INTO $1_$name SELECT generate_series(30001, 50000)"; done
 	psql_ <<-SQL

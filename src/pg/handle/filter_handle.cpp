@@ -221,6 +221,7 @@ void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   if (slot->signature != relation->signature || slot->key_signature == 0)
     slot->key_signature = key_signature(relation);
   slot->signature = relation->signature;
+  note_wording(slot, relation);
   slot->server = relation->server;  // pg_upgrade gives servers other OIDs
   if (slot->saved.identity == 0)
     slot->saved.identity =

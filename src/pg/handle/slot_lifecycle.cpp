@@ -525,6 +525,10 @@ void roll_back_definitions_of(SubTransactionId subtransaction) {
   if (work != nullptr) roll_back(subtransaction);
 }
 
+void note_wording(FilterSlot* slot, const FilterRelation* relation) {
+  if (!relation->uncommitted) slot->asked = asked_bits(relation);
+}
+
 FilterSlot* peek_slot(const FilterRelation* relation) {
   if (shared_state == nullptr) return nullptr;
   resolve_removals(relation->relid);
