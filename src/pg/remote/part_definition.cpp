@@ -5,7 +5,7 @@ extern "C" {
 }
 
 #include "core/filter/filter.hpp"
-#include "core/filter/given_options.hpp"
+#include "core/filter/list_options.hpp"
 #include "core/filter/option_values.hpp"
 #include "core/filter/options.hpp"
 #include "core/filter/slicing_rules.hpp"
@@ -115,7 +115,7 @@ Definition request_of_part(const RemoteFilter* remote, uint32 slices) {
 const char* print_request(const Definition& request) {
   StringInfoData text;
   initStringInfo(&text);
-  GivenOptions given(request);
+  ListedOptions given(request);
   const char* before = "";
   while (given.next()) {
     if (strcmp(given.name(), "kind") == 0) {

@@ -10,7 +10,7 @@ extern "C" {
 
 #include "core/filter/definition.hpp"
 #include "core/filter/filter.hpp"
-#include "core/filter/given_options.hpp"
+#include "core/filter/list_options.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/producer_agreement.hpp"
@@ -49,7 +49,7 @@ class OptionChanges {
 
  private:
   static bool gives(const Definition& wanted, const char* name) {
-    for (GivenOptions given(wanted); given.next();)
+    for (ListedOptions given(wanted); given.next();)
       if (strcmp(given.name(), name) == 0) return true;
     return false;
   }
@@ -75,7 +75,7 @@ const char* find_changes(Oid relid, const char* wanted, const char* conflict,
   OptionChanges changes(options_of_filter(relid));
   if (wanted != nullptr) {
     const Definition definition = parse_wanted(wanted);
-    for (GivenOptions given(definition); given.next();) changes.set(given.name(), given.value());
+    for (ListedOptions given(definition); given.next();) changes.set(given.name(), given.value());
     changes.drop_others(definition);
   }
   changes.set("conflict", conflict);

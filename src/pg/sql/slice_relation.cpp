@@ -16,7 +16,7 @@ extern "C" {
 }
 
 #include "core/filter/definition_text.hpp"
-#include "core/filter/given_options.hpp"
+#include "core/filter/list_options.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/lookup.hpp"
@@ -53,7 +53,7 @@ List* add_option(List* options, const char* name, const char* value) {
 
 List* options_of(const Definition& definition) {
   List* options = NIL;
-  for (GivenOptions given(definition); given.next();)
+  for (ListedOptions given(definition); given.next();)
     options = add_option(options, given.name(), given.value());
   return options;
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/filter/given_options.hpp"
+#include "core/filter/list_options.hpp"
 #include "unit/support/filters.hpp"
 
 using namespace streamfilter;
@@ -62,7 +62,7 @@ void check_given(const std::string& text) {
   Problem problem;
   std::size_t used;
   BOOST_REQUIRE(parse_definition(text.data(), text.size(), parsed, used, problem));
-  for (GivenOptions given(parsed); given.next();)
+  for (ListedOptions given(parsed); given.next();)
     BOOST_TEST(set_option(again, given.name(), given.value(), problem),
                text << ": " << given.name() << "=" << given.value() << ": " << problem.message);
   BOOST_TEST(same(parsed.parameters, again.parameters), text);
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(what_is_given_can_be_listed) {
   Definition definition;
   Problem problem;
   BOOST_TEST(set_option(definition, "keys", "7", problem));
-  GivenOptions given(definition);
+  ListedOptions given(definition);
   std::string all;
   while (given.next()) all += std::string(given.name()) + "=" + given.value() + ";";
   BOOST_TEST(all == "kind=auto;keys=7;");

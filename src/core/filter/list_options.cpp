@@ -1,4 +1,4 @@
-#include "core/filter/given_options.hpp"
+#include "core/filter/list_options.hpp"
 
 #include "core/filter/common_options.hpp"
 #include "core/filter/option_values.hpp"
@@ -9,7 +9,7 @@
 
 namespace streamfilter {
 
-bool GivenOptions::read_common(Common id) noexcept {
+bool ListedOptions::read_common(Common id) noexcept {
   if (!has_value(definition_, id)) return false;
   const CommonOption& option = find_common(id);
   name_ = option.name;
@@ -18,7 +18,7 @@ bool GivenOptions::read_common(Common id) noexcept {
   return true;
 }
 
-bool GivenOptions::read_own(unsigned number) noexcept {
+bool ListedOptions::read_own(unsigned number) noexcept {
   const OptionSpec& option = kind_of_options(definition_)->options[number];
   if (!definition_.has(option.word)) return false;
   name_ = option.name;
@@ -26,7 +26,7 @@ bool GivenOptions::read_own(unsigned number) noexcept {
   return true;
 }
 
-bool GivenOptions::next() noexcept {
+bool ListedOptions::next() noexcept {
   const FilterOps* ops = kind_of_options(definition_);
   const unsigned own = ops != nullptr ? ops->option_count : 0;
   while (next_ < kCommonOptionCount + own) {

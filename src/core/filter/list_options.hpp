@@ -1,4 +1,4 @@
-// The options that a definition gives, for hosts that store them one by one.
+// Lists the options of a definition as text, for hosts that store them one by one.
 #pragma once
 
 #include "core/format/parameters.hpp"
@@ -6,9 +6,9 @@
 namespace streamfilter {
 
 // Iterates over the options of a parsed definition, `kind` first, each as set_option reads it.
-class GivenOptions {
+class ListedOptions {
  public:
-  explicit GivenOptions(const Definition& definition) noexcept : definition_(definition) {}
+  explicit ListedOptions(const Definition& definition) noexcept : definition_(definition) {}
 
   // Moves to the next option; false if there is none.
   bool next() noexcept;
