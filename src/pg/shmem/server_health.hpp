@@ -7,7 +7,7 @@ extern "C" {
 #include "datatype/timestamp.h"
 }
 
-#include "pg/shmem/row_counts.hpp"
+#include "pg/shmem/counter_list.hpp"
 
 namespace streamfilter::pg {
 

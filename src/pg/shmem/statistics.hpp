@@ -7,7 +7,7 @@ extern "C" {
 }
 
 #include "core/advise/tuning.hpp"
-#include "pg/shmem/row_counts.hpp"
+#include "pg/shmem/counter_list.hpp"
 
 namespace streamfilter::pg {
 

@@ -1,4 +1,4 @@
-// The tables of row_counts.hpp in SQL, and streamfilter_triggers: the work of this database's
+// The tables of counter_list.hpp in SQL, and streamfilter_triggers: the work of this database's
 // triggers.
 #include "pg/server/postgres.hpp"
 
