@@ -9,7 +9,7 @@ extern "C" {
 
 #include "pg/fdw/explain_judged.hpp"
 #include "pg/handle/filter_handle.hpp"
-#include "pg/handle/judged_rows.hpp"
+#include "pg/handle/judged_report.hpp"
 
 namespace streamfilter::pg {
 namespace {

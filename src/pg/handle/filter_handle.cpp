@@ -17,7 +17,7 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "pg/catalog/dependencies.hpp"
 #include "pg/handle/filter_handle.hpp"
-#include "pg/handle/judged_rows.hpp"
+#include "pg/handle/judged_report.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/key/trusted_code.hpp"
 #include "pg/remote/postgres_fdw_filter.hpp"

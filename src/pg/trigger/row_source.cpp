@@ -12,7 +12,7 @@ extern "C" {
 }
 
 #include "pg/catalog/filter_relation.hpp"
-#include "pg/handle/judged_rows.hpp"
+#include "pg/handle/judged_report.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 #include "pg/trigger/left_keys.hpp"

@@ -4,7 +4,7 @@ extern "C" {
 #include "lib/stringinfo.h"
 }
 
-#include "pg/handle/judged_rows.hpp"
+#include "pg/handle/judged_report.hpp"
 
 namespace streamfilter::pg {
 
