@@ -33,7 +33,7 @@ bool keeps_state(List* options);
 // Names in option servers (char*), NIL if not given. Fault: 22023.
 bool read_server_names(const RelationOptions* relation_options, List** names, Fault& fault);
 
-// Was the relation made by a move (slice_moves.cpp)? Then it holds one slice of another server's
+// Was the relation made by a move (slice_holder.cpp)? Then it holds one slice of another server's
 // filter.
 bool holds_moved_slice(const RelationOptions& options);
 

@@ -1,11 +1,11 @@
-// Moves the state of one slice of a filter to another server, together with the rows of its keys.
+// Exports and imports the state of one slice, for users who move it together with its rows.
 #include "pg/server/postgres.hpp"
 
 #include "core/filter/slice_packet.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_builder.hpp"
 #include "pg/server/problem_report.hpp"
-#include "pg/sql/slice_transfer.hpp"
+#include "pg/sql/slice_export.hpp"
 #include "pg/trigger/citus_nodes.hpp"
 
 namespace streamfilter::pg {

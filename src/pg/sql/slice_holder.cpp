@@ -1,5 +1,5 @@
-// Called by the producer's server that moves a slice (remote/move_slice.cpp): the slice's source is
-// locked, its copy made, and its source closed. See docs/servers.md, "Growing and moving".
+// On a holder: what the producer calls to move a slice (remote/move_slice.cpp): the slice's source
+// is locked, its copy made, and its source closed. See docs/servers.md, "Growing and moving".
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -20,8 +20,8 @@ extern "C" {
 #include "pg/catalog/retirements.hpp"
 #include "pg/handle/judge_key.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/sql/slice_export.hpp"
 #include "pg/sql/slice_relation.hpp"
-#include "pg/sql/slice_transfer.hpp"
 
 namespace streamfilter::pg {
 namespace {

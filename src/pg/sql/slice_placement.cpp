@@ -1,4 +1,4 @@
-// Functions that move slices of filters on other servers, called where events arrive.
+// On the producer: functions that show, move, spread and retire the places of slices.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
