@@ -2,7 +2,7 @@
 // registers callbacks of transactions, so that nothing depends on who registered first.
 //
 //   phase              raise  allocate  catalogs  wait for
-//   pre-commit         yes    yes       yes       locks, snapshots being taken, other servers
+//   pre-commit         yes    yes       yes       locks, images being saved, other servers
 //   commit             no     no        no        other servers, until their timeouts; short locks
 //   abort              no     no        no        the same
 //   prepare, before    yes    yes       yes       as pre-commit
