@@ -43,7 +43,7 @@ extern "C" {
 #include "pg/shmem/log_pages.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
-#include "pg/storage/persistence.hpp"
+#include "pg/storage/saved_state.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 #include "pg/trigger/citus_tables.hpp"
 #include "pg/trigger/trigger_ddl.hpp"

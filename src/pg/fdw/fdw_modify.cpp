@@ -28,7 +28,7 @@ extern "C" {
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_builder.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
-#include "pg/storage/persistence.hpp"
+#include "pg/storage/saved_state.hpp"
 #include "pg/trigger/citus_nodes.hpp"
 #include "pg/trigger/judged_once.hpp"
 

@@ -22,8 +22,10 @@ extern "C" {
 #include "pg/shmem/log_pages.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
-#include "pg/storage/persistence.hpp"
+#include "pg/storage/restore.hpp"
+#include "pg/storage/restore_ranges.hpp"
 #include "pg/storage/restore_workers.hpp"
+#include "pg/storage/saved_state.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
 namespace streamfilter::pg {

@@ -28,8 +28,8 @@ extern "C" {
 #include "pg/server/settings.hpp"
 #include "pg/server/syscache.hpp"
 #include "pg/sql/restore_worker.hpp"
-#include "pg/storage/persistence.hpp"
 #include "pg/storage/restore_workers.hpp"
+#include "pg/storage/saved_state.hpp"
 
 extern "C" {
 PGDLLEXPORT void streamfilter_restore_launcher(Datum);

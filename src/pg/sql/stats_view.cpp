@@ -26,7 +26,7 @@ extern "C" {
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/sql/stats_view.hpp"
-#include "pg/storage/persistence.hpp"
+#include "pg/storage/saved_state.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/trigger/citus_nodes.hpp"
 #include "pg/value/parameters_json.hpp"

@@ -2,7 +2,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/heapam.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
 #include "postmaster/bgworker.h"
@@ -18,7 +17,7 @@ extern "C" {
 #include "pg/server/settings.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/locked_work.hpp"
-#include "pg/storage/persistence.hpp"
+#include "pg/storage/image.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/storage/write_log.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
@@ -126,13 +125,6 @@ TimestampTz write_image(Relation table, const FilterSlot* slot, const Header* st
   return writer.saved();
 }
 
-bool has_rows(Relation table, Oid filter, Snapshot snapshot) {
-  StateScan scan(table, filter, snapshot);
-  const bool found = scan.next() != nullptr;
-  scan.end();
-  return found;
-}
-
 }  // namespace
 
 void lock_for_save(Oid relation) {
@@ -183,70 +175,6 @@ void finish_save(SlotSave* save, const Header* state) {
   changes->saving.level = GetCurrentTransactionNestLevel();
   changes->saving.replaced_bytes = save->log_bytes;
   changes->saving.logged_bytes += header_bytes;
-}
-
-uint64 move_log_rows(Relation log, const FilterSlot* from, FilterSlot* to) {
-  CommandCounterIncrement();
-  Snapshot snapshot = register_latest_snapshot();
-  uint64 bytes = 0;
-  StateScan scan(log, from->relation, snapshot);
-  while (HeapTuple tuple = scan.next()) {
-    LogRow row;
-    if (identity_in(log, tuple) != from->saved.identity) continue;
-    if (!read_row(log, tuple, &row) || !is_sound(row))
-      ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
-              errmsg("the saved log of filter \"%s\" is damaged", get_rel_name(from->relation)));
-    // The copy has its own header and collations.
-    if (!is_header(row.change) && row.change != LogChange::collations) {
-      row.identity = to->saved.identity;
-      bytes += write_row(log, row, &to->saved.last_page);
-    }
-    simple_heap_delete(log, &tuple->t_self);
-  }
-  scan.end();
-  UnregisterSnapshot(snapshot);
-  return bytes;
-}
-
-bool is_anything_saved(Oid relation) {
-  StateTables tables;
-  if (!has_state_tables(relation) ||
-      !open_state_tables(relation, AccessShareLock, AccessShareLock, &tables))
-    return false;
-  Snapshot snapshot = register_latest_snapshot();
-  const bool found =
-      has_rows(tables.log, relation, snapshot) || has_rows(tables.images, relation, snapshot);
-  UnregisterSnapshot(snapshot);
-  close_state_tables(tables);
-  return found;
-}
-
-uint64 delete_saved_state(Oid relation, const int64* except) {
-  StateTables tables;
-  if (!is_anything_saved(relation) ||
-      !open_state_tables(relation, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
-    return 0;
-  CommandCounterIncrement();
-  Snapshot snapshot = register_latest_snapshot();
-  const uint64 bytes = delete_rows(tables.images, relation, snapshot, except) +
-                       delete_rows(tables.log, relation, snapshot, except);
-  UnregisterSnapshot(snapshot);
-  close_state_tables(tables);
-  return bytes;
-}
-
-uint32 enter_commit(FilterSlot* slot) {
-  // Either a later image sees the count, or this loop sees the change of the epoch.
-  for (;;) {
-    const uint32 epoch = pg_atomic_read_u32(&slot->saved.epoch);
-    pg_atomic_fetch_add_u32(&slot->saved.committing[epoch & 1], 1);
-    if (pg_atomic_read_u32(&slot->saved.epoch) == epoch) return epoch;
-    pg_atomic_fetch_sub_u32(&slot->saved.committing[epoch & 1], 1);
-  }
-}
-
-void leave_commit(FilterSlot* slot, uint32 epoch) {
-  pg_atomic_fetch_sub_u32(&slot->saved.committing[epoch & 1], 1);
 }
 
 void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes) {

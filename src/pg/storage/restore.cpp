@@ -12,7 +12,8 @@ extern "C" {
 #include "pg/server/fault_points.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/storage/key_collations.hpp"
-#include "pg/storage/persistence.hpp"
+#include "pg/storage/last_look.hpp"
+#include "pg/storage/restore.hpp"
 #include "pg/storage/restore_ranges.hpp"
 #include "pg/storage/saved_definition.hpp"
 #include "pg/storage/state_reader.hpp"
@@ -234,17 +235,6 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
 }
 
 }  // namespace
-
-void warn_damaged(FilterSlot* slot, const FilterRelation* relation, const char* what,
-                  const char* detail) {
-  char* state = slot->saved.set_aside;
-  if (state[0] == '\0')
-    snprintf(state, sizeof slot->saved.set_aside, "damaged %s: %s", what, detail);
-  ereport(WARNING, errcode(ERRCODE_DATA_CORRUPTED),
-          errmsg("the saved %s of filter \"%s\" is damaged", what, relation->name),
-          errdetail("%s", detail),
-          errhint("The filter goes on without it, so repeats of older keys are not recognised."));
-}
 
 void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
                     const Opening* opening) {

@@ -4,10 +4,16 @@
 #pragma once
 
 #include "pg/shmem/missing_ranges.hpp"
-#include "pg/storage/persistence.hpp"
 #include "pg/storage/state_reader.hpp"
 
 namespace streamfilter::pg {
+
+// Lets others use a slot that is being built.
+struct Opening {
+  void (*open)(void* arg);
+  void* arg;
+  bool leaves_rest;  // to the next one who needs it
+};
 
 // The image lies in order, a key in one slice; and nothing but them is needed. The log was read.
 bool can_read_by_ranges(const StateReading& reading);
@@ -30,9 +36,5 @@ inline void await_slice(FilterSlot* slot, const FilterRelation* relation, uint64
   if (likely(is_whole(slot))) return;
   await_slices(slot, relation, UINT64CONST(1) << range_of_key(slot, hash));
 }
-
-// Also for streamfilter_stats.state, until the next image.
-void warn_damaged(FilterSlot* slot, const FilterRelation* relation, const char* what,
-                  const char* detail);
 
 }  // namespace streamfilter::pg

@@ -16,7 +16,7 @@ extern "C" {
 #include "pg/server/citus.hpp"
 #include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
-#include "pg/storage/persistence.hpp"
+#include "pg/storage/last_look.hpp"
 #include "pg/storage/saved_definition.hpp"
 #include "pg/storage/state_reader.hpp"
 #include "pg/transaction/apply_changes.hpp"
@@ -290,6 +290,17 @@ void replay_rows(const StateReading& reading, Header* block, int64 from, int64 i
     if (row.number >= from && row.identity == identity && !is_header(row.change))
       replay_row(reading.slot, block, row);
   }
+}
+
+void warn_damaged(FilterSlot* slot, const FilterRelation* relation, const char* what,
+                  const char* detail) {
+  char* state = slot->saved.set_aside;
+  if (state[0] == '\0')
+    snprintf(state, sizeof slot->saved.set_aside, "damaged %s: %s", what, detail);
+  ereport(WARNING, errcode(ERRCODE_DATA_CORRUPTED),
+          errmsg("the saved %s of filter \"%s\" is damaged", what, relation->name),
+          errdetail("%s", detail),
+          errhint("The filter goes on without it, so repeats of older keys are not recognised."));
 }
 
 }  // namespace streamfilter::pg

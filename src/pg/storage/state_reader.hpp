@@ -94,4 +94,8 @@ void replay_change(FilterSlot* slot, Header* block, const LoggedChange& change);
 // be reading.
 void replay_rows(const StateReading& reading, Header* block, int64 from, int64 identity);
 
+// Also for streamfilter_stats.state, until the next image.
+void warn_damaged(FilterSlot* slot, const FilterRelation* relation, const char* what,
+                  const char* detail);
+
 }  // namespace streamfilter::pg

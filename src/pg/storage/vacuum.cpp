@@ -15,7 +15,7 @@ extern "C" {
 
 #include <initializer_list>
 
-#include "pg/storage/persistence.hpp"
+#include "pg/storage/image.hpp"
 #include "pg/storage/state_heaps.hpp"
 
 namespace streamfilter::pg {

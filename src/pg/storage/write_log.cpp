@@ -2,7 +2,6 @@
 
 #include "core/filter/filter.hpp"
 #include "pg/storage/key_collations.hpp"
-#include "pg/storage/persistence.hpp"
 #include "pg/storage/write_log.hpp"
 
 namespace streamfilter::pg {
@@ -98,6 +97,20 @@ void write_log_records(Relation table, TransactionChanges* changes) {
   }
   writer.flush();
   changes->saving.logged_bytes += writer.bytes();
+}
+
+uint32 enter_commit(FilterSlot* slot) {
+  // Either a later image sees the count, or this loop sees the change of the epoch.
+  for (;;) {
+    const uint32 epoch = pg_atomic_read_u32(&slot->saved.epoch);
+    pg_atomic_fetch_add_u32(&slot->saved.committing[epoch & 1], 1);
+    if (pg_atomic_read_u32(&slot->saved.epoch) == epoch) return epoch;
+    pg_atomic_fetch_sub_u32(&slot->saved.committing[epoch & 1], 1);
+  }
+}
+
+void leave_commit(FilterSlot* slot, uint32 epoch) {
+  pg_atomic_fetch_sub_u32(&slot->saved.committing[epoch & 1], 1);
 }
 
 }  // namespace streamfilter::pg

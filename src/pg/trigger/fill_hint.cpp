@@ -17,7 +17,7 @@ extern "C" {
 #include "pg/remote/remote_filter.hpp"
 #include "pg/server/transaction_use.hpp"
 #include "pg/shmem/filter_directory.hpp"
-#include "pg/storage/persistence.hpp"
+#include "pg/storage/saved_state.hpp"
 #include "pg/trigger/fill_hint.hpp"
 
 namespace streamfilter::pg {

@@ -12,7 +12,7 @@ extern "C" {
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/trigger_counts.hpp"
-#include "pg/storage/persistence.hpp"
+#include "pg/storage/saved_state.hpp"
 #include "pg/trigger/forget_definition.hpp"
 #include "pg/trigger/restored_rows.hpp"
 #include "pg/trigger/row_source.hpp"
