@@ -42,23 +42,6 @@ void set_ahead(FilterHandle* filter, int64 more) {
   if (before == 0) warn_of_clock(filter, more);
 }
 
-}  // namespace
-
-void warn_of_late(const FilterHandle* filter) {
-  static List* told = NIL;  // filters that this session has been told about
-  const Oid relid = filter->relation->relid;
-  if (list_member_oid(told, relid)) return;
-  const MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
-  told = lappend_oid(told, relid);
-  MemoryContextSwitchTo(caller);
-  ereport(WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-          errmsg("an event comes too late for filter \"%s\"", filter->relation->name),
-          errdetail("Its time is before the filter's window and lateness. It passes and is not "
-                    "remembered."),
-          errhint("Look at the times that come in (column late of streamfilter_stats counts such "
-                  "events), or set option lateness."));
-}
-
 // Other sessions may come between reading the clock and reading the filter. If the clock seems to
 // have gone back, read it again, after the filter.
 void follow_clock(FilterHandle* filter, Element* element) {
@@ -84,6 +67,28 @@ void check_time(FilterHandle* filter, Element* element) {
   element->time = PG_INT64_MAX;
   count(filter, RowCount::ahead);
   warn(filter);
+}
+
+}  // namespace
+
+void bound_event_time(FilterHandle* filter, Element* element) {
+  if (unlikely(element->time > filter->latest_time)) check_time(filter, element);
+  if (filter->by_clock) follow_clock(filter, element);
+}
+
+void warn_of_late(const FilterHandle* filter) {
+  static List* told = NIL;  // filters that this session has been told about
+  const Oid relid = filter->relation->relid;
+  if (list_member_oid(told, relid)) return;
+  const MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
+  told = lappend_oid(told, relid);
+  MemoryContextSwitchTo(caller);
+  ereport(WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+          errmsg("an event comes too late for filter \"%s\"", filter->relation->name),
+          errdetail("Its time is before the filter's window and lateness. It passes and is not "
+                    "remembered."),
+          errhint("Look at the times that come in (column late of streamfilter_stats counts such "
+                  "events), or set option lateness."));
 }
 
 }  // namespace streamfilter::pg

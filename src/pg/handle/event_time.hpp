@@ -8,13 +8,6 @@
 
 namespace streamfilter::pg {
 
-// If the event's time is too far ahead, counts it, warns once per session and definition, and
-// treats it as an event of the filter's present, which does not move the window.
-void check_time(FilterHandle* filter, Element* element);
-
-// The time of an event by the server's clock, as if the clock had never gone back. Warns if it has.
-void follow_clock(FilterHandle* filter, Element* element);
-
 // Warns, once a session and filter, if a new key comes too late to be remembered. Call it with no
 // lock held.
 void warn_of_late(const FilterHandle* filter);
@@ -23,10 +16,13 @@ inline void look_for_late(const FilterHandle* filter, const Element& element) {
     warn_of_late(filter);
 }
 
-// Call it for keys to insert, not for look-ups.
+// If the event's time is too far ahead, counts it, warns once per session and definition, and
+// treats it as an event of the filter's present, which does not move the window. A time by the
+// server's clock becomes one by a clock that never goes back; warns if it has. Call it for keys to
+// insert, not for look-ups.
+void bound_event_time(FilterHandle* filter, Element* element);
 inline void bound_time(FilterHandle* filter, Element* element) {
-  if (unlikely(element->time > filter->latest_time)) check_time(filter, element);
-  if (unlikely(filter->by_clock)) follow_clock(filter, element);
+  if (unlikely(filter->has_time)) bound_event_time(filter, element);
 }
 
 }  // namespace streamfilter::pg
