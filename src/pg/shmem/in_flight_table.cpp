@@ -92,8 +92,6 @@ uint32 partition_number(InFlightTag tag) {
   return static_cast<uint32>(tag.bits) & (partition_count - 1);
 }
 
-uint32 home_of(uint64 tag) { return static_cast<uint32>(tag >> 32) & (partition_capacity - 1); }
-
 // A partition's part of a table.
 struct Part {
   InFlightEntry* entries;
@@ -156,6 +154,16 @@ pg_noinline InFlightEntry* find_further(InFlightPartition* partition, uint64 tag
     return true;
   });
   return found;
+}
+
+// Without the lock: at worst, this fetches another address.
+pg_noinline void prefetch_further(const InFlightPartition* partition, uint64 tag,
+                                  Prefetches& prefetches) {
+  for_each_holding(partition->holding, [&](int i) {
+    const Part part = further_part(partition, i);
+    prefetches.add(part.entries + part.home_of(tag));
+    return false;
+  });
 }
 
 pg_atomic_uint64* further_keys_of(Owner owner) { return &further->keys[owner >> kOwnerBits]; }
@@ -282,13 +290,9 @@ LWLock* lock_of(InFlightPartition* partition) { return partition->lock; }
 
 void prefetch_in_flight(InFlightTag tag, Prefetches& prefetches) {
   const InFlightPartition* partition = partition_of(tag);
-  prefetches.add(&partition->entries[home_of(tag.bits)]);
-  // Without the lock: at worst, this fetches another address.
-  for_each_holding(partition->holding, [&](int i) {
-    const Part part = further_part(partition, i);
-    prefetches.add(part.entries + part.home_of(tag.bits));
-    return false;
-  });
+  const Part part = fixed_part(partition);
+  prefetches.add(part.entries + part.home_of(tag.bits));
+  if (unlikely(partition->holding != 0)) prefetch_further(partition, tag.bits, prefetches);
 }
 
 bool is_empty_partition(const InFlightPartition* partition) {
