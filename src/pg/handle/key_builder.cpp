@@ -16,6 +16,9 @@ KeyBuilder make_key_builder(FilterHandle* filter, const KeyInput* inputs, int co
     builder.width = Max(builder.width, inputs[i].source + 1);
     builder.plain &= inputs[i].coercion == nullptr && inputs[i].column->role == Role::key;
   }
+  builder.first = builder.plain && count > 0 ? inputs[0].source : -1;
+  for (int i = 1; i < count; ++i)
+    if (inputs[i].source != builder.first + i) builder.first = -1;
   builder.values = static_cast<Datum*>(palloc(sizeof(Datum) * keys));
   builder.isnull = static_cast<bool*>(palloc(sizeof(bool) * keys));
   return builder;

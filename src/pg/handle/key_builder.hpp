@@ -26,7 +26,8 @@ struct KeyBuilder {
   const KeyInput* inputs;
   int count;
   int width;   // number of values of a row to read
-  bool plain;  // the values make up the key unchanged
+  bool plain;  // the values make up the key unchanged, and
+  int first;   // lie side by side in the row from here on; -1: they do not
   // One per key column; reused for every row.
   Datum* values;
   bool* isnull;
@@ -84,25 +85,29 @@ bool build_from_parts(const KeyBuilder* builder, const Values& row, Element* ele
   return hash_filter_key(filter, builder->values, builder->isnull, &element->hash);
 }
 
-// Makes the row's element. False: its key is NULL, and the hash is undefined. Needs use_filter and
-// a current builder; allocates in the current memory context. Raises the errors of casts, and 55006
-// if a cast has changed the filter.
+// Hashes the key of a row, wherever its values lie, and sets the roles of a new element.
 template <class Values>
 inline bool build_from(const KeyBuilder* builder, const Values& row, Element* element) {
-  const FilterHandle* filter = builder->filter;
-  *element = new_element(filter);
   if (!builder->plain) return build_from_parts(builder, row, element);
   for (int i = 0; i < builder->count; ++i)
     builder->values[i] = row.get(builder->inputs[i].source, &builder->isnull[i]);
-  return hash_filter_key(filter, builder->values, builder->isnull, &element->hash);
+  return hash_filter_key(builder->filter, builder->values, builder->isnull, &element->hash);
 }
 
+// Makes the row's element. False: its key is NULL, and the hash is undefined. Needs use_filter and
+// a current builder; allocates in the current memory context. Raises the errors of casts, and 55006
+// if a cast has changed the filter.
 inline bool build_element(const KeyBuilder* builder, TupleTableSlot* row, Element* element) {
   slot_getsomeattrs(row, builder->width);
-  return build_from(builder, SlotValues{row->tts_values, row->tts_isnull}, element);
+  *element = new_element(builder->filter);
+  if (unlikely(builder->first < 0))
+    return build_from(builder, SlotValues{row->tts_values, row->tts_isnull}, element);
+  return hash_filter_key(builder->filter, row->tts_values + builder->first,
+                         row->tts_isnull + builder->first, &element->hash);
 }
 
 inline bool build_element(const KeyBuilder* builder, const NullableDatum* row, Element* element) {
+  *element = new_element(builder->filter);
   return build_from(builder, GivenValues{row}, element);
 }
 
