@@ -320,10 +320,9 @@ const Element* waiting_key = nullptr;
 bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
              const IndexHint& hint, uint64 applied, bool look_again, bool at_once) {
   look_for_late(filter, element);
-  reserve_change(changes);
-  if (unlikely(is_to_hand_over(changes))) hand_over(changes);
   ReserveRequest request{};
-  request.owner = owner_of_new_key(changes);
+  request.owner = reserve_new_key(changes);
+  if (unlikely(is_to_hand_over(changes))) hand_over(changes);
   request.look_again = look_again;
   Owner arrived = 0;
   for (;;) {

@@ -11,19 +11,15 @@ struct OwnKey {
   OwnView view = OwnView::untouched;
   IndexHint hint;  // of its changes; valid until the next change
 };
+inline OwnView view_of_added(const IndexHint& hint) {
+  return hint.last == kNoChange ? OwnView::untouched : OwnView::added;
+}
 OwnView view_of_changed(const TransactionChanges* changes, const Element& element, uint32 last);
 inline OwnKey view_at(const TransactionChanges* changes, const Element& element,
                       const IndexHint& hint) {
-  OwnKey own{OwnView::untouched, hint};
-  // Most keys are new to the transaction, and most transactions only add keys.
-  const bool only_adds = changes->log.last_reset == kNoChange &&
-                         changes->log.last_merge == kNoChange && !changes->erases &&
-                         !changes->expires;
-  if (likely(only_adds))
-    own.view = hint.last == kNoChange ? OwnView::untouched : OwnView::added;
-  else
-    own.view = view_of_changed(changes, element, own.hint.last);
-  return own;
+  return {likely(changes->only_adds) ? view_of_added(hint)
+                                     : view_of_changed(changes, element, hint.last),
+          hint};
 }
 // `changes` may be nullptr: there are none.
 inline OwnKey find_own(const TransactionChanges* changes, const Element& element) {

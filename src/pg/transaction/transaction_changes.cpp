@@ -185,7 +185,7 @@ TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged)
   changes->generation = slot->generation;
   changes->header = header;
   changes->saving.logged = logged;
-  changes->expires = keys_expire(parameters);
+  changes->only_adds = !keys_expire(parameters);
   changes->latest = PG_INT64_MIN;
   init_log(&changes->log, uses_time(parameters) || uses_importance(parameters));
   changes->owner_capacity = 4;
@@ -214,7 +214,8 @@ void append_change(TransactionChanges* changes, ChangeType type, const Element& 
                    const IndexHint& hint) {
   append_change(&changes->log, type, element, hint);
   note_time(changes, element);
-  if (type == ChangeType::erase) changes->erases = true;
+  changes->erases |= type == ChangeType::erase;
+  changes->only_adds &= type == ChangeType::add || type == ChangeType::repeat;
   if (type != ChangeType::add) return;
   ++changes->unregistered;
   adds_unpublished = true;
@@ -230,7 +231,9 @@ void append_registered(TransactionChanges* changes, const Element& element, cons
   ++changes->registered;
 }
 
-void make_owner_of_new_keys(TransactionChanges* changes) {
+void begin_new_keys(TransactionChanges* changes) {
+  reserve_change(changes);
+  if (changes->savepoints->owner != kNoChange) return;
   const Owner owner = make_owner(changes->slot, GetCurrentFullTransactionId());
   if (changes->owner_count == changes->owner_capacity) {
     changes->owners = static_cast<Owner*>(repalloc_huge(

@@ -49,7 +49,8 @@ struct TransactionChanges {
   bool overflowed;
   bool grows;           // beyond max_in_flight its keys take dynamic memory, while there is any
   bool erases;          // it has forgotten a key
-  bool expires;         // keys can expire (keys_expire)
+  bool only_adds;       // a key in the log is an added one: it has forgotten none, emptied and
+                        // merged nothing, and keys do not expire
   bool announced_keys;  // counted in FilterSlot::arriving_keys
   bool announced_erasures;
   int64 latest;         // latest time of a key
@@ -77,19 +78,22 @@ inline void reserve_change(TransactionChanges* changes) {
     note_savepoint(changes);
   reserve_change(&changes->log);
 }
+// The same for a new key. Sets the current subtransaction's owner in the table of keys in flight,
+// which assigns a transaction id, and returns it.
+void begin_new_keys(TransactionChanges* changes);
+inline Owner reserve_new_key(TransactionChanges* changes) {
+  const Savepoint* savepoint = changes->savepoints;
+  if (unlikely(savepoint == nullptr || savepoint->owner == kNoChange ||
+               savepoint->subtransaction != GetCurrentSubTransactionId()))
+    begin_new_keys(changes);
+  reserve_change(&changes->log);
+  return changes->owners[changes->savepoints->owner];
+}
 void append_change(TransactionChanges* changes, ChangeType type, const Element& element,
                    const IndexHint& hint = {});
 
-// Adds a new key that the owner in owner_of_new_key has put into the table of keys in flight.
+// Adds a new key that the owner in reserve_new_key has put into the table of keys in flight.
 void append_registered(TransactionChanges* changes, const Element& element, const IndexHint& hint);
-
-// Sets the current subtransaction's owner in the table of keys in flight, which assigns a
-// transaction id. Needs reserve_change.
-void make_owner_of_new_keys(TransactionChanges* changes);
-inline Owner owner_of_new_key(TransactionChanges* changes) {
-  if (unlikely(changes->savepoints->owner == kNoChange)) make_owner_of_new_keys(changes);
-  return changes->owners[changes->savepoints->owner];
-}
 
 // Removes the keys from the table of keys in flight, because the filter has them, or because others
 // have been told to wait for any key.
