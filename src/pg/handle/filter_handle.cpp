@@ -41,6 +41,7 @@ HTAB* handles = nullptr;        // FilterHandle by relid
 FilterHandle* dirty = nullptr;  // handles with counts to flush
 // parent of replaced contexts; emptied at the end of the transaction
 MemoryContext retired = nullptr;
+constexpr int32 kFlushEvery = 8192;
 bool is_any_stale = false;  // some handle is invalid and still has parts
 uint64 lock_epoch = 1;      // advances when locks may have been released
 
@@ -85,6 +86,37 @@ void tell_of(const FilterHandle* filter) {
   add_judged_rows({filter->relid, counts[RowCount::accepted] + discarded + diverted + would_discard,
                    discarded - filter->uncounted.marked, filter->uncounted.marked, diverted,
                    would_discard});
+}
+
+// Adds what is not yet counted in shared memory to the counts there.
+void add_counters(FilterHandle* filter) {
+  if (unlikely(collects_judged_rows)) tell_of(filter);
+  if (filter->remote != nullptr) {
+    add_filter_counts(filter->relid, filter->uncounted.rows);
+    flush_slice_work(filter->remote);
+  }
+  const bool is_attached =
+      filter->slot != nullptr && filter->slot->generation == filter->slot_generation;
+  add_found(filter, is_attached);
+  if (is_attached) {
+    const RowCounts& counts = filter->uncounted.rows;
+    add_losses(filter->slot,
+               {counts[RowCount::accepted], filter->uncounted.spared,
+                counts[RowCount::discarded] - filter->uncounted.marked, has_truncated(filter)});
+    filter->slot->stats.counts.add(filter->uncounted.rows);
+  }
+  filter->uncounted.rows = {};
+  filter->uncounted.marked = filter->uncounted.spared = 0;
+}
+
+// The first count since then.
+void note_dirty(FilterHandle* filter) {
+  if (filter->uncounted.dirty) return;
+  transaction_uses_filters = true;
+  filter->uncounted.dirty = true;
+  filter->uncounted.left = kFlushEvery;
+  filter->uncounted.next_dirty = dirty;
+  dirty = filter;
 }
 
 void end_locks() {
@@ -407,32 +439,10 @@ bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool*
   return has_key;
 }
 
-void add_counters(FilterHandle* filter) {
-  if (unlikely(collects_judged_rows)) tell_of(filter);
-  if (filter->remote != nullptr) {
-    add_filter_counts(filter->relid, filter->uncounted.rows);
-    flush_slice_work(filter->remote);
-  }
-  const bool is_attached =
-      filter->slot != nullptr && filter->slot->generation == filter->slot_generation;
-  add_found(filter, is_attached);
-  if (is_attached) {
-    const RowCounts& counts = filter->uncounted.rows;
-    add_losses(filter->slot,
-               {counts[RowCount::accepted], filter->uncounted.spared,
-                counts[RowCount::discarded] - filter->uncounted.marked, has_truncated(filter)});
-    filter->slot->stats.counts.add(filter->uncounted.rows);
-  }
-  filter->uncounted.rows = {};
-  filter->uncounted.marked = filter->uncounted.spared = 0;
-}
-
-void note_dirty(FilterHandle* filter) {
-  if (filter->uncounted.dirty) return;
-  transaction_uses_filters = true;
-  filter->uncounted.dirty = true;
-  filter->uncounted.next_dirty = dirty;
-  dirty = filter;
+void follow_counts(FilterHandle* filter) {
+  if (filter->uncounted.dirty) add_counters(filter);
+  note_dirty(filter);
+  filter->uncounted.left = kFlushEvery;
 }
 
 void count(FilterHandle* filter, RowCount what) {
@@ -460,6 +470,7 @@ void flush_counters() {
     FilterHandle* filter = dirty;
     dirty = filter->uncounted.next_dirty;
     filter->uncounted.dirty = false;
+    filter->uncounted.left = 0;
     add_counters(filter);
   }
 }

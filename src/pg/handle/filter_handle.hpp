@@ -101,6 +101,7 @@ struct HandleCounts {
   uint64 found_positions;      // the positions that have any, as bits
   FilterHandle* next_dirty;
   bool dirty;
+  int32 left;  // look-ups before these counts are added; 0 if not dirty
 };
 
 // One per relation and backend, never freed; what it points to is replaced when the relation
@@ -213,16 +214,17 @@ inline bool hands_rows_up(const FilterHandle* filter) {
   return filter->tree != nullptr && filter->tree->taker != nullptr;
 }
 
-// Adds what is not yet counted in shared memory to the counts there.
-void add_counters(FilterHandle* filter);
-// The first count since then.
-void note_dirty(FilterHandle* filter);
+// After a look-up was counted that is the first since the counts were added to shared memory, or
+// the last before they should be.
+void follow_counts(FilterHandle* filter);
+inline void note_counted(FilterHandle* filter) {
+  if (unlikely(--filter->uncounted.left <= 0)) follow_counts(filter);
+}
 
 // Count a look-up, and its answer if the key was to be inserted.
 inline void count_tested(FilterHandle* filter) {
-  constexpr uint64 kFlushEvery = 8192;
-  if (unlikely(!filter->uncounted.dirty)) note_dirty(filter);
-  if (unlikely(++filter->uncounted.rows[RowCount::tested] >= kFlushEvery)) add_counters(filter);
+  ++filter->uncounted.rows[RowCount::tested];
+  note_counted(filter);
 }
 constexpr RowCount kCountOf[] = {RowCount::discarded, RowCount::discarded, RowCount::diverted,
                                  RowCount::would_discard};
@@ -231,7 +233,8 @@ inline void count_answer(FilterHandle* filter, bool seen, Outcome of_repeats) {
   ++counts.rows[seen ? kCountOf[static_cast<int>(of_repeats)] : RowCount::accepted];
   counts.marked += seen && of_repeats == Outcome::marked;
   counts.spared += !seen && of_repeats != Outcome::discarded;
-  count_tested(filter);
+  ++counts.rows[RowCount::tested];
+  note_counted(filter);
 }
 void count(FilterHandle* filter, RowCount what);
 
