@@ -47,7 +47,7 @@ RowJudge* borrow_judge(const Trigger* trigger, TriggerKind kind, uint64 statemen
     judge = static_cast<RowJudge*>(MemoryContextAllocZero(of_statement, sizeof(RowJudge)));
     init_row_judge(judge, kind, statement, of_statement);
   }
-  judge->kind = kind;
+  set_kind(judge, kind);
   judge->statement = statement;
   judge->routed = routed;
   judge->checked_changes = 0;  // that was another statement's conflict target

@@ -106,8 +106,15 @@ bool lasts(const RowJudge* judge, const TriggerOrigin& origin) {
 
 }  // namespace
 
-void init_row_judge(RowJudge* judge, TriggerKind kind, uint64 statement, MemoryContext parent) {
+void set_kind(RowJudge* judge, TriggerKind kind) {
   judge->kind = kind;
+  judge->of_repeats = kind == TriggerKind::discard  ? Outcome::discarded
+                      : kind == TriggerKind::divert ? Outcome::diverted
+                                                    : Outcome::marked;
+}
+
+void init_row_judge(RowJudge* judge, TriggerKind kind, uint64 statement, MemoryContext parent) {
+  set_kind(judge, kind);
   judge->statement = statement;
   judge->context = AllocSetContextCreate(parent, "streamfilter trigger", ALLOCSET_SMALL_SIZES);
 }

@@ -18,10 +18,11 @@ namespace streamfilter::pg {
 // What a statement has resolved for one table (partition) that it inserts into.
 struct RowJudge {
   TriggerKind kind;
-  uint64 statement;  // inserts the rows; 0 if not known
-  bool never_waits;  // resolved: no row of the table waits for rows of others
-  bool routed;       // another extension brings the rows, and may fill several tables
-  bool lasts;        // resolved: also for later statements, until table or filter change
+  Outcome of_repeats;  // what the kind makes of them; mode shadow has its own
+  uint64 statement;    // inserts the rows; 0 if not known
+  bool never_waits;    // resolved: no row of the table waits for rows of others
+  bool routed;         // another extension brings the rows, and may fill several tables
+  bool lasts;          // resolved: also for later statements, until table or filter change
   const Trigger* trigger;
   Relation table;
   MemoryContext context;  // context of all that follows
@@ -43,6 +44,8 @@ struct RowJudge {
   TriggerTally* tally;
   KeyBuilder keys;  // no filter until resolved
 };
+
+void set_kind(RowJudge* judge, TriggerKind kind);
 
 // Takes memory from `parent`. Everything else is zero.
 void init_row_judge(RowJudge* judge, TriggerKind kind, uint64 statement, MemoryContext parent);
@@ -78,9 +81,8 @@ inline bool make_element(const RowJudge* judge, TupleTableSlot* row, Element* el
 
 // The outcome for repeats; not for mode off.
 inline Outcome of_repeats(const RowJudge* judge) {
-  if (unlikely(judge->keys.filter->mode == FilterMode::shadow)) return Outcome::would_discard;
-  if (likely(judge->kind == TriggerKind::discard)) return Outcome::discarded;
-  return judge->kind == TriggerKind::divert ? Outcome::diverted : Outcome::marked;
+  return unlikely(judge->keys.filter->mode == FilterMode::shadow) ? Outcome::would_discard
+                                                                  : judge->of_repeats;
 }
 
 // Counts a judged row for the trigger; the filter has counted its key.
