@@ -56,7 +56,7 @@ sub statements
 	}
 	my ($depth, $count, $head) = (0, 0, join '', grep { defined } @$lines[ $begin .. $begin + 5 ]);
 	my ($own) = $name =~ /(\w+)$/;
-	return if $head !~ /\b$own\(/;
+	return if $head =~ s/\{.*//sr !~ /\b$own\(/;
 	for (@$lines[ $begin .. $#$lines ])
 	{
 		for my $sign (s{//.*|"(?:\\.|[^"\\])*"}{}gr =~ /[{};]/g)
