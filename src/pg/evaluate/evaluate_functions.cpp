@@ -44,7 +44,7 @@ Filters read_filters(FunctionCallInfo fcinfo, int argument, const char* function
 }
 
 // Answers of one filter for a group of rows.
-struct Tally {
+struct ErrorCounts {
   int64 false_positives;
   int64 false_negatives;
   double false_positive_importance;
@@ -57,7 +57,7 @@ struct RowGroup {
   int64 rows;
   int64 distinct_rows;
   double importance;
-  Tally tally[kMaxEvaluated];
+  ErrorCounts errors[kMaxEvaluated];
 };
 
 void count(RowGroup* group, const Verdict& verdict, int filters) {
@@ -67,13 +67,13 @@ void count(RowGroup* group, const Verdict& verdict, int filters) {
   group->importance += verdict.importance;
   for (int i = 0; i < filters; ++i) {
     const bool seen = verdict.answers >> i & 1;
-    Tally& tally = group->tally[i];
+    ErrorCounts& errors = group->errors[i];
     if (is_new && seen) {
-      ++tally.false_positives;
-      tally.false_positive_importance += verdict.importance;
+      ++errors.false_positives;
+      errors.false_positive_importance += verdict.importance;
     } else if (!is_new && !seen) {
-      ++tally.false_negatives;
-      tally.false_negative_importance += verdict.importance;
+      ++errors.false_negatives;
+      errors.false_negative_importance += verdict.importance;
     }
   }
 }
@@ -84,14 +84,14 @@ void put_share(NamedRow& row, const char* name, double part, double whole) {
 }
 
 void put_errors(NamedRow& row, const RowGroup& group, int filter) {
-  const Tally& tally = group.tally[filter];
+  const ErrorCounts& errors = group.errors[filter];
   row.put_count("rows", group.rows);
   row.put_count("distinct_rows", group.distinct_rows);
-  row.put_count("false_positives", tally.false_positives);
-  row.put_count("false_negatives", tally.false_negatives);
-  put_share(row, "fpr", static_cast<double>(tally.false_positives),
+  row.put_count("false_positives", errors.false_positives);
+  row.put_count("false_negatives", errors.false_negatives);
+  put_share(row, "fpr", static_cast<double>(errors.false_positives),
             static_cast<double>(group.distinct_rows));
-  put_share(row, "fnr", static_cast<double>(tally.false_negatives),
+  put_share(row, "fnr", static_cast<double>(errors.false_negatives),
             static_cast<double>(group.rows - group.distinct_rows));
 }
 
@@ -181,13 +181,13 @@ SF_FUNCTION(streamfilter_evaluate) {
     count(all, verdict, filters.count);
   }
   for (int i = 0; i < filters.count; ++i) {
-    const Tally& tally = all->tally[i];
+    const ErrorCounts& errors = all->errors[i];
     NamedRow row(set->setDesc);
     row.put("filter", definition_text(filters.values[i]));
     row.put_count("memory", filters.values[i]->parameters.memory);
     put_errors(row, *all, i);
-    put_share(row, "weighted_fpr", tally.false_positive_importance, all->importance);
-    put_share(row, "weighted_fnr", tally.false_negative_importance, all->importance);
+    put_share(row, "weighted_fpr", errors.false_positive_importance, all->importance);
+    put_share(row, "weighted_fnr", errors.false_negative_importance, all->importance);
     put_share(row, "ns_per_row", evaluation->candidates[i].nanoseconds,
               static_cast<double>(all->rows));
     row.add_to(set);

@@ -44,8 +44,8 @@ struct SharedCounts {
 SharedCounts* shared = nullptr;
 HTAB* entries = nullptr;
 
-HTAB* tallies = nullptr;
-TriggerTally* dirty = nullptr;
+HTAB* all_pending = nullptr;
+PendingTriggerCounts* dirty = nullptr;
 
 CountEntry* find_entry(Oid database, Oid trigger) {
   const CountKey key = {database, trigger};
@@ -90,14 +90,14 @@ void clear(CountEntry* entry, TimestampTz now) {
 }
 
 // Needs the exclusive lock; nullptr: there is no room.
-CountEntry* make_entry(const TriggerTally* tally) {
-  if (CountEntry* entry = find_entry(tally->trigger)) return entry;
+CountEntry* make_entry(const PendingTriggerCounts* pending) {
+  if (CountEntry* entry = find_entry(pending->trigger)) return entry;
   const TimestampTz now = GetCurrentTimestamp();
   if (hash_get_num_entries(entries) >= kMaxTriggers) {
     shared->full = true;
     if (!evict_idle(now)) return nullptr;
   }
-  const CountKey key = {MyDatabaseId, tally->trigger};
+  const CountKey key = {MyDatabaseId, pending->trigger};
   auto* entry = static_cast<CountEntry*>(hash_search(entries, &key, HASH_ENTER_NULL, nullptr));
   if (entry == nullptr) return nullptr;
   pg_atomic_init_u64(&entry->last_added, 0);
@@ -106,54 +106,55 @@ CountEntry* make_entry(const TriggerTally* tally) {
   return entry;
 }
 
-void add(CountEntry* entry, const TriggerTally* tally) {
-  entry->filter = tally->filter;
+void add(CountEntry* entry, const PendingTriggerCounts* pending) {
+  entry->filter = pending->filter;
   pg_atomic_write_u64(&entry->last_added, static_cast<uint64>(GetCurrentStatementStartTimestamp()));
-  entry->counts.add(tally->counts);
+  entry->counts.add(pending->counts);
 }
 
-void flush(const TriggerTally* tally) {
+void flush(const PendingTriggerCounts* pending) {
   LWLockAcquire(shared->lock, LW_SHARED);
-  CountEntry* entry = find_entry(tally->trigger);
-  if (entry != nullptr) add(entry, tally);
+  CountEntry* entry = find_entry(pending->trigger);
+  if (entry != nullptr) add(entry, pending);
   LWLockRelease(shared->lock);
   if (entry != nullptr) return;
   LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-  entry = make_entry(tally);
-  if (entry != nullptr) add(entry, tally);
+  entry = make_entry(pending);
+  if (entry != nullptr) add(entry, pending);
   LWLockRelease(shared->lock);
 }
 
 }  // namespace
 
-TriggerTally* trigger_tally(Oid trigger, Oid filter) {
-  if (tallies == nullptr) {
+PendingTriggerCounts* pending_trigger_counts(Oid trigger, Oid filter) {
+  if (all_pending == nullptr) {
     HASHCTL control = {};
     control.keysize = sizeof(Oid);
-    control.entrysize = sizeof(TriggerTally);
-    tallies = hash_create("streamfilter triggers", 16, &control, HASH_ELEM | HASH_BLOBS);
+    control.entrysize = sizeof(PendingTriggerCounts);
+    all_pending = hash_create("streamfilter triggers", 16, &control, HASH_ELEM | HASH_BLOBS);
   }
   bool found;
-  auto* tally = static_cast<TriggerTally*>(hash_search(tallies, &trigger, HASH_ENTER, &found));
-  if (!found) *tally = {trigger, filter, {}, nullptr, false};
-  tally->filter = filter;
-  return tally;
+  auto* pending =
+      static_cast<PendingTriggerCounts*>(hash_search(all_pending, &trigger, HASH_ENTER, &found));
+  if (!found) *pending = {trigger, filter, {}, nullptr, false};
+  pending->filter = filter;
+  return pending;
 }
 
-void note_dirty(TriggerTally* tally) {
+void note_dirty(PendingTriggerCounts* pending) {
   transaction_uses_filters = true;
-  tally->dirty = true;
-  tally->next_dirty = dirty;
-  dirty = tally;
+  pending->dirty = true;
+  pending->next_dirty = dirty;
+  dirty = pending;
 }
 
 void flush_trigger_counts() {
   while (dirty != nullptr) {
-    TriggerTally* tally = dirty;
-    dirty = tally->next_dirty;
-    tally->dirty = false;
-    if (shared != nullptr) flush(tally);
-    tally->counts = {};
+    PendingTriggerCounts* pending = dirty;
+    dirty = pending->next_dirty;
+    pending->dirty = false;
+    if (shared != nullptr) flush(pending);
+    pending->counts = {};
   }
 }
 
@@ -173,7 +174,7 @@ bool read_trigger_counts(Oid trigger, TriggerCounts* counts, TimestampTz* since)
 bool has_trigger_counts(Oid database, Oid trigger) {
   if (shared == nullptr) return false;
   // This session's counts reach shared memory at the end of the transaction.
-  if (tallies != nullptr && hash_search(tallies, &trigger, HASH_FIND, nullptr) != nullptr)
+  if (all_pending != nullptr && hash_search(all_pending, &trigger, HASH_FIND, nullptr) != nullptr)
     return true;
   LWLockAcquire(shared->lock, LW_SHARED);
   const bool found =

@@ -14,21 +14,21 @@ extern "C" {
 namespace streamfilter::pg {
 
 // Counts of this session that are not added yet. Never freed.
-struct TriggerTally {
+struct PendingTriggerCounts {
   Oid trigger;
   Oid filter;
   TriggerCounts counts;
-  TriggerTally* next_dirty;
+  PendingTriggerCounts* next_dirty;
   bool dirty;
 };
 
 // Allocates at the first call.
-TriggerTally* trigger_tally(Oid trigger, Oid filter);
+PendingTriggerCounts* pending_trigger_counts(Oid trigger, Oid filter);
 
-void note_dirty(TriggerTally* tally);
-inline TriggerCounts* counts_to_add_to(TriggerTally* tally) {
-  if (unlikely(!tally->dirty)) note_dirty(tally);
-  return &tally->counts;
+void note_dirty(PendingTriggerCounts* pending);
+inline TriggerCounts* counts_to_add_to(PendingTriggerCounts* pending) {
+  if (unlikely(!pending->dirty)) note_dirty(pending);
+  return &pending->counts;
 }
 
 // Adds this session's counts. Cannot raise.

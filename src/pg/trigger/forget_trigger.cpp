@@ -27,7 +27,7 @@ struct ForgetState {
   Oid trigger;
   Oid owner;  // owner of the table
   Departure departure;
-  TriggerTally* tally;
+  PendingTriggerCounts* pending_counts;
   KeyBuilder keys;  // no filter until resolved
 };
 
@@ -63,7 +63,7 @@ void resolve(ForgetState* state, const TriggerData* call) {
   state->trigger = trigger->tgoid;
   state->owner = origin.owner;
   state->departure = find_departure(call, plan->inputs, plan->count);
-  state->tally = trigger_tally(trigger->tgoid, filter->relid);
+  state->pending_counts = pending_trigger_counts(trigger->tgoid, filter->relid);
   state->keys = make_key_builder(filter, plan->inputs, plan->count);
   MemoryContextSwitchTo(caller);
 }
@@ -112,7 +112,7 @@ void update_row(const ForgetState* state, TupleTableSlot* before, TupleTableSlot
 void follow_row(FunctionCallInfo fcinfo, const TriggerData* call) {
   const ForgetState* state = prepare(fcinfo, call);
   if (state->keys.filter->mode == FilterMode::off) return;
-  ++(*counts_to_add_to(state->tally))[TriggerCount::rows];
+  ++(*counts_to_add_to(state->pending_counts))[TriggerCount::rows];
   if (TRIGGER_FIRED_BY_UPDATE(call->tg_event))
     update_row(state, call->tg_trigslot, call->tg_newslot);
   else

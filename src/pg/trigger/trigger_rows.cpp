@@ -143,7 +143,7 @@ void resolve(RowJudge* judge) {
   // The last call before the row is judged: a further one might replace what the plan refers to.
   use_filter(filter, Use::judge_granted);
   judge->never_waits = waits_for_nobody(judge);
-  judge->tally = trigger_tally(judge->trigger->tgoid, filter->relid);
+  judge->pending_counts = pending_trigger_counts(judge->trigger->tgoid, filter->relid);
   judge->plan = make_plan(judge->trigger, judge->kind, judge->table, filter->relation);
   judge->key_indexes =
       judge->plan->skips_conflicts ? find_key_indexes(judge->table, judge->plan) : NIL;
@@ -163,7 +163,7 @@ void check_conflicts(RowJudge* judge, const ResultRelInfo* target) {
 
 bool skip_conflicting(const RowJudge* judge, TupleTableSlot* row) {
   if (!is_in_indexes(judge->key_indexes, judge->table, row)) return false;
-  ++(*counts_to_add_to(judge->tally))[TriggerCount::discarded];
+  ++(*counts_to_add_to(judge->pending_counts))[TriggerCount::discarded];
   return true;
 }
 

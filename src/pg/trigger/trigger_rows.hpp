@@ -41,7 +41,7 @@ struct RowJudge {
   uint64 checked_version, checked_changes;
   TriggerPlan* plan;
   List* key_indexes;  // indexes to look into before a row is inserted
-  TriggerTally* tally;
+  PendingTriggerCounts* pending_counts;
   KeyBuilder keys;  // no filter until resolved
 };
 
@@ -89,7 +89,7 @@ inline Outcome of_repeats(const RowJudge* judge) {
 inline void count(const RowJudge* judge, bool repeat, Outcome of_repeats) {
   constexpr TriggerCount kCounts[] = {TriggerCount::discarded, TriggerCount::discarded,
                                       TriggerCount::diverted, TriggerCount::would_discard};
-  TriggerCounts& counts = *counts_to_add_to(judge->tally);
+  TriggerCounts& counts = *counts_to_add_to(judge->pending_counts);
   ++counts[TriggerCount::rows];
   counts[kCounts[static_cast<int>(of_repeats)]] += repeat;
 }
