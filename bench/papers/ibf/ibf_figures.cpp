@@ -32,7 +32,7 @@ int main(int count, char** words) {
       exceptions += outcome.exceptions;
       differences += outcome.differences;
       for (unsigned column = 0; column < kColumns; ++column) {
-        const Tally& t = outcome.tally[column];
+        const ErrorCounts& t = outcome.errors[column];
         table.row({double(unsigned(c.frequency)), repeats, double(column),
                    100 * rate(outcome, t.positives), 100 * rate(outcome, t.negatives),
                    100 * weighted_rate(outcome, t.positives),

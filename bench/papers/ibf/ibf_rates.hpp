@@ -10,13 +10,13 @@ namespace bench::ibf {
 
 using PerImportance = std::array<double, kImportances + 1>;
 
-struct Tally {
+struct ErrorCounts {
   PerImportance positives{}, negatives{};
 };
 
 struct Outcome {
   PerImportance rows{}, fresh{};
-  std::vector<Tally> tally;
+  std::vector<ErrorCounts> errors;
   // The number of errors that a filter can make only if some cell of SBF is below that of IBF.
   std::uint64_t exceptions = 0, differences = 0;
 };
@@ -41,7 +41,7 @@ inline double weighted_rate(const Outcome& outcome, const PerImportance& errors)
 inline Outcome run(const std::vector<Combination>& combinations, const Scale& scale,
                    Frequency frequency, double repeats) {
   Outcome outcome;
-  outcome.tally.resize(combinations.size());
+  outcome.errors.resize(combinations.size());
   for (std::uint64_t seed = 1; seed <= scale.permutations; ++seed) {
     ImportanceStream stream(scale.rows, repeats, frequency, seed);
     SeenKeys truth(stream.universe());
@@ -57,8 +57,8 @@ inline Outcome run(const std::vector<Combination>& combinations, const Scale& sc
       outcome.fresh[i] += !repeat;
       for (std::size_t c = 0; c < filters.size(); ++c) {
         seen[c] = filters[c].insert(filters[c].element(key, importance_for(combinations[c], i)));
-        outcome.tally[c].positives[i] += seen[c] && !repeat;
-        outcome.tally[c].negatives[i] += !seen[c] && repeat;
+        outcome.errors[c].positives[i] += seen[c] && !repeat;
+        outcome.errors[c].negatives[i] += !seen[c] && repeat;
       }
       if (filters.size() != kColumns) continue;
       outcome.exceptions += (seen[two] && !seen[sbf]) || (seen[multi] && !seen[sbf]);
@@ -90,8 +90,8 @@ inline void write_figures(const Arguments& arguments, const Case& c, const Outco
     distribution.row({double(i), 100 * outcome.rows[i] / all, 100 * outcome.fresh[i] / all});
     std::vector<double> p{double(i)}, n{double(i)};
     for (unsigned column = 0; column < kShown; ++column) {
-      p.push_back(share * outcome.tally[column].positives[i]);
-      n.push_back(share * outcome.tally[column].negatives[i]);
+      p.push_back(share * outcome.errors[column].positives[i]);
+      n.push_back(share * outcome.errors[column].negatives[i]);
     }
     positives.row(p);
     negatives.row(n);
@@ -137,12 +137,12 @@ inline void compare_at_equal_positives(Report& report, const Case& c, const Outc
     settings.push_back({"SBF", setting.c_str(), false});
   const Outcome stable = run(settings, scale, c.frequency, kPlotted);
   std::vector<std::array<double, 2>> curve;
-  for (const Tally& tally : stable.tally)
+  for (const ErrorCounts& errors : stable.errors)
     curve.push_back(
-        {weighted_rate(stable, tally.positives), weighted_rate(stable, tally.negatives)});
+        {weighted_rate(stable, errors.positives), weighted_rate(stable, errors.negatives)});
   for (const Column column : {two, multi, h}) {
-    const double positives = weighted_rate(outcome, outcome.tally[column].positives);
-    const double own = weighted_rate(outcome, outcome.tally[column].negatives);
+    const double positives = weighted_rate(outcome, outcome.errors[column].positives);
+    const double own = weighted_rate(outcome, outcome.errors[column].negatives);
     const double gain = at_equal_positives(curve, positives) - own;
     const double off = gain / std::sqrt(2 * own * (1 - own) / effective_rows(outcome));
     const std::string what = text("%s: SBF's wFN less its own", kCombinations[column].name),
@@ -158,9 +158,9 @@ inline void compare_at_equal_positives(Report& report, const Case& c, const Outc
 }
 
 inline void judge(Report& report, const Case& c, const Outcome& outcome) {
-  const std::vector<Tally>& tally = outcome.tally;
+  const std::vector<ErrorCounts>& errors = outcome.errors;
   for (unsigned column = 0; column < kShown; ++column) {
-    const Tally& t = tally[column];
+    const ErrorCounts& t = errors[column];
     report.line(text("table II: wFP, wFN of %s", kCombinations[column].name),
                 text("%s, %g %% repeats", c.name, 100 * kPlotted), "",
                 text("%.2f %5.2f", 100 * weighted_rate(outcome, t.positives),
@@ -171,14 +171,14 @@ inline void judge(Report& report, const Case& c, const Outcome& outcome) {
     const char* name = kCombinations[column].name;
     unsigned lower = 0;
     for (unsigned i = 1; i <= kImportances; ++i)
-      lower += tally[column].positives[i] < tally[sbf].positives[i];
+      lower += errors[column].positives[i] < errors[sbf].positives[i];
     report.check(lower >= 45, text("fig. %u: FP below SBF's", c.positives),
                  text("%s, %s, of 50 importances", name, c.name), "almost all", text("%u", lower),
                  "at 45 or more");
-    const double negatives =
-        rate(outcome, tally[column].negatives, kHigh) - rate(outcome, tally[sbf].negatives, kHigh);
-    const double positives =
-        rate(outcome, tally[column].positives, kHigh) - rate(outcome, tally[sbf].positives, kHigh);
+    const double negatives = rate(outcome, errors[column].negatives, kHigh) -
+                             rate(outcome, errors[sbf].negatives, kHigh);
+    const double positives = rate(outcome, errors[column].positives, kHigh) -
+                             rate(outcome, errors[sbf].positives, kHigh);
     const bool printed = c.frequency == Frequency::inverse;
     report.line(text("fig. %u: FP less SBF's", c.positives), text("%s, importance > 35", name),
                 printed ? "-8 pt" : "lower", text("%+.2f pt", 100 * positives),
@@ -187,8 +187,8 @@ inline void judge(Report& report, const Case& c, const Outcome& outcome) {
                 printed ? "-4 pt" : "<= 0", text("%+.2f pt", 100 * negatives),
                 negatives <= 0 ? "reproduced in sign" : "NOT REPRODUCED");
   }
-  const double falls = deviations(outcome, tally[multi].negatives, 1, 8, 44, 50),
-               classes = deviations(outcome, tally[two].negatives, 1, 25, 26, 50);
+  const double falls = deviations(outcome, errors[multi].negatives, 1, 8, 44, 50),
+               classes = deviations(outcome, errors[two].negatives, 1, 25, 26, 50);
   if (c.frequency == Frequency::equal) {
     report.check(falls > 4, text("fig. %u: FN falls with importance", c.negatives),
                  "IBF-MC, lowest to highest level", "", text("%.1f s.e.", falls), "above 4 s.e.");
@@ -197,7 +197,7 @@ inline void judge(Report& report, const Case& c, const Outcome& outcome) {
   }
   if (c.frequency == Frequency::inverse)
     for (const Column column : {bf, sbf}) {
-      const double rises = deviations(outcome, tally[column].positives, 41, 50, 1, 10);
+      const double rises = deviations(outcome, errors[column].positives, 41, 50, 1, 10);
       report.check(rises > 4, text("fig. %u: FP rises with importance", c.positives),
                    text("%s, 1-10 to 41-50", kCombinations[column].name), "",
                    text("%.1f s.e.", rises), "above 4 s.e.");

@@ -166,8 +166,9 @@ bool hashes_as_owner(const FilterRelation* relation, TypeHasher* const* hashers)
 }
 
 WordKey word_key_of(const FilterHandle* filter) {
-  return filter->has_detour ? WordKey::no
-                            : word_key(filter->hashers, filter->relation->key_count, filter->rule);
+  return filter->hashes_specially
+             ? WordKey::no
+             : word_key(filter->hashers, filter->relation->key_count, filter->rule);
 }
 
 // Replaces definition and hashers.
@@ -200,8 +201,8 @@ void load(FilterHandle* filter) {
   filter->max_future = relation->behind_postgres_fdw ? PG_INT64_MAX : max_future_of(relation);
   filter->latest_time = filter->max_future == PG_INT64_MAX ? PG_INT64_MAX : PG_INT64_MIN;
   filter->warned_of_time = false;
-  filter->has_detour = hashes_as_owner(relation, hashers) || relation->behind_postgres_fdw ||
-                       (tree != nullptr && tree->taker != nullptr);
+  filter->hashes_specially = hashes_as_owner(relation, hashers) || relation->behind_postgres_fdw ||
+                             (tree != nullptr && tree->taker != nullptr);
   if (hashers != nullptr) check_key_rule(hashers, relation->key_count, filter->rule);
   filter->word = word_key_of(filter);
   filter->slot = filter->former_slot = nullptr;
@@ -419,7 +420,7 @@ void make_ready(FilterHandle* filter, Use use) {
   filter->validity.used_for = use;
 }
 
-bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool* isnull,
+bool hash_specially(const FilterHandle* filter, const Datum* values, const bool* isnull,
                     uint64* hash) {
   const FilterRelation* relation = filter->relation;
   if (relation->behind_postgres_fdw) {

@@ -125,15 +125,15 @@ struct FilterHandle {
   uint64 asked_in, asked_by, fired_in;
   Oid fired_by;
   KeyRule rule;
-  WordKey word;          // no: hashed the general way
-  FilterMode mode;       // for rows that it judges; enforce for any other use
-  bool mode_overridden;  // the mode comes from a setting, not from the filter's option
-  bool has_time;         // elements have a time
-  bool by_clock;         // no column has the time: the server's clock gives it
-  bool warned_of_time;   // of an event too far ahead
-  int64 max_future;      // how far an event may be ahead of the server's clock, in microseconds
-  int64 latest_time;     // later times are compared with the server's clock
-  bool has_detour;       // hash_by_detour() is needed
+  WordKey word;           // no: hashed the general way
+  FilterMode mode;        // for rows that it judges; enforce for any other use
+  bool mode_overridden;   // the mode comes from a setting, not from the filter's option
+  bool has_time;          // elements have a time
+  bool by_clock;          // no column has the time: the server's clock gives it
+  bool warned_of_time;    // of an event too far ahead
+  int64 max_future;       // how far an event may be ahead of the server's clock, in microseconds
+  int64 latest_time;      // later times are compared with the server's clock
+  bool hashes_specially;  // as the owner, or with the row: hash_specially()
   // The statement that gives keys waits for no other rows; set before each key by callers that
   // know.
   bool never_waits;
@@ -197,7 +197,7 @@ inline Element new_element(const FilterHandle* filter) {
 
 // Hashes a key, with columns in the order and of the types of relation->keys. False: a column is
 // NULL, so the row has no key (it is never a repeat and not remembered).
-bool hash_by_detour(const FilterHandle* filter, const Datum* values, const bool* isnull,
+bool hash_specially(const FilterHandle* filter, const Datum* values, const bool* isnull,
                     uint64* hash);
 inline bool hash_filter_key(const FilterHandle* filter, const Datum* values, const bool* isnull,
                             uint64* hash) {
@@ -205,7 +205,7 @@ inline bool hash_filter_key(const FilterHandle* filter, const Datum* values, con
     *hash = hash_word_key(filter->word, values[0], filter->rule.seed);
     return true;
   }
-  if (unlikely(filter->has_detour)) return hash_by_detour(filter, values, isnull, hash);
+  if (unlikely(filter->hashes_specially)) return hash_specially(filter, values, isnull, hash);
   return hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->rule, hash);
 }
 

@@ -25,7 +25,7 @@ KeyBuilder make_key_builder(FilterHandle* filter, const KeyInput* inputs, int co
 }
 
 bool needs_each_row(const KeyBuilder* builder) {
-  if (builder->filter->has_detour) return true;
+  if (builder->filter->hashes_specially) return true;
   for (int i = 0; i < builder->count; ++i)
     if (runs_untrusted_code(builder->inputs[i].coercion)) return true;
   return false;
