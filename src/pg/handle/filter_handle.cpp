@@ -202,7 +202,7 @@ void load(FilterHandle* filter) {
   filter->latest_time = filter->max_future == PG_INT64_MAX ? PG_INT64_MAX : PG_INT64_MIN;
   filter->warned_of_time = false;
   filter->hashes_specially = hashes_as_owner(relation, hashers) || relation->behind_postgres_fdw ||
-                             (tree != nullptr && tree->taker != nullptr);
+                             (tree != nullptr && tree->root_behind_fdw != nullptr);
   if (hashers != nullptr) check_key_rule(hashers, relation->key_count, filter->rule);
   filter->word = word_key_of(filter);
   filter->slot = filter->former_slot = nullptr;
@@ -434,9 +434,9 @@ bool hash_specially(const FilterHandle* filter, const Datum* values, const bool*
   const bool has_key =
       hash_key(filter->hashers, values, isnull, relation->key_count, filter->rule, hash);
   if (as_owner) return_to(caller);
-  if (has_key && hands_rows_up(filter) && filter->tree->taker->remote != nullptr &&
-      filter->tree->taker->remote->fdw_filter != nullptr)
-    keep_row(filter->tree->taker->remote->fdw_filter, values, isnull, *hash);
+  if (has_key && hands_rows_up(filter) && filter->tree->root_behind_fdw->remote != nullptr &&
+      filter->tree->root_behind_fdw->remote->fdw_filter != nullptr)
+    keep_row(filter->tree->root_behind_fdw->remote->fdw_filter, values, isnull, *hash);
   return has_key;
 }
 

@@ -47,7 +47,7 @@ struct TreeNode {
   bool searched;   // a node below searches matches here top-down, so keys must come in below
   uint64 checked;  // version of the parent that this node was checked against
   // The root if it is behind postgres_fdw and takes rows instead of hashes; otherwise nullptr.
-  FilterHandle* taker;
+  FilterHandle* root_behind_fdw;
 };
 
 // Used by filter_handle.cpp.
@@ -211,7 +211,7 @@ inline bool hash_filter_key(const FilterHandle* filter, const Datum* values, con
 
 // Is the root of its tree behind postgres_fdw? Such a root takes rows one by one.
 inline bool hands_rows_up(const FilterHandle* filter) {
-  return filter->tree != nullptr && filter->tree->taker != nullptr;
+  return filter->tree != nullptr && filter->tree->root_behind_fdw != nullptr;
 }
 
 // After a look-up was counted that is the first since the counts were added to shared memory, or
