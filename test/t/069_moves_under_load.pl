@@ -157,7 +157,7 @@ SKIP:
 	{
 		start_producers(8);
 		my ($turn, %moved) = (0);
-		for my $point (qw(move_fenced move_copied move_closed move_told))
+		for my $point (qw(move_locked move_copied move_closed move_told))
 		{
 			my $filter = $filters[ $turn++ % 2 ];
 			my ($slice, $from) = split /\|/, sql("SELECT slice, server FROM streamfilter_slice_places('$filter') WHERE server <> 'b' ORDER BY epoch DESC, slice LIMIT 1");

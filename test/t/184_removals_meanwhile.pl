@@ -54,16 +54,16 @@ sub stand
 {
 	my ($filter, $end) = @_;
 	sql("BEGIN; TRUNCATE $filter; " . insert($filter, '301, 310') . "; PREPARE TRANSACTION 'p'");
-	$faults->set('resolve_claimed', 'stop');
+	$faults->set('resolving', 'stop');
 	my $session = $faults->start($end // q{COMMIT PREPARED 'p'});
-	$faults->reached('resolve_claimed');
+	$faults->reached('resolving');
 	return $session;
 }
 
 sub go_on
 {
 	my ($session, $what) = @_;
-	$faults->set('resolve_claimed', 'pass');
+	$faults->set('resolving', 'pass');
 	is($faults->finish($session), '', $what);
 	return;
 }

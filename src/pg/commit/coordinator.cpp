@@ -194,7 +194,7 @@ void before_transaction_end(XactEvent event, void*) {
 void end_prepared() {
   const NoRaise marked;
   HOLD_INTERRUPTS();
-  resolve_unclaimed();
+  resolve_without_waiting();
   RESUME_INTERRUPTS();
 }
 

@@ -79,7 +79,7 @@ void unlock_for_others(const FilterSlot* slot) {
   with_locks_of_transaction([&] { return LockRelease(&tag, ExclusiveLock, false); });
 }
 
-// Downgrades an exclusive claim on the filter to entries per key, so that others block only on keys
+// Downgrades an exclusive lock on the filter to entries per key, so that others block only on keys
 // of this transaction. Attempted once per transaction.
 void hand_over(TransactionChanges* changes) {
   FilterSlot* slot = changes->slot;

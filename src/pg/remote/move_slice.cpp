@@ -146,7 +146,7 @@ bool is_answered(Connection* connection, const char* expected, bool* moved) {
 
 // Keeps everybody out, once those who use the slice have ended their transactions, and fetches it.
 // False: it has moved.
-bool fence(const Move* move, const SlicePlace& from, State* state) {
+bool lock_and_fetch(const Move* move, const SlicePlace& from, State* state) {
   Connection* connection = move->remote->connections[from.server];
   // A server of a version that knows of no retirements is asked as before.
   const int count = move->retirements != nullptr ? 3 : 2;
@@ -310,8 +310,8 @@ bool move_from(const Move* move, const SlicePlace& from, int server) {
   State state = {};
   for (const int used : {server, from.server})
     if (!ensure_connected(remote->connections[used])) move->interrupted(remote->connections[used]);
-  if (!fence(move, from, &state)) return false;
-  stop_at(FaultPoint::move_fenced);
+  if (!lock_and_fetch(move, from, &state)) return false;
+  stop_at(FaultPoint::move_locked);
   const SlicePlace now = make_place(move, from, server, &state);
   pfree(state.bytes);
   stop_at(FaultPoint::move_copied);
@@ -374,7 +374,7 @@ void drop_copy(const Move* move, const SlicePlace& copy) {
   const SlicePlace& place = remote->places[move->slice];
   State state = {};
   if (remote->connections[copy.server] == remote->connections[place.server] ||
-      !fence(move, place, &state))
+      !lock_and_fetch(move, place, &state))
     return;
   drop(move, copy);
   end(move, remote->connections[place.server], "ROLLBACK");

@@ -16,20 +16,20 @@
 namespace streamfilter::pg {
 
 enum class FaultPoint : uint8 {
-  pre_commit,       // nothing has been saved yet
-  commit_wait,      // COMMIT waits for a prepared transaction: nothing is marked or written
-  marking,          // COMMIT shows that it draws its number among arriving transactions
-  logged,           // all is in the log, and the transaction may yet fail
-  committed,        // after the commit record; nothing has been done with the changes
-  applied,          // they are in the filters, and still in the table of keys in flight
-  resolve,          // a prepared transaction is found to have ended
-  resolve_claimed,  // this session ends it, and a change of it is not in its filter
-  load,             // a filter's saved state is about to be read
-  restore,          // what belongs to it is known, and none of it in the filter
-  restore_range,    // rows may come, and not all of the filter is there
-  save,             // what is saved now is known, and not written
+  pre_commit,     // nothing has been saved yet
+  commit_wait,    // COMMIT waits for a prepared transaction: nothing is marked or written
+  marking,        // COMMIT shows that it draws its number among arriving transactions
+  logged,         // all is in the log, and the transaction may yet fail
+  committed,      // after the commit record; nothing has been done with the changes
+  applied,        // they are in the filters, and still in the table of keys in flight
+  resolve,        // a prepared transaction is found to have ended
+  resolving,      // this session ends it, and a change of it is not in its filter
+  load,           // a filter's saved state is about to be read
+  restore,        // what belongs to it is known, and none of it in the filter
+  restore_range,  // rows may come, and not all of the filter is there
+  save,           // what is saved now is known, and not written
   // A slice moves to another server:
-  move_fenced,  // nobody else uses the slice
+  move_locked,  // nobody else uses the slice
   move_copied,  // the copy is on the new server, and nobody knows
   move_closed,  // its last place has the new place
   move_told,    // its first place, too

@@ -1,6 +1,6 @@
 // Lock order: directory_lock, then the lock of prepared keys, then a slice's or a partition's.
 //
-// When a transaction has ended, one session claims it. That one formats slices and brings keys in
+// When a transaction has ended, one session resolves it. That one formats slices and brings keys in
 // under none of the first two locks, and a session waits for it only where it needs what the
 // transaction has done.
 //
@@ -52,7 +52,7 @@ struct PreparedTransaction {
   FullTransactionId transaction;  // invalid: unused place
   uint32 first, last;             // its keys, in order
   uint32 next;                    // in the same bucket; or in the chain of unused places
-  bool claimed;                   // has ended, and a session is at work on its keys
+  bool resolving;                 // has ended, and a session is at work on its keys
   bool removes;                   // has other changes than keys
   bool several;                   // changes several filters
   Oid filter;                     // changes this one
@@ -68,7 +68,7 @@ struct KeyPart {
 
 struct PreparedKeys {
   LWLock* lock;
-  ConditionVariable ended;  // a session has done its work on a transaction that it had claimed
+  ConditionVariable ended;  // a session has done its work on a transaction that it resolves
   uint32 count;
   uint32 removals;  // changes other than keys
   uint32 capacity;  // of all parts
@@ -194,8 +194,8 @@ void free_key(uint32 at) {
 }
 
 // A transaction that keeps keys of a filter being loaded ends later.
-void end_claim(PreparedTransaction* of) {
-  of->claimed = false;
+void end_resolving(PreparedTransaction* of) {
+  of->resolving = false;
   if (of->first != kNone) return;
   uint32* place = find_transaction(of->transaction);
   const uint32 number = *place;
@@ -209,22 +209,22 @@ void end_claim(PreparedTransaction* of) {
 
 constexpr uint32 kStep = 256;  // keys
 
-// nullptr: there is no such transaction, or another session has claimed it. Keys behind `last`
+// nullptr: there is no such transaction, or another session resolves it. Keys behind `last`
 // belong to filters that are being loaded.
-PreparedTransaction* claim(FullTransactionId transaction, uint32* last) {
+PreparedTransaction* begin_resolving(FullTransactionId transaction, uint32* last) {
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
   const uint32 at = *find_transaction(transaction);
   PreparedTransaction* of = at != kNone ? &prepared->transactions[at] : nullptr;
-  if (of != nullptr && of->claimed) of = nullptr;
+  if (of != nullptr && of->resolving) of = nullptr;
   if (of != nullptr) {
-    of->claimed = true;
+    of->resolving = true;
     *last = of->last;
   }
   LWLockRelease(prepared->lock);
   return of;
 }
 
-// Removes the keys that are done of a transaction that this session has claimed, and the
+// Removes the keys that are done of a transaction that this session resolves, and the
 // transaction when it has none left.
 void remove_done(PreparedTransaction* of) {
   uint32 kept = kNone;  // the last one that stays
@@ -243,7 +243,7 @@ void remove_done(PreparedTransaction* of) {
       free_key(at);
     }
     more = *link != kNone;
-    if (!more) end_claim(of);
+    if (!more) end_resolving(of);
     LWLockRelease(prepared->lock);
   }
   ConditionVariableBroadcast(&prepared->ended);
@@ -394,7 +394,7 @@ class KeySlot {
   State state_ = State::gone;
 };
 
-// Ends a transaction that this session has claimed, as in transaction_changes.cpp: first brings all
+// Ends a transaction that this session resolves, as in transaction_changes.cpp: first brings all
 // keys into their filters, then announces that, and removes them from the table of keys in flight.
 class Ending {
  public:
@@ -422,7 +422,7 @@ class Ending {
       const KeySlot::State state = slot.enter(key);
       key.done = state != KeySlot::State::loading;
       if (state != KeySlot::State::ready) return;
-      stop_at(FaultPoint::resolve_claimed);
+      stop_at(FaultPoint::resolving);
       if (committed_)
         apply(key);
       else if (key.change == PreparedChange::add)
@@ -474,7 +474,7 @@ bool resolve(FullTransactionId transaction, bool committed) {
   stop_at(FaultPoint::resolve);
   HOLD_INTERRUPTS();
   uint32 last;
-  PreparedTransaction* of = claim(transaction, &last);
+  PreparedTransaction* of = begin_resolving(transaction, &last);
   if (of != nullptr) {
     Ending(of, last, committed).run();
     remove_done(of);
@@ -484,17 +484,17 @@ bool resolve(FullTransactionId transaction, bool committed) {
   return of != nullptr;
 }
 
-bool is_claimed(FullTransactionId transaction) {
+bool is_being_resolved(FullTransactionId transaction) {
   LWLockAcquire(prepared->lock, LW_SHARED);
   const uint32 at = *find_transaction(transaction);
-  const bool claimed = at != kNone && prepared->transactions[at].claimed;
+  const bool resolving = at != kNone && prepared->transactions[at].resolving;
   LWLockRelease(prepared->lock);
-  return claimed;
+  return resolving;
 }
 
 void wait_until_ended(FullTransactionId transaction) {
   ConditionVariablePrepareToSleep(&prepared->ended);
-  while (is_claimed(transaction))
+  while (is_being_resolved(transaction))
     ConditionVariableSleep(&prepared->ended, wait_event(Wait::prepared));
   ConditionVariableCancelSleep();
 }
@@ -662,7 +662,7 @@ bool add_prepared(const SlotChange* slots, uint32 slot_count) {
   }
   if (count == 0) return false;
   if (overflowed || transaction_capacity() == 0) raise_too_many();
-  resolve_unclaimed();
+  resolve_without_waiting();
   for (;;) {
     const StoreResult result = store_all(transaction, count, slots, slot_count);
     if (result == StoreResult::done) return true;
@@ -672,7 +672,7 @@ bool add_prepared(const SlotChange* slots, uint32 slot_count) {
 
 void remove_prepared(FullTransactionId transaction) {
   uint32 last;
-  PreparedTransaction* of = claim(transaction, &last);
+  PreparedTransaction* of = begin_resolving(transaction, &last);
   if (of == nullptr) return;  // another session has noticed that it has ended
   for (uint32 at = of->first;; at = key_at(at).next) {
     key_at(at).done = true;
@@ -736,7 +736,7 @@ void resolve_prepared(Oid filter) {
   if (is_anything_prepared()) resolve_all({filter, false}, true);
 }
 
-void resolve_unclaimed() {
+void resolve_without_waiting() {
   if (is_anything_prepared()) resolve_all({InvalidOid, false}, false);
 }
 

@@ -45,7 +45,7 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
 // loaded stay until it is. Cheap if there are none. The caller holds no lock.
 void resolve_prepared(Oid filter);
 // The same for all filters without waiting. Raises nothing.
-void resolve_unclaimed();
+void resolve_without_waiting();
 // The same only for transactions that have emptied, dropped or redefined the filter. Call it before
 // looking for the slot of a locked filter.
 void resolve_removals(Oid filter);
