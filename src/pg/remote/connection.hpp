@@ -51,17 +51,17 @@ struct Connection {
   bool warned;                       // this session was told that the server is unreachable
 
   // Of the transaction, remote_transaction.cpp.
-  int level;     // transactions and savepoints open there
-  int kept;      // of these, levels that savepoints here still need
-  int undo;      // outermost savepoint rolled back here but not yet there; 0: none
-  bool ending;   // the end of a savepoint or of the transaction has been sent
-  bool hasty;    // it must not wait long for locks (queue_hasty_savepoint)
-  bool changed;  // this transaction has changed filters there
-  bool removed;  // it has deleted keys there, so it must not commit without the server
-  bool altered;  // it has changed a definition
-  bool lost;     // the connection with these changes is gone
-  bool claims;   // keys are reserved there
-  int rank;      // connections of higher rank commit first
+  int level;            // transactions and savepoints open there
+  int kept;             // of these, levels that savepoints here still need
+  int undo;             // outermost savepoint rolled back here but not yet there; 0: none
+  bool ending;          // the end of a savepoint or of the transaction has been sent
+  bool gives_up_early;  // it does not wait long for locks
+  bool changed;         // this transaction has changed filters there
+  bool removed;         // it has deleted keys there, so it must not commit without the server
+  bool altered;         // it has changed a definition
+  bool lost;            // the connection with these changes is gone
+  bool reserves;        // keys are reserved there
+  int rank;             // connections of higher rank commit first
 };
 
 // Finds or makes the entry, without connecting.

@@ -16,6 +16,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
+// streamfilter_hashes_NAME; that of `reserve` has been "claim" since 1.0.
 constexpr const char* kNames[] = {"test", "seen", "claim", "put", "erase"};
 constexpr Oid kTypes[] = {REGCLASSOID, INT8ARRAYOID, INT8ARRAYOID, FLOAT8ARRAYOID};
 constexpr char kDefine[] = "define";
@@ -169,7 +170,7 @@ bool begin_call(RemoteCall* call, int64 start) {
   call->conflict = call->moved = false;
   if ((changes(call->call) || connection->level > 0) && !queue_transaction(connection))
     return false;
-  if (call->hasty && !queue_hasty_savepoint(connection)) return false;
+  if (call->gives_up_early && !queue_savepoint_with_timeout(connection)) return false;
   if (queue_call(call)) return send_queued(connection, start);
   fail(connection, Failure::ended, PQerrorMessage(connection->pg));
   return false;
@@ -195,7 +196,7 @@ void take_answers(void* context, const PGresult* result) {
   auto* reader = static_cast<CallReader*>(context);
   RemoteCall* call = reader->call;
   call->received = static_cast<uint64>(PQgetlength(result, 0, 0));
-  reader->ok = read_answers(PQgetvalue(result, 0, 0), call->received, call->call == Call::claim,
+  reader->ok = read_answers(PQgetvalue(result, 0, 0), call->received, call->call == Call::reserve,
                             call->answers, call->count);
 }
 
@@ -344,7 +345,7 @@ void run_calls(RemoteCall* calls, int count) {
     if (calls[i].failure != Failure::none) continue;
     if (!end_call(&calls[i]))
       calls[i].failure = calls[i].connection->failure;
-    else if (calls[i].hasty && is_lock_conflict(calls[i].connection->error))
+    else if (calls[i].gives_up_early && is_lock_conflict(calls[i].connection->error))
       calls[i].conflict = true;
     else if (calls[i].connection->error != nullptr && has_moved(&calls[i]))
       calls[i].moved = true;

@@ -13,11 +13,11 @@ extern "C" {
 namespace streamfilter::pg {
 
 enum class Call : uint8 {
-  test,   // is the key there?
-  seen,   // test, and insert
-  claim,  // the same, and keep other transactions from adding it until this one has ended
-  put,    // as `seen`, for a probe of a key that is reserved elsewhere
-  erase,  // forget the key
+  test,     // is the key there?
+  seen,     // test, and insert
+  reserve,  // the same, and keep other transactions from adding it until this one has ended
+  put,      // as `seen`, for a probe of a key that is reserved elsewhere
+  erase,    // forget the key
 };
 
 // Consecutive elements of a call, for one relation there.
@@ -38,10 +38,10 @@ struct RemoteCall {
   int count;  // of all parts
   Element* elements;
   bool with_time, with_importance;
-  Answer* answers;  // `count` places
-  bool hasty;       // does not wait long for other transactions
+  Answer* answers;      // `count` places
+  bool gives_up_early;  // does not wait long for other transactions
   // Results.
-  bool conflict;          // hasty, and would have had to wait: nothing was done
+  bool conflict;          // would have had to wait for long: nothing was done
   bool moved;             // a slice is no longer there: nothing was done
   Failure failure;        // none: answered
   uint64 sent, received;  // bytes of hashes and answers

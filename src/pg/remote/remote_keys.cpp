@@ -273,10 +273,10 @@ void connect_round(const Round* round) {
 
 // See the order of commits above.
 void order_commit(Connection* connection, Call call, int server) {
-  if (call == Call::claim) {
-    connection->rank = connection->claims ? Max(connection->rank, server) : server;
-    connection->claims = true;
-  } else if (!connection->claims) {
+  if (call == Call::reserve) {
+    connection->rank = connection->reserves ? Max(connection->rank, server) : server;
+    connection->reserves = true;
+  } else if (!connection->reserves) {
     connection->rank = PG_INT32_MAX;
   }
 }
@@ -312,7 +312,7 @@ void undo_calls(const RemoteCall* calls, int count) {
   auto** connections =
       static_cast<Connection**>(palloc(sizeof(Connection*) * static_cast<Size>(count)));
   for (int i = 0; i < count; ++i) connections[i] = calls[i].connection;
-  undo_hasty_savepoints(connections, count);
+  undo_savepoints_with_timeout(connections, count);
 }
 
 // Follows slices that have moved, and asks again; slices that cannot be followed now count as lost.
@@ -349,7 +349,7 @@ void check_may_follow(const RemoteFilter* remote) {
 // Result of a round.
 enum class RoundEnd : uint8 {
   done,
-  conflict,  // hasty, and would have had to wait: nothing was done
+  conflict,  // would have had to wait for long: nothing was done
   moved,     // some probes must be asked again, elsewhere
 };
 
@@ -363,29 +363,30 @@ void ask_again(const Share* share) {
   for (int i = 0; i < share->call.count; ++i) share->states[i]->wanted = true;
 }
 
-// A hasty round does all or nothing. If a key has several probes, its primary one may have been the
-// wrong choice, and then reservations and bits must be undone.
-void follow_moved(Batch* batch, const Round* round, const RemoteCall* calls, bool hasty) {
+// A round that gives up early does all or nothing. If a key has several probes, its primary one may
+// have been the wrong choice, and then reservations and bits must be undone.
+void follow_moved(Batch* batch, const Round* round, const RemoteCall* calls, bool gives_up_early) {
   check_may_follow(batch->remote);
-  if (hasty) undo_calls(calls, round->count);
+  if (gives_up_early) undo_calls(calls, round->count);
   note_to_find(batch, round, calls);
   if (batch->probes > 1 && calls[0].call != Call::test) raise_moved(batch->remote);
   for (int i = 0; i < round->count; ++i)
-    if (calls[i].moved && !hasty && !start_over(calls[i].connection)) raise_moved(batch->remote);
+    if (calls[i].moved && !gives_up_early && !start_over(calls[i].connection))
+      raise_moved(batch->remote);
   for (int i = 0; i < round->count; ++i)
     if (calls[i].moved)
       follow(batch, &round->shares[i]);
-    else if (hasty || calls[i].failure != Failure::none)
+    else if (gives_up_early || calls[i].failure != Failure::none)
       ask_again(&round->shares[i]);
 }
 
 // Keeps the shares whose connection has failed.
-RoundEnd call_round(Batch* batch, Round* round, bool hasty) {
+RoundEnd call_round(Batch* batch, Round* round, bool gives_up_early) {
   auto* calls = static_cast<RemoteCall*>(
       palloc(sizeof(RemoteCall) * static_cast<Size>(Max(round->count, 1))));
   for (int i = 0; i < round->count; ++i) {
     calls[i] = round->shares[i].call;
-    calls[i].hasty = hasty;
+    calls[i].gives_up_early = gives_up_early;
   }
   run_calls(calls, round->count);
   bool any_moved = false;
@@ -397,7 +398,7 @@ RoundEnd call_round(Batch* batch, Round* round, bool hasty) {
     }
   }
   int kept = 0;
-  for (int i = 0; i < round->count && !(any_moved && hasty); ++i) {
+  for (int i = 0; i < round->count && !(any_moved && gives_up_early); ++i) {
     Share share = round->shares[i];
     share.call = calls[i];
     if (share.call.failure == Failure::none && !share.call.moved)
@@ -405,16 +406,16 @@ RoundEnd call_round(Batch* batch, Round* round, bool hasty) {
     else if (!any_moved)
       round->shares[kept++] = share;
   }
-  if (any_moved) follow_moved(batch, round, calls, hasty);
+  if (any_moved) follow_moved(batch, round, calls, gives_up_early);
   round->count = kept;
   return any_moved ? RoundEnd::moved : RoundEnd::done;
 }
 
 // Runs rounds until all is answered, with the servers or without.
-RoundEnd finish_round(Batch* batch, Round* round, bool hasty) {
+RoundEnd finish_round(Batch* batch, Round* round, bool gives_up_early) {
   for (int i = 0; i < kMaxAttempts && round->count > 0; ++i) {
     open_round(batch, round);
-    const RoundEnd end = call_round(batch, round, hasty);
+    const RoundEnd end = call_round(batch, round, gives_up_early);
     if (end != RoundEnd::done) return end;
   }
   if (round->count > 0) raise_always_ends(round->shares[0].call.connection);
@@ -461,7 +462,7 @@ RoundEnd reserve_in_order(Batch* batch, Round* round) {
 void run_round(Batch* batch, Call call) {
   for (int i = 0; i < kMaxFollowed; ++i) {
     Round round = make_round(batch, call);
-    const bool reserves = (call == Call::seen || call == Call::claim) && round.count > 1;
+    const bool reserves = (call == Call::seen || call == Call::reserve) && round.count > 1;
     RoundEnd end = reserves ? reserve_together(batch, &round) : finish_round(batch, &round, false);
     if (end == RoundEnd::conflict) end = reserve_in_order(batch, &round);
     if (end == RoundEnd::done) return;
@@ -528,7 +529,7 @@ void reserve_and_insert(Batch* batch, const bool* seen) {
     primaries[key] = seen[key] ? -1 : find_primary(batch, key);
     if (primaries[key] >= 0) state_of(batch, key, primaries[key])->wanted = true;
   }
-  run_round(batch, Call::claim);
+  run_round(batch, Call::reserve);
   for (int key = 0; key < batch->count; ++key)
     for (int i = 0; i < batch->probes && !seen[key] && !is_taken(batch, key); ++i)
       state_of(batch, key, i)->wanted =

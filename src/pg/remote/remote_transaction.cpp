@@ -10,7 +10,7 @@
 namespace streamfilter::pg {
 namespace {
 
-constexpr char kHastyTimeout[] = "SET LOCAL lock_timeout = 50";
+constexpr char kLockTimeout[] = "SET LOCAL lock_timeout = 50";
 
 bool queue_on_savepoint(Connection* connection, const char* command, int level) {
   char text[64];
@@ -103,7 +103,7 @@ void finish_rollback(Connection* connection) {
 
 void finish(Connection* connection) {
   connection->lost = connection->changed = connection->removed = connection->altered =
-      connection->hasty = connection->claims = false;
+      connection->gives_up_early = connection->reserves = false;
   connection->level = connection->kept = connection->undo = connection->rank = 0;
   if (!connection->valid) disconnect(connection);
 }
@@ -158,17 +158,18 @@ bool queue_transaction(Connection* connection) {
   while (connection->level < level)
     if (!queue_on_savepoint(connection, "SAVEPOINT", ++connection->level)) return false;
   connection->kept = connection->level;
-  return !connection->hasty || queue_command(connection, "SET LOCAL lock_timeout TO DEFAULT");
+  return !connection->gives_up_early ||
+         queue_command(connection, "SET LOCAL lock_timeout TO DEFAULT");
 }
 
 // Like a savepoint that was kept here: the next commands release it.
-bool queue_hasty_savepoint(Connection* connection) {
+bool queue_savepoint_with_timeout(Connection* connection) {
   if (!queue_on_savepoint(connection, "SAVEPOINT", ++connection->level)) return false;
-  connection->hasty = true;
-  return queue_command(connection, kHastyTimeout);
+  connection->gives_up_early = true;
+  return queue_command(connection, kLockTimeout);
 }
 
-void undo_hasty_savepoints(Connection** connections, int count) {
+void undo_savepoints_with_timeout(Connection** connections, int count) {
   for (int i = 0; i < count; ++i) {
     Connection* connection = connections[i];
     if (!stands(connection)) continue;
@@ -187,7 +188,7 @@ bool start_over(Connection* connection) {
   if (connection->changed) return false;
   if (queue_command(connection, "ROLLBACK") && exchange(connection))
     connection->level = connection->kept = connection->undo = 0;
-  connection->claims = false;
+  connection->reserves = false;
   return true;
 }
 

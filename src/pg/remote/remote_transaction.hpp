@@ -13,8 +13,8 @@ bool queue_transaction(Connection* connection);
 
 // Then queues a savepoint in which no lock wait is long. What follows must be one message. The
 // second function undoes it, for several connections at once; any other later command keeps it.
-bool queue_hasty_savepoint(Connection* connection);
-void undo_hasty_savepoints(Connection** connections, int count);
+bool queue_savepoint_with_timeout(Connection* connection);
+void undo_savepoints_with_timeout(Connection** connections, int count);
 
 // Call after a call, and with it the transaction there, has failed: the next command begins a new
 // one. False: the failed one had changes, so this transaction fails, too.
