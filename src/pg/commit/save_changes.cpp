@@ -235,7 +235,7 @@ void await_changed_slices() {
     if (!is_alive(changes) || is_whole(changes->slot) || changes->log.last_reset != kNoChange)
       continue;
     FilterHandle* filter = filter_handle(changes->slot->relation);
-    if (!filter->validity.valid || filter->relation == nullptr) continue;
+    if (!is_loaded(filter)) continue;
     ChangeReader reader(&changes->log, 0);
     for (uint32 i = 0; i < changes->log.count; ++i) {
       reader.next();

@@ -77,7 +77,7 @@ enum class Use : uint8 {
   erase,  // forget a key; the executor has checked the rights
 };
 
-// How far a handle can be used as it is. Private to filter_handle.cpp.
+// How far a handle can be used as it is. Only filter_handle.cpp, is_loaded and use_filter read it.
 struct HandleValidity {
   MemoryContext context;
   bool loaded;        // as a whole: loading can fail halfway
@@ -180,6 +180,11 @@ inline void check_mode(const FilterHandle* filter, Oid table_owner) {
 // What this transaction has changed in the filter; nullptr: nothing.
 inline TransactionChanges* changes_of(const FilterHandle* filter) {
   return find_changes(filter->relid, filter->slot, filter->slot_generation);
+}
+
+// An element of the filter in the table of keys in flight.
+inline InFlightTag in_flight_tag(const FilterHandle* filter, const Element& element) {
+  return in_flight_tag(filter->slot_generation, element.hash);
 }
 
 // Rows in a just truncated filter do not meet its old keys.

@@ -156,8 +156,7 @@ void answer_all(KeyBatch& batch) {
       [&](int i, Prefetches& prefetches) {
         if (log != nullptr) prefetch_change(log, batch.own[i].hint, prefetches);
         if (registers && !batch.found[i] && batch.own[i].view != OwnView::added)
-          prefetch_in_flight(in_flight_tag(filter->slot_generation, batch.elements[i]->hash),
-                             prefetches);
+          prefetch_in_flight(in_flight_tag(filter, *batch.elements[i]), prefetches);
       },
       [&](int i) {
         *batch.seen[i] = answer(batch, i);

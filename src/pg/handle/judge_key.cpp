@@ -29,7 +29,7 @@ bool test_and_promote(FilterHandle* filter, const Element& element) {
 // A committed transaction that has added the key but has not yet brought all its keys into the
 // filter; 0 if none.
 Owner find_arriving(const FilterHandle* filter, const Element& element) {
-  const InFlightTag tag = in_flight_tag(filter->slot_generation, element.hash);
+  const InFlightTag tag = in_flight_tag(filter, element);
   InFlightPartition* partition = partition_of(tag);
   if (is_empty_partition(partition)) return 0;
   LWLockAcquire(lock_of(partition), LW_SHARED);
@@ -52,7 +52,7 @@ void prefetch_shared(const FilterHandle* filter, const TransactionChanges* chang
                      const Element& element, Prefetches& prefetches) {
   prefetch(filter->header, element, prefetches);
   if (changes == nullptr || !changes->overflowed)
-    prefetch_in_flight(in_flight_tag(filter->slot_generation, element.hash), prefetches);
+    prefetch_in_flight(in_flight_tag(filter, element), prefetches);
 }
 
 TransactionChanges* begin_change(FilterHandle* filter) {
