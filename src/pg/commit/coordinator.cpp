@@ -183,8 +183,7 @@ void at_subtransaction_end(SubXactEvent event, SubTransactionId subtransaction,
   }
 }
 
-// postgres_fdw commits on its servers before the commit here. The last callback registered runs
-// first.
+// postgres_fdw commits on its servers before the commit here.
 void before_transaction_end(XactEvent event, void*) {
   if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE) end_insertions();
 }
@@ -224,9 +223,14 @@ void begin_query(StartCall* call) {
   call->go_on();
 }
 
+void follow_postgres_fdw() {
+  static bool is_registered = false;
+  if (!is_registered) RegisterXactCallback(before_transaction_end, nullptr);
+  is_registered = true;
+}
+
 void init_coordinator() {
   RegisterXactCallback(at_transaction_end, nullptr);
-  on_first_insertion = [] { RegisterXactCallback(before_transaction_end, nullptr); };
   RegisterSubXactCallback(at_subtransaction_end, nullptr);
 }
 

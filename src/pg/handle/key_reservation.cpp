@@ -12,6 +12,7 @@ extern "C" {
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/key_reservation.hpp"
 #include "pg/handle/overfull.hpp"
+#include "pg/server/hooks.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/arrivals.hpp"
@@ -106,8 +107,6 @@ bool is_to_hand_over(const TransactionChanges* changes) {
 }
 
 }  // namespace
-
-bool (*statement_may_wait)() = nullptr;
 
 bool has_exclusive_filters() { return may_have_exclusive; }
 
@@ -277,8 +276,8 @@ void overflow(FilterHandle* filter, TransactionChanges* changes) {
 void make_room(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
   resolve_prepared(filter->relid);
   if (!changes->grows)
-    changes->grows =
-        IsTransactionBlock() || !waits(filter) || !filter->never_waits || statement_may_wait();
+    changes->grows = IsTransactionBlock() || !waits(filter) || !filter->never_waits ||
+                     kUpwardCalls.may_statement_wait();
   if (!changes->grows || !grow_in_flight(in_flight_tag(changes->generation, element.hash)))
     overflow(filter, changes);
 }

@@ -28,10 +28,6 @@ void hand_over_wanted_filters();
 // Has it such locks? May be true once they are gone.
 bool has_exclusive_filters();
 
-// May the running statement, apart from the rows that it inserts, wait for others? Set when the
-// library is loaded.
-extern bool (*statement_may_wait)();
-
 // Changes that are visible to others but not yet in the filter; read before the filter is.
 struct Arriving {
   explicit Arriving(const FilterSlot* slot)

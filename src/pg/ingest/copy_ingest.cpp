@@ -351,6 +351,8 @@ bool is_of_copy(const CopyFromStateData* copy, const RelationData* table) {
          copy->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
 }
 
+}  // namespace
+
 // COPY still inserts the current row itself; we read every row after it.
 void take_over(const RelationData* table) {
   void** kept = kept_for_copy();
@@ -372,9 +374,5 @@ void take_over(const RelationData* table) {
   rows->position = position_of(copy);
   set_position(copy, {COPY_CALLBACK, read_nothing, 0, 0, false, false, 0, 0, false});
 }
-
-}  // namespace
-
-void init_copy_ingest() { on_first_row = take_over; }
 
 }  // namespace streamfilter::pg

@@ -22,11 +22,10 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/key/trusted_code.hpp"
 #include "pg/remote/postgres_fdw_filter.hpp"
+#include "pg/server/hooks.hpp"
 #include "pg/server/transaction_use.hpp"
 
 namespace streamfilter::pg {
-
-void (*on_first_insertion)() = nullptr;
 
 // Has its own context within that of its subtransaction.
 struct Insertion {
@@ -116,8 +115,7 @@ Insertion* begin_insertion(const PostgresFdwFilter* fdw_filter) {
   transaction_uses_filters = true;
   insertion->next = insertions;
   insertions = insertion;
-  if (on_first_insertion != nullptr) on_first_insertion();
-  on_first_insertion = nullptr;
+  kUpwardCalls.on_foreign_insertion();
   return insertion;
 }
 

@@ -29,7 +29,4 @@ void end_insertions_of(SubTransactionId subtransaction);
 void forget_insertions();
 void forget_insertions_of(SubTransactionId subtransaction);
 
-// Called at the first use of postgres_fdw, so that our callback can register after postgres_fdw's.
-extern void (*on_first_insertion)();
-
 }  // namespace streamfilter::pg

@@ -11,6 +11,7 @@
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/fdw/explain_judged.hpp"
 #include "pg/fdw/lost_rows.hpp"
+#include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/insert_plan.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/sql/hook_steps.hpp"
@@ -48,6 +49,12 @@ constexpr FinishCall::Step kExecutorFinish[] = {track_finish, nullptr};
 constexpr AccessCall::Step kObjectAccess[] = {watch_objects, nullptr};
 
 }  // namespace
+
+const UpwardCalls kUpwardCalls = {
+    take_over,            // pg/ingest: COPY
+    may_statement_wait,   // pg/trigger
+    follow_postgres_fdw,  // pg/commit
+};
 
 const HookSteps kPreloadedSteps = {
     is_extension_here, kMemoryRequest, kMemoryStartup, kUtility,        kPlanner,      kPaths,

@@ -2,8 +2,6 @@
 
 #include "pg/commit/coordinator.hpp"
 #include "pg/fdw/batch_scan.hpp"
-#include "pg/handle/key_reservation.hpp"
-#include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/insert_node.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/problem_report.hpp"
@@ -23,7 +21,6 @@
 #include "pg/sql/hook_steps.hpp"
 #include "pg/sql/restore_worker.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
-#include "pg/trigger/row_source.hpp"
 
 extern "C" {
 PG_MODULE_MAGIC;
@@ -66,7 +63,5 @@ void _PG_init(void) {
   init_shared_state(kSections, lengthof(kSections));
   init_batch_scan();
   init_insert_node();
-  init_copy_ingest();
-  statement_may_wait = may_statement_wait;
   init_restore_worker();
 }

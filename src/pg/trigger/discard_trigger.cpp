@@ -110,7 +110,7 @@ HeapTuple learn(const RowJudge* judge, const TriggerData* call) {
 HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   const TriggerData* call = check_call(fcinfo, kind);
   if (!enabled) return call->tg_trigtuple;
-  if (unlikely(fcinfo->flinfo->fn_extra == nullptr)) on_first_row(call->tg_relation);
+  if (unlikely(fcinfo->flinfo->fn_extra == nullptr)) kUpwardCalls.on_first_row(call->tg_relation);
   FiringState* state = state_of(fcinfo, call, kind);
   const Arrival arrival = likely(state->plain) ? Arrival::inserted : arrival_of(state->source);
   if (is_restored(call->tg_relation, state->source.statement)) return call->tg_trigtuple;

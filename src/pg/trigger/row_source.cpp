@@ -22,7 +22,6 @@ namespace streamfilter::pg {
 
 uint64 running_statement = 0;
 uint64 running_query = 0;
-void (*on_first_row)(const RelationData*) = [](const RelationData*) {};
 
 namespace {
 

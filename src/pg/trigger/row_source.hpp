@@ -49,9 +49,6 @@ bool is_within_statement();
 // May a statement that runs wait for others between two rows?
 bool may_statement_wait();
 
-// Called when a statement fires one of our triggers for its first row in a table.
-extern void (*on_first_row)(const RelationData* table);
-
 // A place for state of the running COPY, empty when COPY begins; nullptr if a query runs instead.
 void** kept_for_copy();
 // The command id for rows of the COPY; triggers before them may have run other commands.
