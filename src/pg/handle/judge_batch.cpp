@@ -143,8 +143,8 @@ bool answer(KeyBatch& batch, int i) {
   if (unlikely(own.view != batch.own[i].view)) return test_and_insert_local_key(filter, element);
   if (batch.found[i] && !lets_pass(filter, element)) return true;
   if (batch.changes == nullptr) batch.changes = begin(filter);
-  return !reserve(filter, batch.changes, element, own.hint, batch.applied,
-                  batch.own[i].view == OwnView::untouched);
+  return test_and_reserve(filter, batch.changes, element, own.hint, batch.applied,
+                          batch.own[i].view == OwnView::untouched);
 }
 
 void answer_all(KeyBatch& batch) {

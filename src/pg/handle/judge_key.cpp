@@ -109,7 +109,7 @@ bool judge(FilterHandle* filter, TransactionChanges* changes, const Element& ele
   }
   if (seen && !lets_pass(filter, element)) return true;
   if (changes == nullptr) changes = begin(filter);
-  return !reserve(filter, changes, element, own.hint, applied, in_sight);
+  return test_and_reserve(filter, changes, element, own.hint, applied, in_sight);
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ bool reserve_local_key(FilterHandle* filter, const Element& element, bool at_onc
   const OwnKey own = find_own(changes, element);
   if (own.view == OwnView::added) return true;
   if (Arriving(filter->slot).keys) wait_until_applied(filter);
-  return reserve(filter, changes, element, own.hint, 0, false, at_once);
+  return !test_and_reserve(filter, changes, element, own.hint, 0, false, at_once);
 }
 
 void insert_local_key(FilterHandle* filter, const Element& element) {

@@ -316,8 +316,8 @@ void wait_until_applied(const FilterHandle* filter) {
 
 const Element* waiting_key = nullptr;
 
-bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
-             const IndexHint& hint, uint64 applied, bool look_again, bool at_once) {
+bool test_and_reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
+                      const IndexHint& hint, uint64 applied, bool look_again, bool at_once) {
   look_for_late(filter, element);
   ReserveRequest request{};
   request.owner = reserve_new_key(changes);
@@ -329,24 +329,24 @@ bool reserve(FilterHandle* filter, TransactionChanges* changes, const Element& e
     const ReserveResult result = try_to_reserve(filter, changes, element, applied, &request);
     if (result == ReserveResult::other || result == ReserveResult::any_key) waiting_key = &element;
     switch (result) {
-      case ReserveResult::seen: return false;
+      case ReserveResult::seen: return true;
       case ReserveResult::none:
         if (request.registered)
           append_registered(changes, element, hint);
         else
           append_change(changes, ChangeType::add, element, hint);
-        return true;
+        return false;
       case ReserveResult::no_room: make_room(filter, changes, element); continue;
       case ReserveResult::any_key:
-        if (at_once) return false;
+        if (at_once) return true;
         wait_for_any_key(filter, request.met);
         continue;
       case ReserveResult::other: break;
     }
     switch (meet(filter, &request, &arrived, at_once)) {
       case Meeting::again: continue;
-      case Meeting::repeat: return false;
-      case Meeting::admitted: append_change(changes, ChangeType::add, element, hint); return true;
+      case Meeting::repeat: return true;
+      case Meeting::admitted: append_change(changes, ChangeType::add, element, hint); return false;
     }
   }
 }
