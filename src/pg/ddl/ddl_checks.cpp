@@ -362,18 +362,17 @@ void check_filter(Oid relid, Alteration alteration, Contradictions contradiction
   const bool altered = alteration != Alteration::none;
   check_limit(relation, altered);
   const bool same = altered && has_latest_state(relation);
-  bool kept = same;
-  if (!kept) check_quotas(relation, altered);
+  if (!same) check_quotas(relation, altered);
   bool resized = false;
   Problem problem;
-  if (altered && !kept && !is_remote(relation)) resized = resize_filter(relation, problem);
-  kept = altered && peek_slot(relation) != nullptr;
+  if (altered && !same && !is_remote(relation)) resized = resize_filter(relation, problem);
+  const bool has_state = altered && peek_slot(relation) != nullptr;
   if (alteration == Alteration::place)
     warn_of_new_place(relation);
   else if (altered && !same && !resized)
-    warn_of_losses(relation, kept, problem);
+    warn_of_losses(relation, has_state, problem);
   if (is_remote(relation)) return check_slice_definitions(relation);
-  if (!kept) check_memory(relation);
+  if (!has_state) check_memory(relation);
   if (alteration == Alteration::state && !resized) save_if_due(relation);
 }
 
