@@ -312,8 +312,9 @@ void close_program(CopyFromState copy) {
   copy->copy_file = nullptr;
 }
 
-// Called when COPY asks for more bytes.
-int read_nothing(void*, int, int) {
+// Called when COPY asks for more bytes: reads all that is left by itself, and tells COPY that there
+// is none.
+int ingest_the_rest(void*, int, int) {
   auto* rows = static_cast<CopyRows*>(*kept_for_copy());
   CopyFromState copy = rows->copy;
   set_position(copy, rows->position);
@@ -372,7 +373,7 @@ void take_over(const RelationData* table) {
   rows->of_client = rows->has_plain_lines && copy->copy_src == COPY_FRONTEND;
   if (rows->of_client) copy_never_pauses();
   rows->position = position_of(copy);
-  set_position(copy, {COPY_CALLBACK, read_nothing, 0, 0, false, false, 0, 0, false});
+  set_position(copy, {COPY_CALLBACK, ingest_the_rest, 0, 0, false, false, 0, 0, false});
 }
 
 }  // namespace streamfilter::pg
