@@ -160,6 +160,13 @@ void write_slices(TextWriter& out, const Parameters& p) noexcept {
   out.add(slices);
 }
 
+template <auto... member>
+constexpr OptionValue kValue = {
+    [](Parameters& to, const Parameters& from) noexcept { ((to.*member = from.*member), ...); },
+    [](const Parameters& a, const Parameters& b) noexcept {
+      return ((a.*member == b.*member) && ...);
+    }};
+
 template <const char* const* choices, auto member>
 void write_choice(TextWriter& out, const Parameters& p) noexcept {
   out.add(choices[static_cast<unsigned>(p.*member)]);
@@ -176,6 +183,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
     {
         .id = Common::kind,
         .name = "kind",
+        .value = kValue<&Parameters::kind>,
         .set = set_kind,
         .in_range = [](const Parameters& p) noexcept { return find_ops(p.kind) != nullptr; },
         .is_needed = [](const Parameters&) noexcept { return true; },
@@ -184,6 +192,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
     {
         .id = Common::memory,
         .name = "memory",
+        .value = kValue<&Parameters::memory>,
         .set = set_memory,
         .in_range = [](const Parameters& p) noexcept { return p.memory <= kMaxMemory; },
         .is_needed = [](const Parameters&) noexcept { return true; },
@@ -192,6 +201,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
     {
         .id = Common::keys,
         .name = "keys",
+        .value = kValue<&Parameters::keys>,
         .low = 1,
         .high = kMaxKeys,
         .set = set_keys,
@@ -202,6 +212,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
     {
         .id = Common::fpr,
         .name = "fpr",
+        .value = kValue<&Parameters::fpr>,
         .set = set_fpr,
         .in_range =
             [](const Parameters& p) noexcept {
@@ -213,6 +224,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
     {
         .id = Common::seed,
         .name = "seed",
+        .value = kValue<&Parameters::seed>,
         .set = set_seed,
         .in_range = [](const Parameters&) noexcept { return true; },
         .is_needed = [](const Parameters& p) noexcept { return p.seed != 0; },
@@ -221,6 +233,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
     {
         .id = Common::nulls,
         .name = "nulls",
+        .value = kValue<&Parameters::nulls>,
         .choices = kNulls,
         .set = set_choice<&Parameters::nulls>,
         .in_range = [](const Parameters& p) noexcept { return p.nulls <= Nulls::not_distinct; },
@@ -230,6 +243,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
     {
         .id = Common::slices,
         .name = "slices",
+        .value = kValue<&Parameters::slices, &Parameters::slices2>,
         .set = set_slices,
         .in_range =
             [](const Parameters& p) noexcept {
@@ -245,6 +259,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
     {
         .id = Common::layout,
         .name = "layout",
+        .value = kValue<&Parameters::layout>,
         .choices = kLayouts,
         .set = set_choice<&Parameters::layout>,
         .in_range = [](const Parameters& p) noexcept { return p.layout <= Layout::blocked; },
@@ -254,6 +269,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
     {
         .id = Common::slicing,
         .name = "slicing",
+        .value = kValue<&Parameters::slicing>,
         .choices = kSlicings,
         .set = set_choice<&Parameters::slicing>,
         .in_range = [](const Parameters& p) noexcept { return p.slicing <= Slicing::diced; },
@@ -263,6 +279,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
     {
         .id = Common::dice,
         .name = "dice",
+        .value = kValue<&Parameters::dice>,
         .choices = kDices,
         .set = set_choice<&Parameters::dice>,
         .in_range = [](const Parameters& p) noexcept { return p.dice <= Dice::vh; },
@@ -272,6 +289,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
     {
         .id = Common::k1,
         .name = "k1",
+        .value = kValue<&Parameters::k1>,
         .low = 1,
         .high = kMaxProbes,
         .set = set_probes<&Parameters::k1>,
@@ -282,6 +300,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
     {
         .id = Common::k2,
         .name = "k2",
+        .value = kValue<&Parameters::k2>,
         .low = 1,
         .high = kMaxProbes,
         .set = set_probes<&Parameters::k2>,
@@ -294,6 +313,18 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
 const CommonOption& find_common(Common id) noexcept {
   return *std::find_if(kCommonOptions, kCommonOptions + kCommonOptionCount,
                        [=](const CommonOption& option) { return option.id == id; });
+}
+
+const CommonOption* find_difference(const Parameters& a, const Parameters& b,
+                                    std::uint32_t options) noexcept {
+  for (const CommonOption& option : kCommonOptions)
+    if (contains(options, option.id) && !option.value.is_same(a, b)) return &option;
+  return nullptr;
+}
+
+void copy_options(Parameters& to, const Parameters& from, std::uint32_t options) noexcept {
+  for (const CommonOption& option : kCommonOptions)
+    if (contains(options, option.id)) option.value.copy(to, from);
 }
 
 bool has_value(const Definition& definition, Common id) noexcept {

@@ -7,9 +7,16 @@
 
 namespace streamfilter {
 
+// A value, which may be several members of the parameters.
+struct OptionValue {
+  void (*copy)(Parameters& to, const Parameters& from) noexcept;
+  bool (*is_same)(const Parameters&, const Parameters&) noexcept;
+};
+
 struct CommonOption {
   Common id;
   const char* name;
+  OptionValue value;
 
   // For `choices` (ends with nullptr) or whole numbers from low to high.
   const char* const* choices = nullptr;
@@ -37,7 +44,26 @@ constexpr unsigned kCommonOptionCount = 12;
 // In the order of hints.
 extern const CommonOption kCommonOptions[kCommonOptionCount];
 
+// Sets of them. Requests hold while the geometry stays as it is; from the others it follows.
+constexpr std::uint32_t kAllCommon = (std::uint32_t{1} << kCommonOptionCount) - 1;
+constexpr std::uint32_t kRequests = set_of(Common::keys, Common::fpr, Common::nulls, Common::seed);
+constexpr std::uint32_t kGeometry = kAllCommon & ~kRequests;
+// What complete parameters always say, however they are sliced.
+constexpr std::uint32_t kCompleteCommon = kAllCommon &
+                                          ~set_of(Common::kind, Common::keys, Common::fpr) &
+                                          ~set_of(Common::dice, Common::k1, Common::k2);
+
+constexpr bool contains(std::uint32_t options, Common id) noexcept {
+  return (options & set_of(id)) != 0;
+}
+
 const CommonOption& find_common(Common id) noexcept;
+
+// The first of some options whose values differ; nullptr: none does.
+const CommonOption* find_difference(const Parameters& a, const Parameters& b,
+                                    std::uint32_t options) noexcept;
+
+void copy_options(Parameters& to, const Parameters& from, std::uint32_t options) noexcept;
 
 // Has the definition its own value for the option?
 bool has_value(const Definition& definition, Common id) noexcept;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/filter/common_options.hpp"
 #include "core/kind/exa_log_log.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -32,8 +33,7 @@ bool derive(std::uint64_t memory, std::uint64_t seed, std::uint64_t slices, bool
   p.seed = seed;
   p.nulls = nulls ? Nulls::not_distinct : Nulls::distinct;
   p.slices = static_cast<std::uint32_t>(slices > 0 ? slices : default_slices(memory));
-  definition.give(Common::memory, Common::slices, Common::layout, Common::seed, Common::nulls,
-                  Common::slicing);
+  definition.common = kCompleteCommon;
   Problem ignored;
   if (slices > kMaxPlaces || !in_range(p) || !complete(definition, ignored) || !has_words(p))
     return false;

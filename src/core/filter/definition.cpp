@@ -35,9 +35,7 @@ bool mergeable(const Parameters& a, const Parameters& b, Problem& problem) noexc
         "that are to be merged the same option seed.");
   }
   Parameters other = b;
-  other.keys = a.keys;
-  other.fpr = a.fpr;
-  other.nulls = a.nulls;
+  copy_options(other, a, kRequests);
   if (std::memcmp(&a, &other, sizeof a) == 0) return true;
   problem.set(Error::mismatch, "filters with different parameters cannot be merged");
   char left[180], right[180];

@@ -137,8 +137,7 @@ Definition definition_of(const Parameters& parameters) noexcept {
   Definition definition;
   definition.parameters = parameters;
   std::memset(definition.parameters.word, 0, sizeof definition.parameters.word);
-  definition.give(Common::memory, Common::slices, Common::layout, Common::seed, Common::nulls,
-                  Common::slicing);
+  definition.common = kCompleteCommon;
   if (parameters.slicing == Slicing::horizontal && parameters.k1 > 0)
     definition.give(Common::k1, Common::k2);
   if (!definition.has_probes()) definition.parameters.k1 = definition.parameters.k2 = 0;

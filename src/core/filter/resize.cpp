@@ -17,12 +17,13 @@ namespace {
 
 // Have keys all their places of `to` among those of `from`?
 bool has_same_places(const Parameters& from, const Parameters& to) noexcept {
-  if (from.kind != to.kind || from.layout != to.layout || from.fpr != to.fpr ||
-      from.slicing != to.slicing || from.dice != to.dice || from.k1 != to.k1 || from.k2 != to.k2 ||
+  constexpr std::uint32_t kSizes = set_of(Common::memory, Common::keys, Common::slices);
+  constexpr std::uint32_t kOfKeys = set_of(Common::seed, Common::nulls);
+  if (find_difference(from, to, kAllCommon & ~kSizes & ~kOfKeys) != nullptr ||
       from.key_shift != to.key_shift)
     return false;
   // Which slices a key's probes lie in does not follow by scaling.
-  if ((from.slices != to.slices || from.slices2 != to.slices2) &&
+  if (find_difference(from, to, set_of(Common::slices)) != nullptr &&
       (from.slicing != Slicing::horizontal || from.k1 > 0 || from.key_shift > 0))
     return false;
   const FilterOps* ops = find_ops(from.kind);

@@ -1,7 +1,9 @@
 #include "core/filter/wordings.hpp"
 
+#include <bit>
 #include <cstring>
 
+#include "core/filter/common_options.hpp"
 #include "core/filter/option_values.hpp"
 #include "core/kind/kind_registry.hpp"
 
@@ -10,7 +12,8 @@
 namespace streamfilter {
 namespace {
 
-constexpr unsigned kCommon = 8;  // options of every kind that a wording has or has not
+// Options of every kind that a wording has or has not.
+constexpr unsigned kCommon = static_cast<unsigned>(std::popcount(kGeometry));
 
 }  // namespace
 
@@ -26,20 +29,11 @@ Definition wording_of(const Parameters& complete, std::uint64_t number) noexcept
     number >>= 1;
     return has;
   };
-  const auto take = [&](Common option, auto member) {
-    if (!has_next()) return;
-    asked.*member = complete.*member;
-    definition.give(option);
-  };
-  take(Common::kind, &Parameters::kind);
-  take(Common::memory, &Parameters::memory);
-  take(Common::slices, &Parameters::slices);
-  take(Common::layout, &Parameters::layout);
-  take(Common::slicing, &Parameters::slicing);
-  take(Common::dice, &Parameters::dice);
-  take(Common::k1, &Parameters::k1);
-  take(Common::k2, &Parameters::k2);
-  if (definition.is_given(Common::slices)) asked.slices2 = complete.slices2;
+  for (const CommonOption& option : kCommonOptions) {
+    if (!contains(kGeometry, option.id) || !has_next()) continue;
+    option.value.copy(asked, complete);
+    definition.give(option.id);
+  }
   const FilterOps* ops = find_ops(complete.kind);
   for (unsigned i = 0; i < ops->option_count; ++i) {
     const OptionSpec& option = ops->options[i];

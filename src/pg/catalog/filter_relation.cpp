@@ -16,6 +16,7 @@ extern "C" {
 #include <algorithm>
 
 #include "core/base/hash.hpp"
+#include "core/filter/common_options.hpp"
 #include "core/filter/option_values.hpp"
 #include "core/format/slicing.hpp"
 #include "core/kind/kind_registry.hpp"
@@ -401,10 +402,7 @@ bool is_asked_for(const FilterRelation* relation, const Parameters& complete) {
 
 bool has_same_geometry(const Parameters& a, const Parameters& b) {
   Parameters other = b;
-  other.keys = a.keys;
-  other.fpr = a.fpr;
-  other.nulls = a.nulls;
-  other.seed = a.seed;
+  copy_options(other, a, kRequests);
   return memcmp(&a, &other, sizeof a) == 0;
 }
 
@@ -414,10 +412,7 @@ void adopt_geometry(FilterRelation* relation, const Parameters& parameters) {
   if (!relation->is_adopted) relation->derived_now = requested;
   relation->is_adopted = true;
   own = parameters;
-  own.keys = requested.keys;
-  own.fpr = requested.fpr;
-  own.nulls = requested.nulls;
-  own.seed = requested.seed;
+  copy_options(own, requested, kRequests);
 }
 
 bool is_filter(Oid relid) { return is_table_of(relid, "streamfilter_fdw_handler"); }

@@ -11,6 +11,7 @@ extern "C" {
 #include "utils/syscache.h"
 }
 
+#include "core/filter/common_options.hpp"
 #include "core/filter/option_values.hpp"
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_options.hpp"
@@ -54,9 +55,10 @@ const char* text_of(const Parameters& parameters, const OptionSpec& option) {
   return pstrdup(text);
 }
 
-const char* size_text(uint64 bytes) {
-  char text[32];
-  print_size(bytes, text, sizeof text);
+const char* text_of(const Parameters& parameters, const CommonOption& option) {
+  char text[256];
+  TextWriter out(text, sizeof text);
+  option.write(out, parameters);
   return pstrdup(text);
 }
 
@@ -81,11 +83,9 @@ Difference difference_of(const FilterRelation* relation, const FilterRelation* p
   const Parameters& mine = relation->definition.parameters;
   const Parameters& its = parent->definition.parameters;
   const FilterOps* ops = find_ops(mine.kind);
-  if (mine.kind != its.kind) return {"kind", ops->name, find_ops(its.kind)->name};
-  if (mine.memory != its.memory) return {"memory", size_text(mine.memory), size_text(its.memory)};
-  if (mine.layout != its.layout)
-    return {"layout", mine.layout == Layout::blocked ? "blocked" : "scattered",
-            its.layout == Layout::blocked ? "blocked" : "scattered"};
+  constexpr auto kAlike = set_of(Common::kind, Common::memory, Common::layout);
+  if (const CommonOption* option = find_difference(mine, its, kAlike))
+    return {option->name, text_of(mine, *option), text_of(its, *option)};
   for (unsigned i = 0; i < ops->option_count; ++i) {
     const char* left = text_of(mine, ops->options[i]);
     const char* right = text_of(its, ops->options[i]);

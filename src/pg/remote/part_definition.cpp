@@ -4,6 +4,7 @@ extern "C" {
 #include "lib/stringinfo.h"
 }
 
+#include "core/filter/common_options.hpp"
 #include "core/filter/filter.hpp"
 #include "core/filter/list_options.hpp"
 #include "core/filter/option_values.hpp"
@@ -81,8 +82,8 @@ const char* print(const Parameters& parameters) {
 
 // Do keys of a part have equal places, apart from what its size determines?
 bool has_same_keys(const Parameters& a, const Parameters& b) {
-  return a.kind == b.kind && a.seed == b.seed && a.slices == b.slices && a.nulls == b.nulls &&
-         a.slicing == b.slicing && a.dice == b.dice && a.k1 == b.k1 && a.k2 == b.k2;
+  constexpr auto kSizes = set_of(Common::memory, Common::keys, Common::fpr, Common::layout);
+  return find_difference(a, b, kAllCommon & ~kSizes) == nullptr;
 }
 
 // A resized filter leaves a little of its memory unused, so that old and new places coincide.

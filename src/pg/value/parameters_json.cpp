@@ -6,6 +6,7 @@ extern "C" {
 #include "utils/json.h"
 }
 
+#include "core/filter/common_options.hpp"
 #include "core/filter/option_values.hpp"
 #include "core/kind/kind_registry.hpp"
 #include "pg/value/parameters_json.hpp"
@@ -56,27 +57,18 @@ void append_differences(const Parameters& parameters, const Parameters& derived,
   appendStringInfoChar(out, '}');
 }
 
-// Nothing for horizontal slices.
-template <typename Begin>
-void append_slicing(const Parameters& parameters, Begin begin, StringInfo out) {
-  if (parameters.k1 == 0) return;
-  if (parameters.slicing == Slicing::diced) {
-    begin("slicing");
-    appendStringInfo(out, "\"diced\"");
-    begin("dice");
-    appendStringInfo(out, "\"%s\"", parameters.dice == Dice::hv ? "hv" : "vh");
-    begin("slices2");
-    appendStringInfo(out, "%u", parameters.slices2);
-  } else if (parameters.slicing == Slicing::vertical) {
-    begin("slicing");
-    appendStringInfo(out, "\"vertical\"");
-  } else {
-    begin("k1");
-    appendStringInfo(out, "%u", parameters.k1);
-    begin("k2");
-    appendStringInfo(out, "%u", parameters.k2);
-  }
+void append_option(const Parameters& parameters, const CommonOption& option, StringInfo out) {
+  char value[64];
+  TextWriter text(value, sizeof value);
+  option.write(text, parameters);
+  if (option.choices != nullptr)
+    escape_json(out, value);
+  else
+    appendStringInfoString(out, value);
 }
+
+// Seed and memory are columns of their own, the kind too.
+constexpr auto kBeside = set_of(Common::kind, Common::memory, Common::seed, Common::slices);
 
 }  // namespace
 
@@ -96,21 +88,16 @@ void append_parameters_json(StringInfo out, const Parameters& parameters, const 
     }
   begin("slices");
   appendStringInfo(out, "%u", parameters.slices);
-  append_slicing(parameters, begin, out);
-  if (parameters.keys > 0) {
-    begin("keys");
-    appendStringInfo(out, UINT64_FORMAT, parameters.keys);
+  if (parameters.slicing == Slicing::diced) {
+    begin("slices2");
+    appendStringInfo(out, "%u", parameters.slices2);
   }
-  if (parameters.fpr > 0) {
-    begin("fpr");
-    appendStringInfo(out, "%.15g", parameters.fpr);
-  }
-  if (parameters.layout == Layout::blocked) {
-    begin("layout");
-    escape_json(out, "blocked");
-  }
-  begin("nulls");
-  escape_json(out, parameters.nulls == Nulls::distinct ? "distinct" : "not distinct");
+  for (const CommonOption& option : kCommonOptions)
+    if (!contains(kBeside, option.id) &&
+        (option.id == Common::nulls || option.is_needed(parameters))) {
+      begin(option.name);
+      append_option(parameters, option, out);
+    }
   if (reason != nullptr) {
     begin("chosen");
     escape_json(out, psprintf("%s: %s", ops->name, reason));
