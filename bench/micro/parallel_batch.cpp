@@ -40,9 +40,9 @@ Parameters parameters_of(const std::string& text) {
   return parameters;
 }
 
-std::vector<Arrival> make_stream(std::uint64_t universe) {
+std::vector<StreamElement> make_stream(std::uint64_t universe) {
   bench::Uniform stream(universe, 1);
-  std::vector<Arrival> arrivals(std::size_t{kBlock} * kBlocks);
+  std::vector<StreamElement> arrivals(std::size_t{kBlock} * kBlocks);
   for (std::size_t i = 0; i < arrivals.size(); ++i)
     arrivals[i] = {{hash_word(stream.next(), 0)}, static_cast<std::int64_t>(i)};
   return arrivals;
@@ -62,15 +62,15 @@ struct Run {
 };
 
 // Each returns the CPU seconds of the longest path.
-double in_batches(Header* filter, const std::vector<Arrival>& arrivals, unsigned workers,
+double in_batches(Header* filter, const std::vector<StreamElement>& arrivals, unsigned workers,
                   char* seen) {
   std::vector<std::uint32_t> order(kBlock), starts(filter->parameters.slices + 1);
   std::vector<double> used(workers);
   double sum = 0;
   for (std::uint32_t block = 0; block < kBlocks; ++block) {
     const std::size_t first = std::size_t{block} * kBlock;
-    const Batch batch{&arrivals[first], kBlock, order.data(), starts.data(),
-                      reinterpret_cast<bool*>(seen + first)};
+    const ElementBatch batch{&arrivals[first], kBlock, order.data(), starts.data(),
+                             reinterpret_cast<bool*>(seen + first)};
     const auto work = [&](unsigned worker) {
       const double start = processor_seconds();
       for (unsigned group = worker; group < groups_of(filter->parameters); group += workers)
@@ -89,15 +89,15 @@ double in_batches(Header* filter, const std::vector<Arrival>& arrivals, unsigned
   return sum;
 }
 
-double one_by_one(Header* filter, const std::vector<Arrival>& arrivals, char* seen) {
+double one_by_one(Header* filter, const std::vector<StreamElement>& arrivals, char* seen) {
   const double start = processor_seconds();
   for (std::size_t i = 0; i < arrivals.size(); ++i) seen[i] = insert(filter, arrivals[i].element);
   return processor_seconds() - start;
 }
 
 // 0 workers: one by one, in the order of the stream.
-Run measure(const Parameters& parameters, const std::vector<Arrival>& arrivals, unsigned workers,
-            unsigned rounds) {
+Run measure(const Parameters& parameters, const std::vector<StreamElement>& arrivals,
+            unsigned workers, unsigned rounds) {
   Run run;
   run.seen.resize(arrivals.size());
   Header* filter = static_cast<Header*>(std::aligned_alloc(64, parameters.memory));
@@ -124,7 +124,7 @@ bool print_speed(unsigned rounds) {
   for (const char* text : {"sqf(memory=1MB, slices=64)", "sqf(memory=64MB, slices=64)",
                            "dsqf(memory=1MB, slices=64)", "dsqf(memory=64MB, slices=64)"}) {
     const Parameters parameters = parameters_of(text);
-    const std::vector<Arrival> arrivals = make_stream(parameters.memory);
+    const std::vector<StreamElement> arrivals = make_stream(parameters.memory);
     const double million = static_cast<double>(arrivals.size()) / 1e6;
     const Run plain = measure(parameters, arrivals, 0, rounds);
     const Run one = measure(parameters, arrivals, 1, rounds);

@@ -18,24 +18,24 @@
 namespace streamfilter {
 
 // An element and its place in the stream, unique in its batch.
-struct Arrival {
+struct StreamElement {
   Element element;
   std::int64_t position;
 };
 
-struct Batch {
-  const Arrival* arrivals;  // in any order
+struct ElementBatch {
+  const StreamElement* elements;  // in any order
   std::uint32_t count;
-  std::uint32_t* order;   // `count` of them: indexes of arrivals, group by group
+  std::uint32_t* order;   // `count` of them: indexes of elements, group by group
   std::uint32_t* starts;  // one more than groups_of(): where in `order` each begins
-  bool* seen;             // `count` answers, by index of the arrival
+  bool* seen;             // `count` answers, by index of the element
 };
 
-// Fills `order` and `starts`. Within a group the arrivals keep their order.
-void sort_by_group(const Parameters& parameters, const Batch& batch) noexcept;
+// Fills `order` and `starts`. Within a group the elements keep their order.
+void sort_by_group(const Parameters& parameters, const ElementBatch& batch) noexcept;
 
 // Inserts what belongs to one group, by position, and stores the answers. Different groups may be
 // worked on at the same time.
-void insert_group(Header* header, const Batch& batch, std::uint32_t group) noexcept;
+void insert_group(Header* header, const ElementBatch& batch, std::uint32_t group) noexcept;
 
 }  // namespace streamfilter

@@ -49,8 +49,8 @@ struct CallSite {
 };
 
 constexpr uint64 kFirstRoom = 64;
-constexpr uint64 kMaxEvents = MaxAllocSize / sizeof(Arrival);
-static_assert(sizeof(Arrival) >= sizeof(Event));
+constexpr uint64 kMaxEvents = MaxAllocSize / sizeof(StreamElement);
+static_assert(sizeof(StreamElement) >= sizeof(Event));
 
 [[noreturn]] void raise_too_many() {
   ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -111,34 +111,35 @@ Block* block_for_row(FunctionCallInfo fcinfo, const CallSite* site) {
 }
 
 // All events with a key, as the core takes them, in the caller's context.
-Batch make_batch(const Block* block) {
-  auto* arrivals = static_cast<Arrival*>(palloc(std::max<Size>(1, block->count) * sizeof(Arrival)));
+ElementBatch make_batch(const Block* block) {
+  auto* elements =
+      static_cast<StreamElement*>(palloc(std::max<Size>(1, block->count) * sizeof(StreamElement)));
   uint32 count = 0;
   for (uint64 i = 0; i < block->count; ++i) {
     const Event& event = block->events[i];
     if (!event.has_key) continue;
     Element element = new_element(block->prototype->parameters);
     element.hash = event.hash;
-    arrivals[count++] = {element, event.position};
+    elements[count++] = {element, event.position};
   }
   const Size groups = groups_of(block->prototype->parameters);
-  return {arrivals, count, static_cast<uint32*>(palloc((Size{count} + 1) * sizeof(uint32))),
+  return {elements, count, static_cast<uint32*>(palloc((Size{count} + 1) * sizeof(uint32))),
           static_cast<uint32*>(palloc((groups + 1) * sizeof(uint32))),
           static_cast<bool*>(palloc(Size{count} + 1))};
 }
 
 // With two keys of one group at one position, neither can be called the first.
-void check_positions(const Batch& batch, uint32 group) {
+void check_positions(const ElementBatch& batch, uint32 group) {
   for (uint32 i = batch.starts[group] + 1; i < batch.starts[group + 1]; ++i) {
-    const int64 position = batch.arrivals[batch.order[i]].position;
-    if (batch.arrivals[batch.order[i - 1]].position != position) continue;
+    const int64 position = batch.elements[batch.order[i]].position;
+    if (batch.elements[batch.order[i - 1]].position != position) continue;
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                     errmsg("two rows of a block have the position " INT64_FORMAT, position),
                     errhint("Number the rows: row_number() OVER (ORDER BY ...).")));
   }
 }
 
-void insert_all(Header* filter, const Batch& batch) {
+void insert_all(Header* filter, const ElementBatch& batch) {
   sort_by_group(filter->parameters, batch);
   const uint32 groups = groups_of(filter->parameters);
   for (uint32 group = 0; group < groups; ++group) {
@@ -149,13 +150,13 @@ void insert_all(Header* filter, const Batch& batch) {
 }
 
 // Positions of rows that are no repeats, in order.
-ArrayType* make_positions(const Block* block, const Batch& batch) {
+ArrayType* make_positions(const Block* block, const ElementBatch& batch) {
   auto* positions = static_cast<Datum*>(palloc((block->count + 1) * sizeof(Datum)));
   int count = 0;
   for (uint64 i = 0; i < block->count; ++i)
     if (!block->events[i].has_key) positions[count++] = Int64GetDatum(block->events[i].position);
   for (uint32 i = 0; i < batch.count; ++i)
-    if (!batch.seen[i]) positions[count++] = Int64GetDatum(batch.arrivals[i].position);
+    if (!batch.seen[i]) positions[count++] = Int64GetDatum(batch.elements[i].position);
   std::sort(positions, positions + count,
             [](Datum a, Datum b) { return DatumGetInt64(a) < DatumGetInt64(b); });
   return construct_array(positions, count, INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
@@ -234,7 +235,7 @@ SF_FUNCTION(streamfilter_distinct_agg_final) {
   if (block == nullptr) PG_RETURN_NULL();
   NamedRow row(fcinfo);
   Header* filter = copy_value(block->prototype, CurrentMemoryContext);
-  const Batch batch = make_batch(block);
+  const ElementBatch batch = make_batch(block);
   insert_all(filter, batch);
   row.put("positions", PointerGetDatum(make_positions(block, batch)));
   row.put("filter", PointerGetDatum(filter));

@@ -246,7 +246,7 @@ SF_FUNCTION(streamfilter_slice_of) {
     ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
             errmsg("the number of slices must be at least 1, not %d", n));
   TypeHasher* hasher = key_hasher(fcinfo, 0);
-  const KeyRule rule{Nulls::not_distinct, kPartitionSeed, false};
+  const KeyRule rule{Nulls::not_distinct, kPartSeed, false};
   const bool isnull = PG_ARGISNULL(0);
   uint64 hash = 0;
   if (isnull) {
@@ -255,5 +255,5 @@ SF_FUNCTION(streamfilter_slice_of) {
   } else {
     hash_key_value(hasher, PG_GETARG_DATUM(0), rule, &hash);
   }
-  PG_RETURN_INT32(static_cast<int32>(partition_of(hash, static_cast<uint32>(n))));
+  PG_RETURN_INT32(static_cast<int32>(part_of(hash, static_cast<uint32>(n))));
 }

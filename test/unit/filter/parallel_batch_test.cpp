@@ -35,35 +35,35 @@ const char* const kDefinitions[] = {
 };
 constexpr std::uint64_t kUniverse = 20000;
 
-std::vector<Arrival> stream(std::uint64_t elements) {
+std::vector<StreamElement> stream(std::uint64_t elements) {
   std::mt19937_64 random(1);
-  std::vector<Arrival> arrivals;
+  std::vector<StreamElement> arrivals;
   for (std::uint64_t i = 0; i < elements; ++i)
     arrivals.push_back({key(scale(random(), kUniverse)), static_cast<std::int64_t>(i)});
   return arrivals;
 }
 
 // Answers by position.
-std::vector<bool> one_by_one(Filter& filter, const std::vector<Arrival>& arrivals) {
+std::vector<bool> one_by_one(Filter& filter, const std::vector<StreamElement>& arrivals) {
   std::vector<bool> seen(arrivals.size());
-  for (const Arrival& arrival : arrivals)
+  for (const StreamElement& arrival : arrivals)
     seen[static_cast<std::size_t>(arrival.position)] = filter.insert(arrival.element);
   return seen;
 }
 
 // Sends blocks, each in an order of its own.
-std::vector<bool> in_blocks(Filter& filter, std::vector<Arrival> arrivals, std::size_t block,
+std::vector<bool> in_blocks(Filter& filter, std::vector<StreamElement> arrivals, std::size_t block,
                             unsigned workers) {
   std::mt19937_64 random(workers);
   std::vector<bool> answers(arrivals.size());
   std::vector<std::uint32_t> order(block), starts(filter.parameters().slices + 1);
   const std::unique_ptr<bool[]> seen(new bool[block]);
   for (std::size_t first = 0; first < arrivals.size(); first += block) {
-    Arrival* const begin = &arrivals[first];
+    StreamElement* const begin = &arrivals[first];
     const std::size_t count = std::min(block, arrivals.size() - first);
     std::shuffle(begin, begin + count, random);
-    const Batch batch{begin, static_cast<std::uint32_t>(count), order.data(), starts.data(),
-                      seen.get()};
+    const ElementBatch batch{begin, static_cast<std::uint32_t>(count), order.data(), starts.data(),
+                             seen.get()};
     sort_by_group(filter.parameters(), batch);
     std::vector<std::thread> threads;
     for (unsigned worker = 0; worker < workers; ++worker)
@@ -81,7 +81,7 @@ std::vector<bool> in_blocks(Filter& filter, std::vector<Arrival> arrivals, std::
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(equal_for_any_number_of_workers) {
-  const std::vector<Arrival> arrivals = stream(scaled(60000));
+  const std::vector<StreamElement> arrivals = stream(scaled(60000));
   for (const char* definition : kDefinitions) {
     Filter sequential(definition);
     const std::vector<bool> truth = one_by_one(sequential, arrivals);
@@ -102,9 +102,9 @@ BOOST_AUTO_TEST_CASE(equal_for_any_number_of_workers) {
 
 BOOST_AUTO_TEST_CASE(grouping_keeps_every_arrival_once_and_in_order) {
   const Parameters parameters = parameters_of("sqf(memory=16kB, slices=7)");
-  const std::vector<Arrival> arrivals = stream(1000);
+  const std::vector<StreamElement> arrivals = stream(1000);
   std::vector<std::uint32_t> order(arrivals.size()), starts(parameters.slices + 1);
-  const Batch batch{arrivals.data(), 1000, order.data(), starts.data(), nullptr};
+  const ElementBatch batch{arrivals.data(), 1000, order.data(), starts.data(), nullptr};
   sort_by_group(parameters, batch);
   BOOST_TEST(starts[0] == 0u);
   BOOST_TEST(starts[parameters.slices] == arrivals.size());
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_batch_of_nothing) {
   Filter filter("sqf(memory=16kB, slices=3)");
   const std::vector<unsigned char> before = filter.bytes();
   std::uint32_t starts[4];
-  const Batch batch{nullptr, 0, nullptr, starts, nullptr};
+  const ElementBatch batch{nullptr, 0, nullptr, starts, nullptr};
   sort_by_group(filter.parameters(), batch);
   for (unsigned group = 0; group < 3; ++group) insert_group(filter.header(), batch, group);
   BOOST_TEST((filter.bytes() == before));

@@ -8,17 +8,17 @@ using namespace streamfilter;
 BOOST_AUTO_TEST_SUITE(partition)
 
 BOOST_AUTO_TEST_CASE(golden_values_of_partition_of) {
-  const std::uint64_t key = hash_word(42, kPartitionSeed);
-  BOOST_TEST(partition_of(key, 1) == 0u);
-  BOOST_TEST(partition_of(key, 10) == 1u);
-  BOOST_TEST(partition_of(key, 1000) == 184u);
-  BOOST_TEST(partition_of(key, 2147483647) == 395966917u);
+  const std::uint64_t key = hash_word(42, kPartSeed);
+  BOOST_TEST(part_of(key, 1) == 0u);
+  BOOST_TEST(part_of(key, 10) == 1u);
+  BOOST_TEST(part_of(key, 1000) == 184u);
+  BOOST_TEST(part_of(key, 2147483647) == 395966917u);
 }
 
 BOOST_AUTO_TEST_CASE(finer_partitions_refine_coarser_ones) {
   for (std::uint64_t i = 0; i < 10'000; ++i) {
-    const std::uint64_t hash = hash_word(i, kPartitionSeed);
-    BOOST_TEST_REQUIRE(partition_of(hash, 21) / 3 == partition_of(hash, 7));
+    const std::uint64_t hash = hash_word(i, kPartSeed);
+    BOOST_TEST_REQUIRE(part_of(hash, 21) / 3 == part_of(hash, 7));
   }
 }
 
