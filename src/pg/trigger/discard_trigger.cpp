@@ -32,7 +32,7 @@ FiringState* state_of(FunctionCallInfo fcinfo, const TriggerData* call, TriggerK
   state = static_cast<FiringState*>(
       MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FiringState)));
   state->source = find_row_source(call);
-  state->plain = state->source.merge == nullptr && state->source.arrival == Arrival::inserted;
+  state->plain = state->source.merge == nullptr && state->source.cause == InsertCause::inserted;
   state->copied = are_copied(call, state->source);
   state->judge = borrow_judge(call->tg_trigger, kind, state->source.statement, state->source.copied,
                               fcinfo->flinfo->fn_mcxt);
@@ -65,17 +65,17 @@ const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
   pg_unreachable();
 }
 
-[[noreturn]] void raise_unclear(const TriggerData* call, Arrival arrival) {
+[[noreturn]] void raise_unclear(const TriggerData* call, InsertCause cause) {
   ereport(
       ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
       errmsg("trigger \"%s\" cannot tell whether a row is new in partition \"%s\" or moved there",
              call->tg_trigger->tgname, RelationGetRelationName(call->tg_relation)),
-      arrival == Arrival::unclear_replication
+      cause == InsertCause::unclear_replication
           ? errdetail("Logical replication does not tell inserted rows from updated ones that "
                       "change their partition.")
           : errdetail("It comes neither from the server's own executor nor from COPY, so that "
                       "nothing says how."),
-      arrival == Arrival::unclear_replication
+      cause == InsertCause::unclear_replication
           ? errhint("Let the trigger fire where rows are first inserted, on the publisher, or "
                     "replicate into a table without partitions.")
           : errhint("Use a plain INSERT, or insert while the trigger is disabled."));
@@ -84,10 +84,10 @@ const TriggerData* check_call(FunctionCallInfo fcinfo, TriggerKind kind) {
 
 // Existing rows pass. Rows of unknown origin, and rows that may not be inserted after all, cannot
 // be judged.
-void check_arrival(Arrival arrival, const TriggerData* call, TriggerKind kind) {
-  if (arrival == Arrival::inserted || arrival == Arrival::unless_conflict) return;
-  if (arrival == Arrival::on_conflict) raise_on_conflict(call, kind);
-  raise_unclear(call, arrival);
+void check_cause(InsertCause cause, const TriggerData* call, TriggerKind kind) {
+  if (cause == InsertCause::inserted || cause == InsertCause::unless_conflict) return;
+  if (cause == InsertCause::on_conflict) raise_on_conflict(call, kind);
+  raise_unclear(call, cause);
 }
 
 // Is the row a repeat? Remembers its key. Uses per-row memory.
@@ -112,9 +112,9 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   if (!enabled) return call->tg_trigtuple;
   if (unlikely(fcinfo->flinfo->fn_extra == nullptr)) kUpwardCalls.on_first_row(call->tg_relation);
   FiringState* state = state_of(fcinfo, call, kind);
-  const Arrival arrival = likely(state->plain) ? Arrival::inserted : arrival_of(state->source);
+  const InsertCause cause = likely(state->plain) ? InsertCause::inserted : cause_of(state->source);
   if (is_restored(call->tg_relation, state->source.statement)) return call->tg_trigtuple;
-  if (arrival == Arrival::moved) return call->tg_trigtuple;
+  if (cause == InsertCause::moved) return call->tg_trigtuple;
   RowJudge* of_table = state->judge;
   of_table->trigger = call->tg_trigger;
   of_table->table = call->tg_relation;
@@ -122,8 +122,8 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   const FilterMode mode = of_table->keys.filter->mode;
   if (unlikely(mode == FilterMode::off)) return call->tg_trigtuple;
   if (unlikely(state->copied)) return learn(of_table, call);
-  if (unlikely(!state->plain)) check_arrival(arrival, call, kind);
-  if (unlikely(arrival == Arrival::unless_conflict))
+  if (unlikely(!state->plain)) check_cause(cause, call, kind);
+  if (unlikely(cause == InsertCause::unless_conflict))
     check_conflicts(of_table, state->source.target);
   check_judged_once(of_table);
   const bool repeat = judge(of_table, call->tg_trigslot);

@@ -26,7 +26,7 @@ struct ForgetState {
   MemoryContext context;  // context of all that follows
   Oid trigger;
   Oid owner;  // owner of the table
-  Departure departure;
+  DeleteCause cause;
   PendingTriggerCounts* pending_counts;
   KeyBuilder keys;  // no filter until resolved
 };
@@ -62,7 +62,7 @@ void resolve(ForgetState* state, const TriggerData* call) {
   const TriggerPlan* plan = plan_forgetting(trigger, call->tg_relation, filter->relation);
   state->trigger = trigger->tgoid;
   state->owner = origin.owner;
-  state->departure = find_departure(call, plan->inputs, plan->count);
+  state->cause = find_delete_cause(call, plan->inputs, plan->count);
   state->pending_counts = pending_trigger_counts(trigger->tgoid, filter->relid);
   state->keys = make_key_builder(filter, plan->inputs, plan->count);
   MemoryContextSwitchTo(caller);
@@ -92,7 +92,7 @@ void forget_key(const ForgetState* state, const Element& element) {
 
 void delete_row(const ForgetState* state, TupleTableSlot* row) {
   // The row continues in another partition.
-  if (state->departure == Departure::moved) return;
+  if (state->cause == DeleteCause::moved) return;
   Element element;
   if (build_element(&state->keys, row, &element)) forget_key(state, element);
 }

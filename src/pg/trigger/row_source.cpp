@@ -253,27 +253,27 @@ const ResultRelInfo* target_with(const ModifyTableState* node, const Search* sea
 
 RowSource source_of_insert(const ModifyTableState* node, uint64 statement, const Search* search) {
   switch (reinterpret_cast<const ModifyTable*>(node->ps.plan)->onConflictAction) {
-    case ONCONFLICT_NONE: return {Arrival::inserted, statement, nullptr};
+    case ONCONFLICT_NONE: return {InsertCause::inserted, statement, nullptr};
     case ONCONFLICT_NOTHING:
       if (const ResultRelInfo* target = target_with(node, search))
-        return {Arrival::unless_conflict, statement, nullptr, false, target};
+        return {InsertCause::unless_conflict, statement, nullptr, false, target};
       break;
     default: break;
   }
-  return {Arrival::on_conflict, statement, nullptr};
+  return {InsertCause::on_conflict, statement, nullptr};
 }
 
 RowSource source_of_node(const ModifyTableState* node, uint64 statement, const Search* search) {
   switch (node->operation) {
     case CMD_INSERT: return source_of_insert(node, statement, search);
-    case CMD_UPDATE: return {Arrival::moved, statement, nullptr};
+    case CMD_UPDATE: return {InsertCause::moved, statement, nullptr};
     case CMD_MERGE: break;
-    default: return {Arrival::unclear_executor, statement, nullptr};
+    default: return {InsertCause::unclear_executor, statement, nullptr};
   }
   if (!(node->mt_merge_subcommands & MERGE_UPDATE) || !is_partitioned(node->rootResultRelInfo))
-    return {Arrival::inserted, statement, nullptr};
-  if (!(node->mt_merge_subcommands & MERGE_INSERT)) return {Arrival::moved, statement, nullptr};
-  return {Arrival::unclear_executor, statement, node};
+    return {InsertCause::inserted, statement, nullptr};
+  if (!(node->mt_merge_subcommands & MERGE_INSERT)) return {InsertCause::moved, statement, nullptr};
+  return {InsertCause::unclear_executor, statement, node};
 }
 
 bool reads_elsewhere(const PlannedStmt* statement) {
@@ -318,18 +318,18 @@ RowSource find_row_source(const TriggerData* call) {
   }
   // COPY, replication and other extensions keep their targets to themselves.
   if (top != nullptr && top->copy != nullptr)
-    return {Arrival::inserted, running_statement, nullptr, true};
+    return {InsertCause::inserted, running_statement, nullptr, true};
   if (top != nullptr && top->query != nullptr) {
     Search suspect = {nullptr, nullptr, nullptr};
     const bool plain = search_query(top->query, &suspect) == nullptr;
-    return {plain ? Arrival::inserted : Arrival::unclear_executor, running_statement, nullptr,
-            true};
+    return {plain ? InsertCause::inserted : InsertCause::unclear_executor, running_statement,
+            nullptr, true};
   }
   // Only rows of partitions can move.
   if (!call->tg_relation->rd_rel->relispartition)
-    return {Arrival::inserted, running_statement, nullptr};
-  return {top == nullptr && IsLogicalWorker() ? Arrival::unclear_replication
-                                              : Arrival::unclear_executor,
+    return {InsertCause::inserted, running_statement, nullptr};
+  return {top == nullptr && IsLogicalWorker() ? InsertCause::unclear_replication
+                                              : InsertCause::unclear_executor,
           running_statement, nullptr};
 }
 
@@ -385,16 +385,16 @@ Effect effect_of(const QueryDesc* query, Oid relation, const KeyInput* key, int 
 }  // namespace
 
 // Looks up by relation: an AFTER trigger need not be the target's own copy.
-Departure find_departure(const TriggerData* call, const KeyInput* key, int count) {
-  if (!call->tg_relation->rd_rel->relispartition) return Departure::deleted;
+DeleteCause find_delete_cause(const TriggerData* call, const KeyInput* key, int count) {
+  if (!call->tg_relation->rd_rel->relispartition) return DeleteCause::deleted;
   const Oid relation = RelationGetRelid(call->tg_relation);
   for (const Frame* frame = top; frame != nullptr; frame = frame->below) {
     if (frame->query == nullptr) continue;
     const Effect effect = effect_of(frame->query, relation, key, count);
     if (effect != Effect::none)
-      return effect == Effect::moves ? Departure::moved : Departure::deleted;
+      return effect == Effect::moves ? DeleteCause::moved : DeleteCause::deleted;
   }
-  return Departure::deleted;
+  return DeleteCause::deleted;
 }
 
 void** kept_for_copy() {

@@ -14,7 +14,7 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-enum class Arrival : uint8 {
+enum class InsertCause : uint8 {
   inserted,             // by INSERT, the INSERT of a MERGE, or COPY
   moved,                // by UPDATE or MERGE, from another partition; the row exists already
   on_conflict,          // by INSERT … ON CONFLICT DO UPDATE, which may not insert it after all
@@ -25,7 +25,7 @@ enum class Arrival : uint8 {
 
 // Origin of the rows of one target of one statement. The same for all of them, except for MERGE.
 struct RowSource {
-  Arrival arrival;
+  InsertCause cause;
   uint64 statement;                       // inserts the rows; 0 if not known
   const ModifyTableState* merge;          // set if each row of this MERGE needs its own look
   bool copied = false;                    // not by ModifyTable: COPY, or another extension
@@ -68,21 +68,21 @@ void track_utility(UtilityCall* call);
 RowSource find_row_source(const TriggerData* call);
 
 // Reason of an AFTER DELETE row trigger.
-enum class Departure : uint8 {
+enum class DeleteCause : uint8 {
   deleted,  // also for a row that moves with another key, and where the reason is not known
   moved,    // by UPDATE or MERGE, to another partition, with these columns unchanged
 };
 
 // The answer for all rows of one target of one statement; the columns are those of a key.
-Departure find_departure(const TriggerData* call, const KeyInput* key, int count);
+DeleteCause find_delete_cause(const TriggerData* call, const KeyInput* key, int count);
 
-// Arrival of the current row.
-inline Arrival arrival_of(const RowSource& source) {
-  if (likely(source.merge == nullptr)) return source.arrival;
+// InsertCause of the current row.
+inline InsertCause cause_of(const RowSource& source) {
+  if (likely(source.merge == nullptr)) return source.cause;
   switch (SF_MERGE_COMMAND(source.merge)) {
-    case CMD_INSERT: return Arrival::inserted;
-    case CMD_UPDATE: return Arrival::moved;
-    default: return Arrival::unclear_executor;
+    case CMD_INSERT: return InsertCause::inserted;
+    case CMD_UPDATE: return InsertCause::moved;
+    default: return InsertCause::unclear_executor;
   }
 }
 

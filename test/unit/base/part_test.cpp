@@ -7,7 +7,7 @@ using namespace streamfilter;
 
 BOOST_AUTO_TEST_SUITE(partition)
 
-BOOST_AUTO_TEST_CASE(golden_values_of_partition_of) {
+BOOST_AUTO_TEST_CASE(golden_values_of_parts) {
   const std::uint64_t key = hash_word(42, kPartSeed);
   BOOST_TEST(part_of(key, 1) == 0u);
   BOOST_TEST(part_of(key, 10) == 1u);
