@@ -182,7 +182,7 @@ Key make_key(const Conversion& conversion, ArrayType* names, const KeyRule& rule
 }
 
 // Rows of the query that go through the filter together.
-struct Batch {
+struct RowBatch {
   int count;
   Row rows[kBatch];
   Element elements[kBatch];
@@ -190,8 +190,8 @@ struct Batch {
   bool seen[kBatch];
 };
 
-Batch* make_batch(int columns) {
-  auto* batch = static_cast<Batch*>(palloc(sizeof(Batch)));
+RowBatch* make_batch(int columns) {
+  auto* batch = static_cast<RowBatch*>(palloc(sizeof(RowBatch)));
   for (Row& row : batch->rows) row = make_row(columns);
   return batch;
 }
@@ -210,7 +210,7 @@ bool hash_row(const Key& key, const Row& row, uint64* hash) {
   return hash_key(key.hashers, key.row.values, key.row.isnull, key.count, key.rule, hash);
 }
 
-void read_batch(Batch* batch, const Key& key, TupleDesc source, const Parameters& parameters) {
+void read_batch(RowBatch* batch, const Key& key, TupleDesc source, const Parameters& parameters) {
   batch->count = static_cast<int>(SPI_processed);
   for (int i = 0; i < batch->count; ++i) {
     heap_deform_tuple(SPI_tuptable->vals[i], source, batch->rows[i].values, batch->rows[i].isnull);
@@ -234,7 +234,7 @@ void run(Portal portal, const Key& key, const Conversion& conversion, Header* fi
          Tuplestorestate* result) {
   const MemoryContext batch_context = AllocSetContextCreate(
       CurrentMemoryContext, "streamfilter_distinct batch", ALLOCSET_DEFAULT_SIZES);
-  Batch* batch = make_batch(conversion.source->natts);
+  RowBatch* batch = make_batch(conversion.source->natts);
   Progress progress(Command::distinct, InvalidOid, kFunction);
   progress.begin("reading rows", expected_rows(portal), "rows");
   for (;;) {

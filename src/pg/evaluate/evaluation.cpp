@@ -32,7 +32,7 @@ constexpr int kBatch = 1024;
 enum Column : int { kKey, kPosition, kImportance, kAnswers, kColumns };
 
 // Rows on their way into the filters.
-struct Batch {
+struct EvaluatedRows {
   int count;
   Datum keys[kBatch];
   double importance[kBatch];
@@ -110,7 +110,7 @@ void check_columns(TupleDesc source, const char* function) {
 }
 
 // Takes the fetched rows apart.
-void read_batch(Batch* batch, TupleDesc source, const FilterColumn* importance,
+void read_batch(EvaluatedRows* batch, TupleDesc source, const FilterColumn* importance,
                 const FilterColumn* time) {
   FilterRelation query{};
   query.name = "query";
@@ -141,7 +141,7 @@ void read_batch(Batch* batch, TupleDesc source, const FilterColumn* importance,
 }
 
 // Sends a batch through one filter, and times only the filter's own work.
-void feed(Batch* batch, Candidate* candidate, int index, TypeHasher* hasher) {
+void feed(EvaluatedRows* batch, Candidate* candidate, int index, TypeHasher* hasher) {
   const KeyRule rule = key_rule(candidate->filter->parameters);
   for (int i = 0; i < batch->count; ++i) {
     Element* element = &batch->elements[i];
@@ -208,7 +208,7 @@ void begin_reading(Evaluation* evaluation, TupleDesc descriptor, const FormData_
   evaluation->reading = reader;
 }
 
-void put_into_sort(Evaluation* evaluation, const Batch* batch, TupleTableSlot* row) {
+void put_into_sort(Evaluation* evaluation, const EvaluatedRows* batch, TupleTableSlot* row) {
   for (int i = 0; i < batch->count; ++i) {
     ExecClearTuple(row);
     row->tts_values[kKey] = batch->keys[i];
@@ -242,7 +242,7 @@ Evaluation* evaluate(const char* query, const Header* const* filters, int count,
   begin_reading(evaluation, descriptor, key);
 
   TupleTableSlot* row = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
-  auto* batch = static_cast<Batch*>(palloc(sizeof(Batch)));
+  auto* batch = static_cast<EvaluatedRows*>(palloc(sizeof(EvaluatedRows)));
   MemoryContext batch_context = AllocSetContextCreate(
       CurrentMemoryContext, "streamfilter evaluation batch", ALLOCSET_DEFAULT_SIZES);
   evaluation->progress = new (palloc(sizeof(Progress))) Progress(command, InvalidOid, function);

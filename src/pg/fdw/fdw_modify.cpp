@@ -234,21 +234,21 @@ int get_foreign_modify_batch_size(ResultRelInfo* target) {
 namespace {
 
 // Keys of rows that are tested together.
-struct KeyBatch {
+struct KeysToAdd {
   int count = 0;
   Element elements[kMaxBatch];
   bool has_key[kMaxBatch], seen[kMaxBatch];
 };
 
 // The current memory context is the row's.
-void add_row(const ModifyState* state, TupleTableSlot* row, KeyBatch* batch) {
+void add_row(const ModifyState* state, TupleTableSlot* row, KeysToAdd* batch) {
   Element* element = &batch->elements[batch->count];
   const bool has_key = build_element(&state->keys, row, element);
   batch->has_key[batch->count++] = has_key;
   if (has_key) bound_time(state->keys.filter, element);
 }
 
-void insert_keys(ModifyState* state, KeyBatch* batch) {
+void insert_keys(ModifyState* state, KeysToAdd* batch) {
   MemoryContextReset(state->row_memory);
   FilterHandle* filter = state->keys.filter;
   note_asked(filter);
@@ -263,7 +263,7 @@ TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, Tuple
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
   prepare(state, Use::insert_granted);
   Assert(*count <= kMaxBatch);
-  KeyBatch batch;
+  KeysToAdd batch;
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
   for (int i = 0; i < *count; ++i) add_row(state, slots[i], &batch);
   MemoryContextSwitchTo(caller);
@@ -284,7 +284,7 @@ bool takes_batches(const ResultRelInfo* target) {
 KeyCounts insert_keys_of(PlanState* rows, ResultRelInfo* target) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
   KeyCounts counts = {};
-  KeyBatch batch;
+  KeysToAdd batch;
   for (bool more = true; more;) {
     TupleTableSlot* row = ExecProcNode(rows);
     more = !TupIsNull(row);

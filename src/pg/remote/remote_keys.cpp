@@ -37,7 +37,7 @@ struct ProbeState {
   bool wanted;  // ask in the next round
 };
 
-struct Batch {
+struct ProbeBatch {
   RemoteFilter* remote;
   const Element* elements;
   int count;           // of keys
@@ -47,7 +47,7 @@ struct Batch {
   bool slice_lost;
 };
 
-ProbeState* state_of(const Batch* batch, int key, int probe) {
+ProbeState* state_of(const ProbeBatch* batch, int key, int probe) {
   return &batch->states[key * batch->probes + probe];
 }
 
@@ -72,7 +72,7 @@ bool find_moved_slices(RemoteFilter* remote) {
 }
 
 // The hash that travels finds the slice among those of its first server.
-void locate(const Batch* batch) {
+void locate(const ProbeBatch* batch) {
   const RemoteFilter* remote = batch->remote;
   const bool is_cut = remote->home_count > 1;
   for (int key = 0; key < batch->count; ++key)
@@ -105,12 +105,12 @@ void look_for_places(RemoteFilter* remote) {
 }
 
 // A single server does all the slicing itself.
-Batch* make_batch(RemoteFilter* remote, const Element* elements, int count) {
+ProbeBatch* make_batch(RemoteFilter* remote, const Element* elements, int count) {
   if (unlikely(!remote->looked)) look_for_places(remote);
   if (unlikely(remote->any_to_find)) find_moved_slices(remote);
   const Parameters& parameters = remote->parameters;
   forget_lost_time();
-  auto* batch = static_cast<Batch*>(palloc0(sizeof(Batch)));
+  auto* batch = static_cast<ProbeBatch*>(palloc0(sizeof(ProbeBatch)));
   batch->remote = remote;
   batch->elements = elements;
   batch->count = count;
@@ -166,7 +166,7 @@ void add_parts(const RemoteFilter* remote, Share* share) {
   call->parts = parts;
 }
 
-Share collect(Batch* batch, Call call, int server) {
+Share collect(ProbeBatch* batch, Call call, int server) {
   RemoteFilter* remote = batch->remote;
   const int most = batch->count * batch->probes;
   Share share{};
@@ -224,7 +224,7 @@ void warn_of_late(const RemoteFilter* remote, Connection* connection) {
                   "such events), or set option lateness."));
 }
 
-void take_answers(Batch* batch, const Share* share, bool unreachable) {
+void take_answers(ProbeBatch* batch, const Share* share, bool unreachable) {
   SliceWork* work = batch->remote->work;
   for (int i = 0; i < share->call.count; ++i) {
     ProbeState* probe = share->states[i];
@@ -250,7 +250,7 @@ struct Round {
   int count;
 };
 
-Round make_round(Batch* batch, Call call) {
+Round make_round(ProbeBatch* batch, Call call) {
   const int servers = batch->remote->count;
   Round round = {static_cast<Share*>(palloc(sizeof(Share) * static_cast<Size>(servers))), 0};
   for (int server = 0; server < servers; ++server) {
@@ -291,7 +291,7 @@ bool check_moved_places(RemoteFilter* remote, const Share* share) {
 }
 
 // Keeps the shares with ready servers; answers the others without their servers.
-void open_round(Batch* batch, Round* round) {
+void open_round(ProbeBatch* batch, Round* round) {
   connect_round(round);
   int kept = 0;
   for (int i = 0; i < round->count; ++i) {
@@ -316,7 +316,7 @@ void undo_calls(const RemoteCall* calls, int count) {
 }
 
 // Follows slices that have moved, and asks again; slices that cannot be followed now count as lost.
-void follow(Batch* batch, const Share* share) {
+void follow(ProbeBatch* batch, const Share* share) {
   RemoteFilter* remote = batch->remote;
   if (!find_moved_slices(remote)) return take_answers(batch, share, true);
   for (int i = 0; i < share->call.count; ++i) {
@@ -353,7 +353,7 @@ enum class RoundEnd : uint8 {
   moved,     // some probes must be asked again, elsewhere
 };
 
-void note_to_find(Batch* batch, const Round* round, const RemoteCall* calls) {
+void note_to_find(ProbeBatch* batch, const Round* round, const RemoteCall* calls) {
   for (int i = 0; i < round->count; ++i)
     for (int j = 0; calls[i].moved && j < calls[i].count; ++j)
       batch->remote->to_find[round->shares[i].states[j]->slice] = batch->remote->any_to_find = true;
@@ -365,7 +365,8 @@ void ask_again(const Share* share) {
 
 // A round that gives up early does all or nothing. If a key has several probes, its primary one may
 // have been the wrong choice, and then reservations and bits must be undone.
-void follow_moved(Batch* batch, const Round* round, const RemoteCall* calls, bool gives_up_early) {
+void follow_moved(ProbeBatch* batch, const Round* round, const RemoteCall* calls,
+                  bool gives_up_early) {
   check_may_follow(batch->remote);
   if (gives_up_early) undo_calls(calls, round->count);
   note_to_find(batch, round, calls);
@@ -381,7 +382,7 @@ void follow_moved(Batch* batch, const Round* round, const RemoteCall* calls, boo
 }
 
 // Keeps the shares whose connection has failed.
-RoundEnd call_round(Batch* batch, Round* round, bool gives_up_early) {
+RoundEnd call_round(ProbeBatch* batch, Round* round, bool gives_up_early) {
   auto* calls = static_cast<RemoteCall*>(
       palloc(sizeof(RemoteCall) * static_cast<Size>(Max(round->count, 1))));
   for (int i = 0; i < round->count; ++i) {
@@ -412,7 +413,7 @@ RoundEnd call_round(Batch* batch, Round* round, bool gives_up_early) {
 }
 
 // Runs rounds until all is answered, with the servers or without.
-RoundEnd finish_round(Batch* batch, Round* round, bool gives_up_early) {
+RoundEnd finish_round(ProbeBatch* batch, Round* round, bool gives_up_early) {
   for (int i = 0; i < kMaxAttempts && round->count > 0; ++i) {
     open_round(batch, round);
     const RoundEnd end = call_round(batch, round, gives_up_early);
@@ -422,7 +423,7 @@ RoundEnd finish_round(Batch* batch, Round* round, bool gives_up_early) {
   return RoundEnd::done;
 }
 
-RoundEnd run_one_by_one(Batch* batch, const Round* round) {
+RoundEnd run_one_by_one(ProbeBatch* batch, const Round* round) {
   RoundEnd end = RoundEnd::done;
   for (int i = 0; i < round->count; ++i) {
     Round single = {&round->shares[i], 1};
@@ -436,7 +437,7 @@ RoundEnd run_one_by_one(Batch* batch, const Round* round) {
 // detect. Therefore no session waits long while servers reserve keys together; if it would have to
 // wait, it gives up its reservations, and then reserves keys in the order of the list for some
 // time, which doubles with each failed attempt at all at once.
-RoundEnd reserve_together(Batch* batch, Round* round) {
+RoundEnd reserve_together(ProbeBatch* batch, Round* round) {
   RemoteFilter* remote = batch->remote;
   if (remote->in_order_until != 0 && monotonic_us() < remote->in_order_until)
     return RoundEnd::conflict;
@@ -449,7 +450,7 @@ RoundEnd reserve_together(Batch* batch, Round* round) {
 
 // After reserving on the first server, a session meets few others on the rest, so it tries these
 // together once more.
-RoundEnd reserve_in_order(Batch* batch, Round* round) {
+RoundEnd reserve_in_order(ProbeBatch* batch, Round* round) {
   if (round->count == 0) return RoundEnd::done;
   Round first = {round->shares, 1};
   const RoundEnd first_end = finish_round(batch, &first, false);
@@ -459,7 +460,7 @@ RoundEnd reserve_in_order(Batch* batch, Round* round) {
   return first_end == RoundEnd::moved ? first_end : end;
 }
 
-void run_round(Batch* batch, Call call) {
+void run_round(ProbeBatch* batch, Call call) {
   for (int i = 0; i < kMaxFollowed; ++i) {
     Round round = make_round(batch, call);
     const bool reserves = (call == Call::seen || call == Call::reserve) && round.count > 1;
@@ -472,7 +473,7 @@ void run_round(Batch* batch, Call call) {
 
 // ---- what is known of a key ---------------------------------------------------------------------
 
-ProbesSeen probes_seen(const Batch* batch, int key) {
+ProbesSeen probes_seen(const ProbeBatch* batch, int key) {
   ProbesSeen seen;
   seen.slice_lost = batch->slice_lost;
   for (int i = 0; i < batch->probes; ++i) switch (state_of(batch, key, i)->bits) {
@@ -484,13 +485,13 @@ ProbesSeen probes_seen(const Batch* batch, int key) {
   return seen;
 }
 
-bool is_taken(const Batch* batch, int key) {
+bool is_taken(const ProbeBatch* batch, int key) {
   for (int i = 0; i < batch->probes; ++i)
     if (state_of(batch, key, i)->bits == Bits::taken) return true;
   return false;
 }
 
-bool was_seen(const Batch* batch, int key) {
+bool was_seen(const ProbeBatch* batch, int key) {
   const LostSlice& lost = batch->remote->relation->options.lost_slice;
   return is_taken(batch, key) || is_repeat(probes_seen(batch, key), lost.rule, lost.least);
 }
@@ -498,7 +499,7 @@ bool was_seen(const Batch* batch, int key) {
 // ---- keys with several probes -------------------------------------------------------------------
 
 // Asks all probes, or one after the other while they can make the key a repeat.
-void ask_probes(Batch* batch) {
+void ask_probes(ProbeBatch* batch) {
   const RelationOptions& options = batch->remote->relation->options;
   const bool in_turn = options.probe == Probe::pipelined;
   for (int first = 0; first < batch->probes; first += in_turn ? 1 : batch->probes) {
@@ -512,7 +513,7 @@ void ask_probes(Batch* batch) {
 }
 
 // The probe where a new key is reserved; -1: none is reachable.
-int find_primary(const Batch* batch, int key) {
+int find_primary(const ProbeBatch* batch, int key) {
   int primary = -1;
   for (int i = 0; i < batch->probes; ++i) {
     const ProbeState* probe = state_of(batch, key, i);
@@ -523,7 +524,7 @@ int find_primary(const Batch* batch, int key) {
   return primary;
 }
 
-void reserve_and_insert(Batch* batch, const bool* seen) {
+void reserve_and_insert(ProbeBatch* batch, const bool* seen) {
   auto* primaries = static_cast<int*>(palloc(sizeof(int) * static_cast<Size>(batch->count)));
   for (int key = 0; key < batch->count; ++key) {
     primaries[key] = seen[key] ? -1 : find_primary(batch, key);
@@ -537,12 +538,12 @@ void reserve_and_insert(Batch* batch, const bool* seen) {
   run_round(batch, Call::put);
 }
 
-void answer_all(const Batch* batch, bool* seen) {
+void answer_all(const ProbeBatch* batch, bool* seen) {
   for (int key = 0; key < batch->count; ++key) seen[key] = was_seen(batch, key);
 }
 
 // One round for all keys with one probe each.
-void run_single(Batch* batch, Call call) {
+void run_single(ProbeBatch* batch, Call call) {
   for (int key = 0; key < batch->count; ++key) state_of(batch, key, 0)->wanted = true;
   run_round(batch, call);
 }
@@ -602,7 +603,7 @@ int most_keys(const RemoteFilter* remote) {
 
 void test_and_insert_batch(RemoteFilter* remote, const Element* elements, int count, bool* seen) {
   MemoryContext caller = Scratch::enter();
-  Batch* batch = make_batch(remote, elements, count);
+  ProbeBatch* batch = make_batch(remote, elements, count);
   if (batch->probes == 1) {
     run_single(batch, Call::seen);
   } else {
@@ -634,7 +635,7 @@ void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, 
 bool test_remote_key(RemoteFilter* remote, const Element& element) {
   if (remote->fdw_filter != nullptr) return test_postgres_fdw_key(remote->fdw_filter, element);
   MemoryContext caller = Scratch::enter();
-  Batch* batch = make_batch(remote, &element, 1);
+  ProbeBatch* batch = make_batch(remote, &element, 1);
   ask_probes(batch);
   const bool seen = was_seen(batch, 0);
   MemoryContextSwitchTo(caller);
@@ -644,7 +645,7 @@ bool test_remote_key(RemoteFilter* remote, const Element& element) {
 bool erase_remote_key(RemoteFilter* remote, const Element& element) {
   note_changed(remote);
   MemoryContext caller = Scratch::enter();
-  Batch* batch = make_batch(remote, &element, 1);
+  ProbeBatch* batch = make_batch(remote, &element, 1);
   run_single(batch, Call::erase);
   const ProbeState* probe = state_of(batch, 0, 0);
   MemoryContextSwitchTo(caller);
