@@ -61,9 +61,9 @@ bool is_better(const Advice& a, const Advice& b, double fpr) noexcept {
 }
 
 // Tries one kind at a time.
-class Search {
+class ParameterSearch {
  public:
-  Search(const Definition& requested, const Stream& stream, const FilterOps& ops) noexcept
+  ParameterSearch(const Definition& requested, const Stream& stream, const FilterOps& ops) noexcept
       : requested_(requested), stream_(stream), ops_(ops) {
     requested_.parameters.kind = ops.kind;
   }
@@ -193,7 +193,7 @@ unsigned advise(const Definition& requested, const Stream& stream, Advice* advic
   const FilterOps* const* all = all_ops(kinds);
   for (unsigned i = 0; i < kinds && count + 2 <= kMaxAdvice; ++i) {
     if (all[i]->counts_only) continue;
-    Search search(requested, stream, *all[i]);
+    ParameterSearch search(requested, stream, *all[i]);
     search.run();
     count += search.report(advice + count, problem);
   }

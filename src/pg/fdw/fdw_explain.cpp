@@ -25,17 +25,17 @@ namespace {
 
 // The path down to a plan node. PostgreSQL names a node's parameters after what its ancestors give
 // them, but does not tell a callback the ancestors.
-struct Search {
+struct PlanSearch {
   const PlannedStmt* statement;
   const Plan* wanted;
   List* ancestors;  // Plan and SubPlan nodes, the nearest first
 };
 
-bool search_plan(Plan* plan, Search* search);
+bool search_plan(Plan* plan, PlanSearch* search);
 
 bool search_expression(Node* node, void* arg) {
   if (node == nullptr) return false;
-  auto* search = static_cast<Search*>(arg);
+  auto* search = static_cast<PlanSearch*>(arg);
   if (IsA(node, SubPlan)) {
     const int number = reinterpret_cast<SubPlan*>(node)->plan_id;
     if (search_plan(static_cast<Plan*>(list_nth(search->statement->subplans, number - 1)),
@@ -47,7 +47,7 @@ bool search_expression(Node* node, void* arg) {
   return SF_WALK_EXPRESSION(node, search_expression, arg);
 }
 
-bool search_expressions(Plan* plan, Search* search) {
+bool search_expressions(Plan* plan, PlanSearch* search) {
   List* others = NIL;
   if (IsA(plan, NestLoop) || IsA(plan, MergeJoin) || IsA(plan, HashJoin))
     others = reinterpret_cast<Join*>(plan)->joinqual;
@@ -58,14 +58,14 @@ bool search_expressions(Plan* plan, Search* search) {
   return false;
 }
 
-bool search_plans(List* plans, Search* search) {
+bool search_plans(List* plans, PlanSearch* search) {
   ListCell* cell;
   foreach (cell, plans)
     if (search_plan(static_cast<Plan*>(lfirst(cell)), search)) return true;
   return false;
 }
 
-bool search_children(Plan* plan, Search* search) {
+bool search_children(Plan* plan, PlanSearch* search) {
   if (search_plan(outerPlan(plan), search) || search_plan(innerPlan(plan), search)) return true;
   switch (nodeTag(plan)) {
     case T_Append: return search_plans(reinterpret_cast<Append*>(plan)->appendplans, search);
@@ -78,7 +78,7 @@ bool search_children(Plan* plan, Search* search) {
   }
 }
 
-bool search_plan(Plan* plan, Search* search) {
+bool search_plan(Plan* plan, PlanSearch* search) {
   if (plan == nullptr) return false;
   if (plan == search->wanted) return true;
   check_stack_depth();
@@ -114,7 +114,7 @@ List* columns_first(List* conditions, Index relation) {
 
 void explain_key(Plan* plan, List* conditions, ExplainState* es) {
   conditions = columns_first(conditions, reinterpret_cast<Scan*>(plan)->scanrelid);
-  Search search = {es->pstmt, plan, NIL};
+  PlanSearch search = {es->pstmt, plan, NIL};
   // If its place is not found, a plan shows its parameters as $0.
   if (!search_plan(es->pstmt->planTree, &search)) search_plans(es->pstmt->subplans, &search);
   List* context = set_deparse_context_plan(es->deparse_cxt, plan, search.ancestors);

@@ -35,7 +35,7 @@ struct Above {
   bool limited;   // no more rows are asked for than needed
 };
 
-struct Search {
+struct LossSearch {
   const PlannedStmt* statement;
   Above* uses;  // for each subplan: the use that keeps most of its rows
   bool* used;
@@ -46,7 +46,7 @@ struct Search {
 // ---- expressions -------------------------------------------------------------------------------
 
 struct Expression {
-  Search* search;
+  LossSearch* search;
   const Node* filter;  // first argument of a call in it
 };
 
@@ -55,13 +55,13 @@ bool keeps_more(const Above& one, const Above& other) {
   return !one.limited && other.limited;
 }
 
-void note_use(Search* search, int plan_id, const Above& above) {
+void note_use(LossSearch* search, int plan_id, const Above& above) {
   const int i = plan_id - 1;
   if (!search->used[i] || keeps_more(above, search->uses[i])) search->uses[i] = above;
   search->used[i] = true;
 }
 
-void note_subplan(Search* search, const SubPlan* subplan) {
+void note_subplan(LossSearch* search, const SubPlan* subplan) {
   if (subplan->subLinkType == CTE_SUBLINK) return;  // its scans decide
   const bool looks_only = subplan->subLinkType == EXISTS_SUBLINK ||
                           subplan->subLinkType == ANY_SUBLINK ||
@@ -79,20 +79,20 @@ bool find_call(Node* node, void* context) {
 }
 
 // The filter that the expression asks.
-const Node* filter_in(Search* search, Node* node) {
+const Node* filter_in(LossSearch* search, Node* node) {
   Expression expression = {search, nullptr};
   find_call(node, &expression);
   return expression.filter;
 }
 
-void note_loss(Search* search, Loss loss, const Node* filter) {
+void note_loss(LossSearch* search, Loss loss, const Node* filter) {
   if (loss == Loss::none || search->loss != Loss::none) return;
   search->loss = loss;
   search->filter = filter;
 }
 
 // `WHERE streamfilter_seen(…)` asks for the repeats.
-void look_at_conditions(Search* search, const List* conditions, const Above& above) {
+void look_at_conditions(LossSearch* search, const List* conditions, const Above& above) {
   for (int i = 0; i < list_length(conditions); ++i) {
     auto* condition = static_cast<Node*>(list_nth(conditions, i));
     const Node* filter = filter_in(search, condition);
@@ -163,9 +163,9 @@ Above above_of_child(const Plan* plan, const Above& above) {
 bool keeps_outer(JoinType type) { return type == JOIN_LEFT || type == JOIN_FULL; }
 bool keeps_inner(JoinType type) { return type == JOIN_RIGHT || type == JOIN_FULL; }
 
-void visit(Search* search, const Plan* plan, const Above& above);
+void visit(LossSearch* search, const Plan* plan, const Above& above);
 
-void visit_join(Search* search, const Join* join, const Above& above) {
+void visit_join(LossSearch* search, const Join* join, const Above& above) {
   look_at_conditions(search, join->joinqual, above);
   const Above kept = join->plan.qual == NIL ? above : lose(Loss::condition, above);
   const Above lost = lose(Loss::join, above);
@@ -173,12 +173,12 @@ void visit_join(Search* search, const Join* join, const Above& above) {
   visit(search, join->plan.righttree, keeps_inner(join->jointype) ? kept : lost);
 }
 
-void visit_list(Search* search, const List* plans, const Above& above) {
+void visit_list(LossSearch* search, const List* plans, const Above& above) {
   ListCell* cell;
   foreach (cell, plans) visit(search, static_cast<const Plan*>(lfirst(cell)), above);
 }
 
-void look_at_node(Search* search, const Plan* plan, const Above& above) {
+void look_at_node(LossSearch* search, const Plan* plan, const Above& above) {
   // At most one row is never too many.
   const bool single = IsA(plan, Result) && plan->lefttree == nullptr;
   const bool harmless =
@@ -193,7 +193,7 @@ void look_at_node(Search* search, const Plan* plan, const Above& above) {
   foreach (cell, plan->initPlan) note_subplan(search, lfirst_node(SubPlan, cell));
 }
 
-void visit(Search* search, const Plan* plan, const Above& above) {
+void visit(LossSearch* search, const Plan* plan, const Above& above) {
   if (plan == nullptr) return;
   check_stack_depth();
   look_at_node(search, plan, above);
@@ -224,7 +224,7 @@ void visit(Search* search, const Plan* plan, const Above& above) {
 }
 
 // The query, and later subplans in the list, use a subplan.
-void search_statement(Search* search, Loss loss) {
+void search_statement(LossSearch* search, Loss loss) {
   const List* subplans = search->statement->subplans;
   visit(search, search->statement->planTree, {loss, Loss::none, false});
   for (int i = list_length(subplans) - 1; i >= 0; --i)
@@ -249,7 +249,7 @@ const char* name_of(Loss loss) {
   return "";
 }
 
-void warn(const Search* search) {
+void warn(const LossSearch* search) {
   const Node* filter = search->filter;
   const char* name =
       IsA(filter, Const) && !reinterpret_cast<const Const*>(filter)->constisnull
@@ -271,7 +271,7 @@ void warn(const Search* search) {
 
 void look_at(const PlannedStmt* statement, Loss loss) {
   const int subplans = Max(list_length(statement->subplans), 1);
-  Search search = {};
+  LossSearch search = {};
   search.statement = statement;
   search.uses = static_cast<Above*>(palloc0(sizeof(Above) * subplans));
   search.used = static_cast<bool*>(palloc0(sizeof(bool) * subplans));

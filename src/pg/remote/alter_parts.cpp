@@ -249,7 +249,7 @@ template <typename Visit>
 void visit_moved(RemoteFilter* remote, const char* what, Visit&& visit) {
   for (uint32 i = 0; i < remote->parameters.slices; ++i) {
     remote->places[i] = first_place(remote, i);
-    if (remote->places[i].epoch == 0 && find_places(remote, &i, 1) == Search::unreachable)
+    if (remote->places[i].epoch == 0 && find_places(remote, &i, 1) == PlaceSearch::unreachable)
       raise_lost(remote, remote->places[i].server, what);
     if (remote->places[i].epoch > 0) visit(i);
   }
@@ -352,7 +352,7 @@ void drop_parts(const FilterRelation* relation) {
     remote->places[i] = first_place(remote, i);
     const bool is_known = remote->places[i].epoch > 0;
     if (is_known ? any_ours
-                 : ours[home_of(remote, i)] && find_places(remote, &i, 1) == Search::found &&
+                 : ours[home_of(remote, i)] && find_places(remote, &i, 1) == PlaceSearch::found &&
                        remote->places[i].epoch > 0)
       drop_moved(remote, i);
   }

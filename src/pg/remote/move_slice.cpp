@@ -356,7 +356,7 @@ SlicePlace settle_place(const Move* move) {
   SlicePlace place;
   const int home = first_place(remote, move->slice).server;
   if (!open_slices(remote, home)) move->interrupted(remote->connections[home]);
-  if (find_place(remote, move->slice, &place) == Search::unreachable)
+  if (find_place(remote, move->slice, &place) == PlaceSearch::unreachable)
     move->interrupted(remote->connections[place.server]);
   tell_home(move, place);
   confirm_place(move, place);

@@ -65,7 +65,7 @@ bool find_moved_slices(RemoteFilter* remote) {
   int count = 0;
   for (uint32 i = 0; i < all; ++i)
     if (remote->to_find[i]) slices[count++] = i;
-  if (find_places(remote, slices, count) == Search::unreachable) return false;
+  if (find_places(remote, slices, count) == PlaceSearch::unreachable) return false;
   memset(remote->to_find, 0, sizeof(bool) * all);
   remote->any_to_find = false;
   return true;
@@ -574,7 +574,7 @@ void truncate_at(RemoteFilter* remote, uint32 slice, SlicePlace place) {
 // The slices' first places are locked by now, and know where the slices are.
 void truncate_moved_slices(RemoteFilter* remote) {
   for (uint32 i = 0; i < remote->parameters.slices; ++i) {
-    if (find_places(remote, &i, 1) == Search::unreachable)
+    if (find_places(remote, &i, 1) == PlaceSearch::unreachable)
       raise_not_truncated(remote, remote->places[i].server);
     if (remote->places[i].epoch > 0) truncate_at(remote, i, remote->places[i]);
   }

@@ -106,7 +106,7 @@ void look_for_slices(RemoteFilter* remote, int server) {
 void find_all(RemoteFilter* remote, int server, bool is_lost) {
   for (uint32 i = 0; i < remote->parameters.slices; ++i) {
     if (is_lost && begins_on(remote, i, server)) continue;
-    if (find_place(remote, i, &remote->places[i]) == Search::unreachable)
+    if (find_place(remote, i, &remote->places[i]) == PlaceSearch::unreachable)
       raise_needed(remote, remote->places[i].server);
     if (is_lost && remote->places[i].server == server) raise_not_empty(remote, i, server);
   }
@@ -128,7 +128,7 @@ void mark_all(RemoteFilter* remote, int server, bool is_lost, const char* retire
     SlicePlace* place = &remote->places[i];
     for (int j = 0;; ++j) {
       const bool is_known = is_lost && begins_on(remote, i, server);
-      if (!is_known && find_place(remote, i, place) == Search::unreachable)
+      if (!is_known && find_place(remote, i, place) == PlaceSearch::unreachable)
         raise_needed(remote, place->server);
       if (place->epoch == 0 && marked[place->server]) break;
       if (mark_slice(remote, i, retirements)) break;

@@ -67,17 +67,17 @@ bool next_place(RemoteFilter* remote, uint32 slice, const SlicePlace& at, SliceP
   return true;
 }
 
-Search find_place(RemoteFilter* remote, uint32 slice, SlicePlace* place) {
+PlaceSearch find_place(RemoteFilter* remote, uint32 slice, SlicePlace* place) {
   bool missing = false;
   for (int i = 0; i < kMaxSearches; ++i) {
     SlicePlace next = first_place(remote, slice);
     do {
       *place = next;
       if (next_place(remote, slice, *place, &next, &missing)) continue;
-      if (!missing) return Search::unreachable;
+      if (!missing) return PlaceSearch::unreachable;
     } while (!missing && !is_same(next, *place));
     // A relation that will be made at its first use holds all of its slices.
-    if (!missing || place->epoch == 0) return Search::found;
+    if (!missing || place->epoch == 0) return PlaceSearch::found;
   }
   raise_missing(remote, slice, *place);
 }
@@ -103,7 +103,7 @@ bool check_place(RemoteFilter* remote, uint32 slice) {
 }
 
 // Nearly always the first place knows, for all of its slices at once.
-Search find_places(RemoteFilter* remote, const uint32* slices, int count) {
+PlaceSearch find_places(RemoteFilter* remote, const uint32* slices, int count) {
   bool learned = false;
   int read = -1;  // the server whose list this is
   MovedSlices moved;
@@ -111,17 +111,17 @@ Search find_places(RemoteFilter* remote, const uint32* slices, int count) {
     const SlicePlace first = first_place(remote, slices[i]);
     bool missing;
     if (first.epoch > 0) {
-      learned |= find_place(remote, slices[i], &remote->places[slices[i]]) == Search::found;
+      learned |= find_place(remote, slices[i], &remote->places[slices[i]]) == PlaceSearch::found;
       continue;
     }
     if (first.server == read) continue;
-    if (!read_list(remote, slices[i], first, &moved, &missing)) return Search::unreachable;
+    if (!read_list(remote, slices[i], first, &moved, &missing)) return PlaceSearch::unreachable;
     learned |= keep_places(remote, read = first.server, moved);
   }
   for (int i = 0; i < count && !learned; ++i)
-    if (find_place(remote, slices[i], &remote->places[slices[i]]) == Search::unreachable)
-      return Search::unreachable;
-  return Search::found;
+    if (find_place(remote, slices[i], &remote->places[slices[i]]) == PlaceSearch::unreachable)
+      return PlaceSearch::unreachable;
+  return PlaceSearch::found;
 }
 
 }  // namespace streamfilter::pg

@@ -15,17 +15,17 @@ const char* relation_at(const RemoteFilter* remote, uint32 slice, const SlicePla
 uint32 number_at(const RemoteFilter* remote, uint32 slice, const SlicePlace& place);
 
 // Result of a search.
-enum class Search : uint8 {
+enum class PlaceSearch : uint8 {
   found,        // the place is known
   unreachable,  // a server on the way is unreachable
 };
 
 // Follows a slice from its first place to its present one. Raises 55000 if that is on a server that
 // option servers does not name, or is missing.
-Search find_place(RemoteFilter* remote, uint32 slice, SlicePlace* place);
+PlaceSearch find_place(RemoteFilter* remote, uint32 slice, SlicePlace* place);
 
 // The same for several slices that were not at their assumed places; stores the results.
-Search find_places(RemoteFilter* remote, const uint32* slices, int count);
+PlaceSearch find_places(RemoteFilter* remote, const uint32* slices, int count);
 
 // The place after `at` of a slice that has left it; `at` itself if it has not. False: unreachable,
 // or there is no such place (`missing`).

@@ -55,7 +55,7 @@ int find_server(const RemoteFilter* remote, const char* name) {
 void put_place(ReturnSetInfo* result, RemoteFilter* remote, uint32 slice) {
   SlicePlace place = remote->places[slice];
   const bool found = (place.epoch == 0 && !is_unreachable(remote->connections[place.server])) ||
-                     find_place(remote, slice, &place) == Search::found;
+                     find_place(remote, slice, &place) == PlaceSearch::found;
   NamedRow row(result->setDesc);
   row.put("slice", Int32GetDatum(static_cast<int32>(slice)));
   if (found) {

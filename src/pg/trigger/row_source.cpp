@@ -190,7 +190,7 @@ const ResultRelInfo* find_routed(const EState* estate, const Trigger* trigger) {
   return nullptr;
 }
 
-struct Search {
+struct TargetSearch {
   const Trigger* trigger;       // nullptr: any node that does more than a plain INSERT
   const ResultRelInfo* routed;  // where the trigger was found, if in a routed target
   const ModifyTableState* found;
@@ -201,7 +201,7 @@ bool is_plain_insert(const ModifyTableState* node) {
          reinterpret_cast<const ModifyTable*>(node->ps.plan)->onConflictAction == ONCONFLICT_NONE;
 }
 
-bool fits(const Search* search, const ModifyTableState* node) {
+bool fits(const TargetSearch* search, const ModifyTableState* node) {
   if (search->trigger == nullptr) return node->operation != CMD_DELETE && !is_plain_insert(node);
   if (search->routed != nullptr && search->routed->ri_RootResultRelInfo == node->rootResultRelInfo)
     return true;
@@ -212,7 +212,7 @@ bool fits(const Search* search, const ModifyTableState* node) {
 }
 
 bool search_tree(PlanState* state, void* context) {
-  auto* search = static_cast<Search*>(context);
+  auto* search = static_cast<TargetSearch*>(context);
   if (state == nullptr) return false;
   if (IsA(state, ModifyTableState)) {
     const auto* node = reinterpret_cast<const ModifyTableState*>(state);
@@ -225,7 +225,7 @@ bool search_tree(PlanState* state, void* context) {
 }
 
 // Usually the root of the plan is the node, sometimes below a CustomScan; CTEs are listed.
-const ModifyTableState* search_query(const QueryDesc* query, Search* search) {
+const ModifyTableState* search_query(const QueryDesc* query, TargetSearch* search) {
   if (query->estate == nullptr || query->planstate == nullptr) return nullptr;
   if (search->trigger != nullptr) search->routed = find_routed(query->estate, search->trigger);
   if (IsA(query->planstate, ModifyTableState)) {
@@ -243,7 +243,7 @@ const ModifyTableState* search_query(const QueryDesc* query, Search* search) {
 }
 
 // The node's target that owns this copy of the trigger; nullptr if it has none.
-const ResultRelInfo* target_with(const ModifyTableState* node, const Search* search) {
+const ResultRelInfo* target_with(const ModifyTableState* node, const TargetSearch* search) {
   if (search->routed != nullptr) return search->routed;
   if (has_trigger(node->rootResultRelInfo, search->trigger)) return node->rootResultRelInfo;
   for (int i = 0; i < node->mt_nrels; ++i)
@@ -251,7 +251,8 @@ const ResultRelInfo* target_with(const ModifyTableState* node, const Search* sea
   return nullptr;
 }
 
-RowSource source_of_insert(const ModifyTableState* node, uint64 statement, const Search* search) {
+RowSource source_of_insert(const ModifyTableState* node, uint64 statement,
+                           const TargetSearch* search) {
   switch (reinterpret_cast<const ModifyTable*>(node->ps.plan)->onConflictAction) {
     case ONCONFLICT_NONE: return {InsertCause::inserted, statement, nullptr};
     case ONCONFLICT_NOTHING:
@@ -263,7 +264,8 @@ RowSource source_of_insert(const ModifyTableState* node, uint64 statement, const
   return {InsertCause::on_conflict, statement, nullptr};
 }
 
-RowSource source_of_node(const ModifyTableState* node, uint64 statement, const Search* search) {
+RowSource source_of_node(const ModifyTableState* node, uint64 statement,
+                         const TargetSearch* search) {
   switch (node->operation) {
     case CMD_INSERT: return source_of_insert(node, statement, search);
     case CMD_UPDATE: return {InsertCause::moved, statement, nullptr};
@@ -310,7 +312,7 @@ bool may_statement_wait() {
 bool is_within_statement() { return top != nullptr && top->below != nullptr; }
 
 RowSource find_row_source(const TriggerData* call) {
-  Search search = {call->tg_trigger, nullptr, nullptr};
+  TargetSearch search = {call->tg_trigger, nullptr, nullptr};
   for (const Frame* frame = top; frame != nullptr; frame = frame->below) {
     if (frame->query == nullptr) continue;
     if (const ModifyTableState* node = search_query(frame->query, &search))
@@ -320,7 +322,7 @@ RowSource find_row_source(const TriggerData* call) {
   if (top != nullptr && top->copy != nullptr)
     return {InsertCause::inserted, running_statement, nullptr, true};
   if (top != nullptr && top->query != nullptr) {
-    Search suspect = {nullptr, nullptr, nullptr};
+    TargetSearch suspect = {nullptr, nullptr, nullptr};
     const bool plain = search_query(top->query, &suspect) == nullptr;
     return {plain ? InsertCause::inserted : InsertCause::unclear_executor, running_statement,
             nullptr, true};
