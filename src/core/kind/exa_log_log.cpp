@@ -152,7 +152,7 @@ Likelihood likelihood_of(const Parameters& p, ConstSlice slice) noexcept {
   if (form(*slice.state) == kOfTokens) {
     likelihood.add_empty(registers);
     const TokenView view = table(p, slice);
-    for (std::uint64_t i = 0; i < view.slots(); ++i)
+    for (std::uint64_t i = 0; i < view.cells(); ++i)
       if (const Token token = view.at(i); token.payload != 0)
         likelihood.add_token(token.exponent());
     return likelihood;
@@ -173,7 +173,7 @@ void merge_copies(const Parameters& p, Slice into, ConstSlice from) noexcept {
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   if (form(*from.state) == kOfTokens) {
     const TokenView view = table(p, from);
-    for (std::uint64_t i = 0; i < view.slots(); ++i)
+    for (std::uint64_t i = 0; i < view.cells(); ++i)
       if (const Token token = view.at(i); token.payload != 0) add(p, into, token);
   } else {
     if (form(*into.state) == kOfTokens) become_registers(p, into);
@@ -241,7 +241,7 @@ void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice i
   if (copies(*from.state) > 0 || n % m != 0 || old.slices % p.slices != 0) copies(*into.state) = 1;
   if (form(*from.state) == kOfTokens) {
     const TokenView view = table(old, from);
-    for (std::uint64_t i = 0; i < view.slots(); ++i)
+    for (std::uint64_t i = 0; i < view.cells(); ++i)
       if (const Token token = view.at(i); token.payload != 0)
         for_each_new_place(2 * n, 2 * m, layer, token.home, [&](std::uint64_t home) {
           add(p, into, {home, token.payload});

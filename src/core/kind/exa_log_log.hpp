@@ -51,7 +51,7 @@ bool holds_tokens(const Parameters& p, ConstSlice slice, std::uint64_t& count) n
 template <typename Visit>
 void for_each_token(const Parameters& p, ConstSlice slice, Visit visit) noexcept {
   const TokenView view(slice.body(), p.integer(0));
-  for (std::uint64_t i = 0; i < view.slots(); ++i)
+  for (std::uint64_t i = 0; i < view.cells(); ++i)
     if (const Token token = view.at(i); token.payload != 0) visit(token);
 }
 

@@ -2,15 +2,15 @@
 // (the idea is §2.5 of Ertl 2024; the table is our own). A token keeps more of a key than any
 // register does, so registers follow from tokens, to the last bit.
 //
-// Two slots of 16 bits lie where a register will be. A key's home is one of the two slots of its
+// Two cells of 16 bits lie where a register will be. A key's home is one of the two cells of its
 // register. Its token lies there or as near behind as there is room, ordered by home, then by
-// payload. A slot is 0, or 6 bits of distance from home above 10 bits of payload:
+// payload. A cell is 0, or 6 bits of distance from home above 10 bits of payload:
 //
 //   2 bits   the last two of the update value's random bits
 //   8 bits   the first seven of these if they are not all zero, 1..127; else 128 + how many more
 //            zeros there are
 //
-// The order of keys changes neither the table nor whether there is room: at most 7/8 of the slots
+// The order of keys changes neither the table nor whether there is room: at most 7/8 of the cells
 // are used, and none is further than 63 from its home. So it does not change the registers either.
 #pragma once
 
@@ -32,7 +32,7 @@ using exa_log_log_model::kSub;
 constexpr unsigned kFine = 7, kMaxZeros = 64 - kSub, kMaxCode = (1u << kFine) + kMaxZeros - kFine;
 
 struct Token {
-  std::uint64_t home;     // slot
+  std::uint64_t home;     // cell
   std::uint32_t payload;  // never 0
 
   std::uint64_t register_index() const noexcept { return home / 2; }
@@ -67,7 +67,7 @@ inline Token token_of(std::uint64_t hash, std::uint64_t registers) noexcept {
           code << kSub | static_cast<unsigned>(bits & ((1u << kSub) - 1))};
 }
 
-constexpr std::uint64_t most_tokens(std::uint64_t slots) noexcept { return slots - slots / 8; }
+constexpr std::uint64_t most_tokens(std::uint64_t cells) noexcept { return cells - cells / 8; }
 constexpr unsigned kMaxDistance = 63;
 
 enum class Added { is_new, was_there, no_room };
@@ -76,17 +76,17 @@ enum class Added { is_new, was_there, no_room };
 class TokenView {
  public:
   TokenView(const unsigned char* body, std::uint64_t registers) noexcept
-      : body_(body), slots_(2 * registers) {}
+      : body_(body), cells_(2 * registers) {}
 
-  std::uint64_t slots() const noexcept { return slots_; }
-  std::uint64_t most() const noexcept { return most_tokens(slots_); }
+  std::uint64_t cells() const noexcept { return cells_; }
+  std::uint64_t most() const noexcept { return most_tokens(cells_); }
 
   bool contains(Token token) const noexcept { return find(token).found; }
 
-  // The token in a slot; payload 0: the slot is empty.
-  Token at(std::uint64_t slot) const noexcept {
-    const unsigned bits = read(slot), distance = bits >> kPayloadBits;
-    return {(slot >= distance ? slot : slot + slots_) - distance, bits & kPayloadMask};
+  // The token in a cell; payload 0: the cell is empty.
+  Token at(std::uint64_t cell) const noexcept {
+    const unsigned bits = read(cell), distance = bits >> kPayloadBits;
+    return {(cell >= distance ? cell : cell + cells_) - distance, bits & kPayloadMask};
   }
 
   // True if some set of `tokens` keys makes this table.
@@ -95,28 +95,28 @@ class TokenView {
  protected:
   static constexpr unsigned kPayloadBits = 10, kPayloadMask = (1u << kPayloadBits) - 1;
   struct Position {
-    std::uint64_t slot;
+    std::uint64_t cell;
     unsigned distance;
     bool found;
   };
 
-  unsigned read(std::uint64_t slot) const noexcept {
+  unsigned read(std::uint64_t cell) const noexcept {
     Slot bits;
-    std::memcpy(&bits, body_ + slot * sizeof bits, sizeof bits);
+    std::memcpy(&bits, body_ + cell * sizeof bits, sizeof bits);
     return bits;
   }
-  std::uint64_t next(std::uint64_t slot) const noexcept {
-    return slot + 1 == slots_ ? 0 : slot + 1;
+  std::uint64_t next(std::uint64_t cell) const noexcept {
+    return cell + 1 == cells_ ? 0 : cell + 1;
   }
 
   // The place of the token, or the place where it would be inserted.
   Position find(Token token) const noexcept;
-  // True if all tokens from here to the next empty slot can move on by one.
-  bool can_move_on(std::uint64_t slot) const noexcept;
+  // True if all tokens from here to the next empty cell can move on by one.
+  bool can_move_on(std::uint64_t cell) const noexcept;
 
  private:
   const unsigned char* body_;
-  std::uint64_t slots_;
+  std::uint64_t cells_;
 };
 
 class TokenTable : public TokenView {
@@ -131,9 +131,9 @@ class TokenTable : public TokenView {
   void become_registers() const noexcept;
 
  private:
-  void write(std::uint64_t slot, unsigned value) const noexcept {
+  void write(std::uint64_t cell, unsigned value) const noexcept {
     const Slot bits = static_cast<Slot>(value);
-    std::memcpy(body_ + slot * sizeof bits, &bits, sizeof bits);
+    std::memcpy(body_ + cell * sizeof bits, &bits, sizeof bits);
   }
 
   unsigned char* body_;

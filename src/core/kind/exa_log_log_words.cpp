@@ -90,15 +90,15 @@ double distinct_words(const Parameters& p, const Word* words, std::size_t places
   return sum;
 }
 
-// True if each word finds a slot at its home or behind, not too far away. Words that find no slot
+// True if each word finds a cell at its home or behind, not too far away. Words that find no cell
 // before the end go on at the beginning, hence two rounds.
-static bool have_room_in_slice(std::uint64_t slots, std::uint64_t start, const Word* words,
+static bool have_room_in_slice(std::uint64_t cells, std::uint64_t start, const Word* words,
                                std::uint64_t count) noexcept {
-  if (count > most_tokens(slots)) return false;
+  if (count > most_tokens(cells)) return false;
   if (count <= kMaxDistance + 1) return true;
-  std::uint64_t next = 0;  // slot
+  std::uint64_t next = 0;  // cell
   for (unsigned round = 0; round < 2; ++round) {
-    next = next > slots ? next - slots : 0;
+    next = next > cells ? next - cells : 0;
     for (std::uint64_t i = 0; i < count; ++i, ++next) {
       const std::uint64_t home = (words[i] >> kWordPayloadBits) - start;
       next = std::max(next, home);
@@ -109,14 +109,14 @@ static bool have_room_in_slice(std::uint64_t slots, std::uint64_t start, const W
 }
 
 bool have_room(const Parameters& p, const Word* words, std::uint32_t count) noexcept {
-  const std::uint64_t slots = 2 * p.integer(0);
+  const std::uint64_t cells = 2 * p.integer(0);
   const Word* const end = words + count;
   while (words < end) {
     const std::uint32_t slice = slice_of_word(p, *words);
     const Word* last = p.slices == 1 ? end : std::find_if(words, end, [&](Word word) {
       return slice_of_word(p, word) != slice;
     });
-    if (!have_room_in_slice(slots, slice * slots, words, static_cast<std::uint64_t>(last - words)))
+    if (!have_room_in_slice(cells, slice * cells, words, static_cast<std::uint64_t>(last - words)))
       return false;
     words = last;
   }
