@@ -15,8 +15,8 @@ namespace streamfilter::pg {
 namespace {
 
 void warn(FilterHandle* filter) {
-  if (filter->warned_of_time) return;
-  filter->warned_of_time = true;
+  if (filter->times.warned) return;
+  filter->times.warned = true;
   ereport(WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
           errmsg("an event is too far ahead for filter \"%s\"", filter->relation->name),
           errdetail("Its time is later than the server's clock by more than max_future. It counts "
@@ -61,9 +61,9 @@ void follow_clock(FilterHandle* filter, Element* element) {
 void check_time(FilterHandle* filter, Element* element) {
   if (!is_finite(element->time)) return;
   // Reads the clock only if the last reading does not decide.
-  if (pg_add_s64_overflow(current_time(), filter->max_future, &filter->latest_time))
-    filter->latest_time = PG_INT64_MAX;
-  if (element->time <= filter->latest_time) return;
+  if (pg_add_s64_overflow(current_time(), filter->times.max_future, &filter->times.latest))
+    filter->times.latest = PG_INT64_MAX;
+  if (element->time <= filter->times.latest) return;
   element->time = PG_INT64_MAX;
   count(filter, RowCount::ahead);
   warn(filter);
@@ -72,8 +72,8 @@ void check_time(FilterHandle* filter, Element* element) {
 }  // namespace
 
 void bound_event_time(FilterHandle* filter, Element* element) {
-  if (unlikely(element->time > filter->latest_time)) check_time(filter, element);
-  if (filter->by_clock) follow_clock(filter, element);
+  if (unlikely(element->time > filter->times.latest)) check_time(filter, element);
+  if (filter->times.by_clock) follow_clock(filter, element);
 }
 
 void warn_of_late(const FilterHandle* filter) {

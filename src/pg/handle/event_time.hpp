@@ -12,7 +12,8 @@ namespace streamfilter::pg {
 // lock held.
 void warn_of_late(const FilterHandle* filter);
 inline void look_for_late(const FilterHandle* filter, const Element& element) {
-  if (unlikely(filter->has_time && !filter->by_clock) && is_too_late(filter->header, element))
+  if (unlikely(filter->times.used && !filter->times.by_clock) &&
+      is_too_late(filter->header, element))
     warn_of_late(filter);
 }
 
@@ -22,7 +23,7 @@ inline void look_for_late(const FilterHandle* filter, const Element& element) {
 // insert, not for look-ups.
 void bound_event_time(FilterHandle* filter, Element* element);
 inline void bound_time(FilterHandle* filter, Element* element) {
-  if (unlikely(filter->has_time)) bound_event_time(filter, element);
+  if (unlikely(filter->times.used)) bound_event_time(filter, element);
 }
 
 }  // namespace streamfilter::pg

@@ -196,11 +196,11 @@ void load(FilterHandle* filter) {
   filter->hashers = hashers;
   filter->tree = tree;
   filter->rule = key_rule(relation->definition.parameters);
-  filter->has_time = !relation->behind_postgres_fdw && uses_time(relation->definition.parameters);
-  filter->by_clock = filter->has_time && relation->time == nullptr;
-  filter->max_future = relation->behind_postgres_fdw ? PG_INT64_MAX : max_future_of(relation);
-  filter->latest_time = filter->max_future == PG_INT64_MAX ? PG_INT64_MAX : PG_INT64_MIN;
-  filter->warned_of_time = false;
+  filter->times.used = !relation->behind_postgres_fdw && uses_time(relation->definition.parameters);
+  filter->times.by_clock = filter->times.used && relation->time == nullptr;
+  filter->times.max_future = relation->behind_postgres_fdw ? PG_INT64_MAX : max_future_of(relation);
+  filter->times.latest = filter->times.max_future == PG_INT64_MAX ? PG_INT64_MAX : PG_INT64_MIN;
+  filter->times.warned = false;
   filter->hashes_specially = hashes_as_owner(relation, hashers) || relation->behind_postgres_fdw ||
                              (tree != nullptr && tree->root_behind_fdw != nullptr);
   if (hashers != nullptr) check_key_rule(hashers, relation->key_count, filter->rule);
@@ -263,8 +263,8 @@ void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   adopt_geometry(relation, parameters);
   filter->rule = key_rule(relation->definition.parameters);
   filter->word = word_key_of(filter);
-  filter->has_time = uses_time(relation->definition.parameters);
-  filter->by_clock = filter->has_time && relation->time == nullptr;
+  filter->times.used = uses_time(relation->definition.parameters);
+  filter->times.by_clock = filter->times.used && relation->time == nullptr;
 }
 
 // On a standby the state follows replay, and may have to be rebuilt.
@@ -293,11 +293,13 @@ bool attach_former(FilterHandle* filter) {
 }
 
 void set_overfull_limit(FilterHandle* filter) {
-  filter->limit = overfull_limit(filter->header->parameters, promised_fpr_of(filter->relation));
-  memset(static_cast<void*>(filter->overfull_verdicts), 0, sizeof filter->overfull_verdicts);
-  filter->passes_overfull = !discards_overfull(filter->relation);
-  note_passing_rate(filter->slot,
-                    filter->passes_overfull && !filter->limit.is_none() ? filter->limit.rate : 0);
+  filter->overfull.limit =
+      overfull_limit(filter->header->parameters, promised_fpr_of(filter->relation));
+  memset(static_cast<void*>(filter->overfull.verdicts), 0, sizeof filter->overfull.verdicts);
+  filter->overfull.passes = !discards_overfull(filter->relation);
+  note_passing_rate(filter->slot, filter->overfull.passes && !filter->overfull.limit.is_none()
+                                      ? filter->overfull.limit.rate
+                                      : 0);
 }
 
 void attach(FilterHandle* filter, Use use) {

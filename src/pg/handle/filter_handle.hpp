@@ -56,11 +56,35 @@ TreeNode* make_tree_node(const FilterRelation* relation);
 // What `keys` and `node` of a handle are, by its `remote` and `tree` (filter_keys.cpp).
 void choose_operations(FilterHandle* filter);
 
+// The statement (pg/trigger/row_source.hpp) in which a query has last given a filter keys, and that
+// query; the statement in which a trigger has last given it a row, and that trigger.
+struct LastStatements {
+  uint64 asked_in, asked_by, fired_in;
+  Oid fired_by;
+};
+
+// The times of a filter's elements, in microseconds.
+struct EventTimes {
+  bool used;         // elements have a time
+  bool by_clock;     // no column has it: the server's clock gives it
+  bool warned;       // of an event too far ahead
+  int64 max_future;  // how far an event may be ahead of the server's clock
+  int64 latest;      // later times are compared with the server's clock
+};
+
 // Whether a slice exceeded its limit after transactions had applied keys `applied` - 1 times.
 struct OverfullVerdict {
   uint64 applied;  // 0: no verdict yet
   uint32 slice;
   bool exceeds;
+};
+
+struct HandleOverfull {
+  OverfullLimit limit;          // of the keys that the filter holds
+  bool passes;                  // repeats pass beyond the limit
+  bool met;                     // since the last report_overfull
+  bool warned;                  // once per session
+  OverfullVerdict verdicts[4];  // one per slice
 };
 
 // Purpose of a call; decides the lock and the needed right.
@@ -120,29 +144,17 @@ struct FilterHandle {
   struct RemoteFilter* remote;  // instead of these two, where the state is on other servers
   const KeyOperations* keys;    // of the whole tree, if it is in one
   const NodeOperations* node;
-  // The statement (pg/trigger/row_source.hpp) in which a query has last given it keys, and that
-  // query; the statement in which a trigger has last given it a row, and that trigger.
-  uint64 asked_in, asked_by, fired_in;
-  Oid fired_by;
+  LastStatements last;
   KeyRule rule;
   WordKey word;           // no: hashed the general way
   FilterMode mode;        // for rows that it judges; enforce for any other use
   bool mode_overridden;   // the mode comes from a setting, not from the filter's option
-  bool has_time;          // elements have a time
-  bool by_clock;          // no column has the time: the server's clock gives it
-  bool warned_of_time;    // of an event too far ahead
-  int64 max_future;       // how far an event may be ahead of the server's clock, in microseconds
-  int64 latest_time;      // later times are compared with the server's clock
   bool hashes_specially;  // as the owner, or with the row: hash_specially()
   // The statement that gives keys waits for no other rows; set before each key by callers that
   // know.
   bool never_waits;
-  OverfullLimit limit;                   // of the keys that it holds
-  bool passes_overfull;                  // repeats pass beyond the limit
-  bool met_overfull;                     // since the last report_overfull
-  bool warned_overfull;                  // once per session
-  OverfullVerdict overfull_verdicts[4];  // one per slice
-
+  EventTimes times;
+  HandleOverfull overfull;
   HandleValidity validity;
   HandleCounts uncounted;
 };
@@ -196,7 +208,7 @@ inline bool has_truncated(const FilterHandle* filter) {
 // An element of the filter that no column with a role tells more of.
 inline Element new_element(const FilterHandle* filter) {
   Element element{};
-  if (unlikely(filter->has_time)) element.time = current_time();
+  if (unlikely(filter->times.used)) element.time = current_time();
   return element;
 }
 

@@ -16,14 +16,14 @@ namespace {
 // An estimate costs more than the rest of a row, so it is kept until keys are applied.
 bool exceeds(FilterHandle* filter, const Element& element) {
   const Parameters& parameters = filter->header->parameters;
-  if (parameters.k1 > 0) return exceeds_rate(filter->header, element.hash, filter->limit);
+  if (parameters.k1 > 0) return exceeds_rate(filter->header, element.hash, filter->overfull.limit);
   const uint32 slice = slice_of(parameters, element.hash);
-  OverfullVerdict& known = filter->overfull_verdicts[slice % lengthof(filter->overfull_verdicts)];
+  OverfullVerdict& known = filter->overfull.verdicts[slice % lengthof(filter->overfull.verdicts)];
   const uint64 applied = pg_atomic_read_u64(&filter->slot->applied) + 1;
   if (known.applied == applied && known.slice == slice) return known.exceeds;
   LWLock* lock = slice_lock(filter->slot, slice);
   LWLockAcquire(lock, LW_SHARED);
-  known = {applied, slice, exceeds_rate(filter->header, element.hash, filter->limit)};
+  known = {applied, slice, exceeds_rate(filter->header, element.hash, filter->overfull.limit)};
   LWLockRelease(lock);
   return known.exceeds;
 }
@@ -48,8 +48,8 @@ bool is_log_due(FilterSlot* slot) {
 }
 
 void warn_of(const FilterHandle* filter, int level) {
-  const bool passes = filter->passes_overfull;
-  const double rate = filter->limit.rate / kOverfullRate;
+  const bool passes = filter->overfull.passes;
+  const double rate = filter->overfull.limit.rate / kOverfullRate;
   ereport(
       level, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
       errmsg("filter \"%s\" holds more keys than its false-positive rate allows",
@@ -68,8 +68,8 @@ void warn_of(const FilterHandle* filter, int level) {
 
 bool passes_overfull(FilterHandle* filter, const Element& element) {
   if (!exceeds(filter, element)) return false;
-  filter->met_overfull = true;
-  if (!filter->passes_overfull) {
+  filter->overfull.met = true;
+  if (!filter->overfull.passes) {
     count_row(filter, element);
     return false;
   }
@@ -79,9 +79,9 @@ bool passes_overfull(FilterHandle* filter, const Element& element) {
 }
 
 void tell_overfull(FilterHandle* filter) {
-  filter->met_overfull = false;
-  const bool warns = !filter->warned_overfull;
-  filter->warned_overfull = true;
+  filter->overfull.met = false;
+  const bool warns = !filter->overfull.warned;
+  filter->overfull.warned = true;
   if (is_log_due(filter->slot)) warn_of(filter, LOG);
   if (warns) warn_of(filter, WARNING);
 }

@@ -10,15 +10,15 @@ namespace streamfilter::pg {
 // report_overfull warns afterwards, where no lock is held.
 bool passes_overfull(FilterHandle* filter, const Element& element);
 inline bool passes_repeat(FilterHandle* filter, const Element& element) {
-  return !filter->limit.is_none() &&
-         unlikely(load_of(filter->header, element.hash) > filter->limit.load) &&
+  return !filter->overfull.limit.is_none() &&
+         unlikely(load_of(filter->header, element.hash) > filter->overfull.limit.load) &&
          passes_overfull(filter, element);
 }
 
 // Gives a WARNING once per session and filter, and a line in the log once per minute and filter.
 void tell_overfull(FilterHandle* filter);
 inline void report_overfull(FilterHandle* filter) {
-  if (unlikely(filter->met_overfull)) tell_overfull(filter);
+  if (unlikely(filter->overfull.met)) tell_overfull(filter);
 }
 
 // Does both, where no lock is held.

@@ -11,7 +11,7 @@ namespace {
   const FilterHandle* filter = judge->keys.filter;
   const char* trigger = judge->trigger->tgname;
   const char* table = RelationGetRelationName(judge->table);
-  const bool asked = filter->asked_in >= judge->statement;
+  const bool asked = filter->last.asked_in >= judge->statement;
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
           errmsg("filter \"%s\" would judge a row twice", filter->relation->name),
           asked
@@ -54,11 +54,11 @@ void check_judged_once(const RowJudge* judge) {
   if (unlikely(is_diverting(filter))) raise_diverted_twice(judge);
   const uint64 statement = judge->statement;
   if (unlikely(statement == 0)) return;
-  if (unlikely(filter->asked_in >= statement || filter->fired_in > statement ||
-               (filter->fired_in == statement && filter->fired_by != judge->created)))
+  if (unlikely(filter->last.asked_in >= statement || filter->last.fired_in > statement ||
+               (filter->last.fired_in == statement && filter->last.fired_by != judge->created)))
     raise_judged_twice(judge);
-  filter->fired_in = statement;
-  filter->fired_by = judge->created;
+  filter->last.fired_in = statement;
+  filter->last.fired_by = judge->created;
 }
 
 }  // namespace streamfilter::pg

@@ -14,11 +14,11 @@ struct RowJudge;
 // Notes that a query gives the filter a key. Raises 0A000 if another query of the same statement,
 // made by a rule, has done so: both have the same rows.
 inline void note_asked(FilterHandle* filter) {
-  if (unlikely(filter->asked_in == running_statement && filter->asked_by != running_query &&
-               running_statement != 0))
+  if (unlikely(filter->last.asked_in == running_statement &&
+               filter->last.asked_by != running_query && running_statement != 0))
     raise_asked_twice(filter);
-  filter->asked_in = running_statement;
-  filter->asked_by = running_query;
+  filter->last.asked_in = running_statement;
+  filter->last.asked_by = running_query;
 }
 
 // Raises 0A000 if another part of the statement has given the filter the row's key. Call it for
