@@ -130,18 +130,16 @@ struct Case {
 // The options that a kind needs besides memory. Importance and time are the same for all keys.
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  unsigned count;
-  const FilterOps* const* kinds = all_ops(count);
-  for (unsigned i = 0; i < count; ++i) {
-    const std::string name = kinds[i]->name;
+  for (const FilterOps* ops : all_ops()) {
+    const std::string name = ops->name;
     std::string options = "fpr=0.01";
     if (name == "bloom") options = "k=7";
     if (name == "bsbf" || name == "bsbfsd" || name == "rlbsbf") options = "k=2";
     if (name == "timer") options += ", window=\"100000 rows\"";
     if (name == "capped") options = "k=6, cap=0.65";
-    const bool prefetches = kinds[i]->prefetch != nullptr;
+    const bool prefetches = ops->prefetch != nullptr;
     cases.push_back({name, options, prefetches, name == "clq" || name == "capped"});
-    if (kinds[i]->has_blocked_layout)
+    if (ops->has_blocked_layout)
       cases.push_back({name + "-blocked", options + ", layout=blocked", prefetches, true});
   }
   return cases;

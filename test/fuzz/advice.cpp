@@ -20,9 +20,8 @@ void predict(Input input) {
   wish.parameters.memory = memory;
   wish.give(Common::memory);
   if (fpr > 0 && fpr < 1) wish.parameters.fpr = fpr;
-  unsigned kinds;
-  const FilterOps* const* all = all_ops(kinds);
-  wish.parameters.kind = all[(chosen >> 1) % kinds]->kind;
+  const std::span all = all_ops();
+  wish.parameters.kind = all[(chosen >> 1) % all.size()]->kind;
   wish.parameters.keys = chosen & 128 ? static_cast<std::uint64_t>(distinct) : 0;
   if (!complete(wish, problem)) return;
   ask(wish.parameters);

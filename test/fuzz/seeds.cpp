@@ -178,9 +178,7 @@ void seed_numbers(const Take& take) {
     std::uint32_t memory;
     std::uint8_t chosen;
   };
-  unsigned kinds;
-  all_ops(kinds);
-  for (unsigned i = 0; i < 2 * kinds; ++i) {
+  for (std::size_t i = 0; i < 2 * all_ops().size(); ++i) {
     const Numbers numbers{1e6, 1e4, 100, 0.01, 65536, static_cast<std::uint8_t>(i)};
     take({"advice",
           "numbers-" + std::to_string(i),

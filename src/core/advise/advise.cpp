@@ -189,11 +189,10 @@ bool describe_stream(double rows, double distinct, const double* gap, Stream& st
 
 unsigned advise(const Definition& requested, const Stream& stream, Advice* advice,
                 Problem& problem) noexcept {
-  unsigned kinds, count = 0;
-  const FilterOps* const* all = all_ops(kinds);
-  for (unsigned i = 0; i < kinds && count + 2 <= kMaxAdvice; ++i) {
-    if (all[i]->counts_only) continue;
-    ParameterSearch search(requested, stream, *all[i]);
+  unsigned count = 0;
+  for (const FilterOps* ops : all_ops()) {
+    if (ops->counts_only || count + 2 > kMaxAdvice) continue;
+    ParameterSearch search(requested, stream, *ops);
     search.run();
     count += search.report(advice + count, problem);
   }

@@ -64,15 +64,14 @@ std::size_t find_repeats(const std::uint64_t* hashes, std::size_t count, std::ui
 }
 
 unsigned list_recipes(Recipe* recipes) noexcept {
-  unsigned kinds, count = 0;
-  const FilterOps* const* all = all_ops(kinds);
-  for (unsigned i = 0; i < kinds && count + 10 <= kMaxRecipes; ++i) {
-    if (!can_be_tried(*all[i])) continue;
+  unsigned count = 0;
+  for (const FilterOps* ops : all_ops()) {
+    if (!can_be_tried(*ops) || count + 10 > kMaxRecipes) continue;
     for (const bool is_for_keys : {false, true}) {
-      if (!is_for_keys && !all[i]->keeps_fpr_forever) continue;
-      recipes[count++] = {all[i]->kind, is_for_keys, nullptr, nullptr};
+      if (!is_for_keys && !ops->keeps_fpr_forever) continue;
+      recipes[count++] = {ops->kind, is_for_keys, nullptr, nullptr};
       for (const Recipe& variant : kVariants)
-        if (variant.kind == all[i]->kind)
+        if (variant.kind == ops->kind)
           recipes[count++] = {variant.kind, is_for_keys, variant.option, variant.value};
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/text.hpp"
 #include "core/base/value_hash.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -14,16 +15,15 @@ constexpr std::int64_t kMaxWeight = 32767;  // NUMERIC_WEIGHT_MAX
 constexpr std::int64_t kMaxScale = 16383;   // NUMERIC_DSCALE_MAX
 constexpr std::int64_t kMaxExponent = 1 << 30;
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-bool is_space(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
-char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+// As isspace() of C.
+bool is_any_space(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 struct Text {
   const char* at;
   const char* end;
 
   bool take(char c) noexcept {
-    if (at == end || lower(*at) != c) return false;
+    if (at == end || to_lower(*at) != c) return false;
     ++at;
     return true;
   }
@@ -145,8 +145,8 @@ bool hash_decimal_text(const char* text, std::size_t length, std::uint64_t seed,
     return problem.set(Error::syntax, "invalid input syntax for type numeric: \"%s\"",
                        Excerpt(text, length).text());
   };
-  while (in.at < in.end && is_space(*in.at)) ++in.at;
-  while (in.at < in.end && is_space(in.end[-1])) --in.end;
+  while (in.at < in.end && is_any_space(*in.at)) ++in.at;
+  while (in.at < in.end && is_any_space(in.end[-1])) --in.end;
   const bool negative = in.take('-');
   const bool is_signed = negative || in.take('+');
 

@@ -7,6 +7,13 @@
 
 namespace streamfilter {
 
+inline bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+// Of ASCII; other characters stay.
+inline char to_lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
 inline bool is_space(char c) noexcept { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 // Appends text to a buffer; what does not fit is cut.

@@ -35,9 +35,7 @@ bool set_kind(Definition& definition, const CommonOption&, const char* value,
   problem.set(Error::unknown_name, "unrecognized kind of filter \"%s\"", Excerpt(value).text());
   NearestName nearest(value);
   nearest.consider("auto");
-  unsigned count;
-  const FilterOps* const* all = all_ops(count);
-  for (unsigned i = 0; i < count; ++i) nearest.consider(all[i]->name);
+  for (const FilterOps* ops : all_ops()) nearest.consider(ops->name);
   char names[256];
   list_kinds([](const FilterOps&) { return true; }, names, sizeof names);
   if (nearest.name() != nullptr)

@@ -150,8 +150,7 @@ std::size_t print_definition(const Parameters& parameters, char* buffer,
     begin(option.name);
     write_value(out, [&](TextWriter& text) { option.write(text, parameters); });
   }
-  for (unsigned i = 0; i < ops->option_count; ++i) {
-    const OptionSpec& option = ops->options[i];
+  for (const OptionSpec& option : ops->options) {
     if (!in_use(parameters, option)) continue;
     const char* quote = option.type == OptionType::reals ? "'" : "";
     begin(option.name);

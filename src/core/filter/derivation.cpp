@@ -141,9 +141,7 @@ Definition definition_of(const Parameters& parameters) noexcept {
   if (parameters.slicing == Slicing::horizontal && parameters.k1 > 0)
     definition.give(Common::k1, Common::k2);
   if (!definition.has_probes()) definition.parameters.k1 = definition.parameters.k2 = 0;
-  const FilterOps* ops = find_ops(parameters.kind);
-  for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i) {
-    const OptionSpec& option = ops->options[i];
+  for (const OptionSpec& option : options_of(find_ops(parameters.kind))) {
     if (!in_use(parameters, option)) continue;
     std::memcpy(&definition.parameters.word[option.word], &parameters.word[option.word],
                 words_of(parameters, option) * sizeof *parameters.word);

@@ -10,11 +10,8 @@ namespace streamfilter {
 namespace {
 
 std::uint64_t value_of(const Parameters& parameters, const char* name) noexcept {
-  const FilterOps* ops = find_ops(parameters.kind);
-  for (unsigned i = 0; i < ops->option_count; ++i)
-    if (std::strcmp(ops->options[i].name, name) == 0)
-      return parameters.integer(ops->options[i].word);
-  return 0;
+  const OptionSpec* option = find_option(*find_ops(parameters.kind), name);
+  return option != nullptr ? parameters.integer(option->word) : 0;
 }
 
 // A change of size may have left copies of a key in other lines.

@@ -27,8 +27,7 @@ bool ListedOptions::read_own(unsigned number) noexcept {
 }
 
 bool ListedOptions::next() noexcept {
-  const FilterOps* ops = kind_of_options(definition_);
-  const unsigned own = ops != nullptr ? ops->option_count : 0;
+  const std::size_t own = options_of(kind_of_options(definition_)).size();
   while (next_ < kCommonOptionCount + own) {
     const unsigned number = next_++;
     if (number < kCommonOptionCount ? read_common(static_cast<Common>(number))

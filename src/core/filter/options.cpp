@@ -15,15 +15,12 @@ namespace {
 
 bool unknown_option(const FilterOps* ops, const char* name, Problem& problem) noexcept {
   // Tells an option of another kind from a misspelt one.
-  unsigned count;
-  const FilterOps* const* all = all_ops(count);
-  for (unsigned i = 0; i < count; ++i)
-    for (unsigned j = 0; j < all[i]->option_count; ++j)
-      if (all[i] != ops && std::strcmp(all[i]->options[j].name, name) == 0) {
-        problem.set(Error::unknown_name, "kind %s has no option \"%s\"",
-                    ops != nullptr ? ops->name : "auto", name);
-        return problem.add_hint("It is an option of kind %s.", all[i]->name);
-      }
+  for (const FilterOps* other : all_ops())
+    if (other != ops && find_option(*other, name) != nullptr) {
+      problem.set(Error::unknown_name, "kind %s has no option \"%s\"",
+                  ops != nullptr ? ops->name : "auto", name);
+      return problem.add_hint("It is an option of kind %s.", other->name);
+    }
   problem.set(Error::unknown_name, "invalid option \"%s\"", Excerpt(name).text());
   NearestName nearest(name);
   char names[256];
@@ -34,7 +31,7 @@ bool unknown_option(const FilterOps* ops, const char* name, Problem& problem) no
     out.add(option);
   };
   for (const CommonOption& option : kCommonOptions) add(option.name);
-  for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i) add(ops->options[i].name);
+  for (const OptionSpec& option : options_of(ops)) add(option.name);
   if (nearest.name() != nullptr)
     return problem.add_hint("Perhaps you meant the option \"%s\".", nearest.name());
   return problem.add_hint("Valid options are: %s.", names);
@@ -64,17 +61,16 @@ bool set_option(Definition& definition, const char* name, const char* value,
 }
 
 const OptionSpec* find_option(const FilterOps& ops, const char* name) noexcept {
-  for (unsigned i = 0; i < ops.option_count; ++i)
-    if (std::strcmp(ops.options[i].name, name) == 0) return &ops.options[i];
+  for (const OptionSpec& option : ops.options)
+    if (std::strcmp(option.name, name) == 0) return &option;
   return nullptr;
 }
 
 bool is_option(const char* name) noexcept {
   for (const CommonOption& option : kCommonOptions)
     if (std::strcmp(option.name, name) == 0) return true;
-  unsigned count;
-  const FilterOps* const* all = all_ops(count);
-  return std::any_of(all, all + count,
+  const std::span all = all_ops();
+  return std::any_of(all.begin(), all.end(),
                      [=](const FilterOps* ops) { return find_option(*ops, name) != nullptr; });
 }
 
@@ -87,8 +83,8 @@ bool in_range(const Parameters& p) noexcept {
   for (const CommonOption& option : kCommonOptions)
     if (!option.in_range(p)) return false;
   const FilterOps* ops = find_ops(p.kind);
-  for (unsigned i = 0; i < ops->option_count; ++i)
-    if (in_use(p, ops->options[i]) && !option_in_range(p, ops->options[i])) return false;
+  for (const OptionSpec& option : ops->options)
+    if (in_use(p, option) && !option_in_range(p, option)) return false;
   return true;
 }
 

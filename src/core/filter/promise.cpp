@@ -60,8 +60,7 @@ class OptionList {
 // For each option of the kind, the value that would fit the others.
 void add_fitting_options(const Definition& asked, OptionList& fitting) noexcept {
   const FilterOps& ops = *find_ops(asked.parameters.kind);
-  for (unsigned i = 0; i < ops.option_count; ++i) {
-    const OptionSpec& option = ops.options[i];
+  for (const OptionSpec& option : ops.options) {
     if (!asked.has(option.word)) continue;
     Definition attempt = asked;
     Problem ignored;
@@ -110,8 +109,8 @@ bool contradiction(const Definition& asked, const Definition& completed,
   const FilterOps& ops = *find_ops(p.kind);
   const double bound = ops.fpr_bound(p);
   OptionList given(", "), fitting(", or ");
-  for (unsigned i = 0; i < ops.option_count; ++i)
-    if (asked.has(ops.options[i].word)) given.add(asked.parameters, ops.options[i]);
+  for (const OptionSpec& option : ops.options)
+    if (asked.has(option.word)) given.add(asked.parameters, option);
   if (asked.has_probes()) {
     given.begin("k1").add(std::uint64_t{asked.parameters.k1});
     given.begin("k2").add(std::uint64_t{asked.parameters.k2});
@@ -165,9 +164,8 @@ bool is_wish(const OptionSpec& option) noexcept {
 Definition request_of(const Parameters& parameters) noexcept {
   Definition request = definition_of(parameters);
   const FilterOps& ops = *find_ops(parameters.kind);
-  for (unsigned i = 0; i < ops.option_count; ++i)
-    if (const OptionSpec& option = ops.options[i];
-        request.has(option.word) && !is_wish(option) &&
+  for (const OptionSpec& option : ops.options)
+    if (request.has(option.word) && !is_wish(option) &&
         (option.type == OptionType::integer || option.type == OptionType::real))
       leave_out(request, option);
   if (parameters.slices == default_slices(parameters.memory)) request.leave_out(Common::slices);
@@ -183,10 +181,8 @@ bool keeps_promise(const Parameters& p) noexcept {
 double promised_fpr(const Definition& asked) noexcept {
   if (asked.parameters.fpr > 0) return asked.parameters.fpr;
   if (asked.has_probes()) return 0;
-  const FilterOps* ops = kind_of_options(asked);
-  for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i)
-    if (const OptionSpec& option = ops->options[i];
-        asked.has(option.word) && !is_wish(option) &&
+  for (const OptionSpec& option : options_of(kind_of_options(asked)))
+    if (asked.has(option.word) && !is_wish(option) &&
         (option.type == OptionType::integer || option.type == OptionType::real))
       return 0;
   return asked.wanted_fpr();

@@ -46,11 +46,11 @@ Definition as_before(const Definition& asked, const Parameters& from) noexcept {
   pinned.parameters.kind = from.kind;
   if (!pinned.is_given(Common::layout)) pinned.parameters.layout = from.layout;
   pinned.give(Common::layout);
-  for (unsigned i = 0; i < ops->option_count; ++i) {
-    const unsigned word = ops->options[i].word;
+  for (const OptionSpec& option : ops->options) {
+    const unsigned word = option.word;
     const WordSet kept = ops->resize.hashes | ops->resize.kept;
     if (pinned.has(word) || !(chosen || kept >> word & 1) || ops->resize.sized >> word & 1 ||
-        !in_use(from, ops->options[i]))
+        !in_use(from, option))
       continue;
     pinned.parameters.word[word] = from.word[word];
     pinned.given |= words(word);

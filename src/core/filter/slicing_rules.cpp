@@ -61,8 +61,7 @@ bool is_of_all_slices(const Parameters& p, const OptionSpec& option) noexcept {
 void take_share(Parameters& p, std::uint32_t slices) noexcept {
   if (slices == p.slices) return;
   const FilterOps* ops = find_ops(p.kind);
-  for (unsigned i = 0; i < ops->option_count; ++i) {
-    const OptionSpec& option = ops->options[i];
+  for (const OptionSpec& option : ops->options) {
     if (option.share == Share::follows)
       p.set_integer(option.word, 0);
     else if (is_of_all_slices(p, option))

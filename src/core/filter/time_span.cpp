@@ -79,9 +79,7 @@ constexpr Unit kUnits[] = {
     {"millennium", 1000 * kYear},
 };
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-char to_lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
 class Reader {
  public:

@@ -19,8 +19,6 @@ unsigned char* body_of(Header* header) noexcept {
   return reinterpret_cast<unsigned char*>(header + 1);
 }
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-
 bool check_length(std::size_t length, std::uint64_t expected, const char* unit,
                   Problem& problem) noexcept {
   if (length == expected) return true;

@@ -18,7 +18,7 @@ constexpr unsigned kCommon = static_cast<unsigned>(std::popcount(kGeometry));
 }  // namespace
 
 std::uint64_t count_wordings(const Parameters& complete) noexcept {
-  return std::uint64_t{1} << (kCommon + find_ops(complete.kind)->option_count);
+  return std::uint64_t{1} << (kCommon + find_ops(complete.kind)->options.size());
 }
 
 Definition wording_of(const Parameters& complete, std::uint64_t number) noexcept {
@@ -35,8 +35,7 @@ Definition wording_of(const Parameters& complete, std::uint64_t number) noexcept
     definition.give(option.id);
   }
   const FilterOps* ops = find_ops(complete.kind);
-  for (unsigned i = 0; i < ops->option_count; ++i) {
-    const OptionSpec& option = ops->options[i];
+  for (const OptionSpec& option : ops->options) {
     if (!has_next()) continue;
     std::memcpy(&asked.word[option.word], &complete.word[option.word],
                 words_of(complete, option) * sizeof *asked.word);

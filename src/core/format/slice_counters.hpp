@@ -16,10 +16,15 @@ inline double keys_of_fullest(double keys, double slices) noexcept {
   return slices > 1 ? std::min(keys, mean + 3 * std::sqrt(mean)) : mean;
 }
 
-// Linear counting (Whang et al. 1990): number of keys with k bits each that set `ones` of m bits. A
-// full array counts as one bit short of full.
+// Linear counting (Whang et al. 1990): number of keys with k bits each that set this share of m
+// bits; infinity when all are set.
+inline double keys_of_share(double share, double m, double k) noexcept {
+  return -m / k * std::log1p(-share);
+}
+
+// The same for `ones` of m bits. A full array counts as one bit short of full.
 inline double counted_keys(double ones, double m, double k) noexcept {
-  return -m / k * std::log1p(-std::min(ones / m, 1 - 1 / m));
+  return keys_of_share(std::min(ones / m, 1 - 1 / m), m, k);
 }
 
 // `inserted_new` of two merged filters. A plain sum would count keys of both twice, so this scales

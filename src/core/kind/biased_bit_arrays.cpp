@@ -38,16 +38,17 @@ bool parts_are_one_sided(double into, double from, double both) noexcept {
   return both == into || both == from;
 }
 
+// Returns s for k arrays in a slice of this size; 0: there is no room.
+std::uint64_t bits_per_array(std::uint64_t slice_bytes, std::uint64_t k) noexcept {
+  const std::uint64_t words = (slice_bytes - sizeof(SliceState)) / 8;
+  return words < 2 * k ? 0 : (words - k) / k * 64;
+}
+
 }  // namespace
 
 double promised_keys(const Parameters& p) noexcept {
   return p.keys > 0 ? keys_of_fullest(static_cast<double>(p.keys), p.slices)
                     : std::numeric_limits<double>::infinity();
-}
-
-std::uint64_t bits_per_array(std::uint64_t slice_bytes, std::uint64_t k) noexcept {
-  const std::uint64_t words = (slice_bytes - sizeof(SliceState)) / 8;
-  return words < 2 * k ? 0 : (words - k) / k * 64;
 }
 
 bool derive_bits(Parameters& p, Problem& problem) noexcept {

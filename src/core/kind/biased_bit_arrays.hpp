@@ -8,6 +8,7 @@
 #include "core/base/random.hpp"
 #include "core/bits/packed_cells.hpp"
 #include "core/kind/filter_kind.hpp"
+#include "core/model/biased_model.hpp"
 
 namespace streamfilter {
 
@@ -102,9 +103,6 @@ inline BitArrays<const unsigned char> of(const Parameters& p, ConstSlice slice) 
 // The number of distinct keys up to which a slice keeps its promise; infinity: no limit.
 double promised_keys(const Parameters& p) noexcept;
 
-// Returns s for k arrays in a slice of this size; 0: there is no room.
-std::uint64_t bits_per_array(std::uint64_t slice_bytes, std::uint64_t k) noexcept;
-
 // Derives s from k. Refuses slices without room for k arrays.
 bool derive_bits(Parameters& p, Problem& problem) noexcept;
 
@@ -121,12 +119,16 @@ void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice i
 // The false-positive rate of the arrays once they have their share of Parameters::keys.
 double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept;
 
-constexpr Resizing kResizing = {
-    .sized = words(kArrayBits),
-    .hashes = words(kArrays),
-    .places = [](const Parameters& p) noexcept { return p.integer(kArrayBits); },
-    .spread = spread,
-};
+constexpr Resizing resizing(double (*fpr_to_come)(const Parameters&,
+                                                  ConstSlice) noexcept) noexcept {
+  return {
+      .sized = words(kArrayBits),
+      .hashes = words(kArrays),
+      .places = [](const Parameters& p) noexcept { return p.integer(kArrayBits); },
+      .spread = spread,
+      .fpr_to_come = fpr_to_come,
+  };
+}
 
 bool check(const Parameters& p, ConstSlice slice) noexcept;
 
@@ -137,6 +139,23 @@ double rate_at(const Parameters& p, double load) noexcept;
 
 // Counts a key as distinct when it is reported as new.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept;
+
+// What follows from a kind's scheme and numbers, by the model.
+template <biased_model::Setting (*setting)(const Parameters&) noexcept>
+struct Modelled {
+  static double fpr_bound(const Parameters& p) noexcept {
+    return biased_model::fpr_bound(setting(p), promised_keys(p));
+  }
+  static double fnr_at(const Parameters& p, double gap) noexcept {
+    return biased_model::fnr_bound(setting(p), gap / p.slices);
+  }
+  static Prediction predict(const Parameters& p, const Stream& stream) noexcept {
+    return biased_model::predict(setting(p), stream.part(p.slices));
+  }
+  static void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
+    biased_bit_arrays::merge(p, into, from, biased_model::limit_of_array(setting(p)));
+  }
+};
 
 }  // namespace biased_bit_arrays
 }  // namespace streamfilter

@@ -5,7 +5,6 @@
 #include "core/kind/biased_bit_arrays.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/kind_registry.hpp"
-#include "core/model/biased_model.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -53,24 +52,7 @@ biased_model::Setting setting(const Parameters& p) noexcept {
 }
 
 template <typename Policy>
-double fpr_bound(const Parameters& p) noexcept {
-  return biased_model::fpr_bound(setting<Policy>(p), biased_bit_arrays::promised_keys(p));
-}
-
-template <typename Policy>
-void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  biased_bit_arrays::merge(p, into, from, biased_model::limit_of_array(setting<Policy>(p)));
-}
-
-template <typename Policy>
-double fnr_at(const Parameters& p, double gap) noexcept {
-  return biased_model::fnr_bound(setting<Policy>(p), gap / p.slices);
-}
-
-template <typename Policy>
-Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  return biased_model::predict(setting<Policy>(p), stream.part(p.slices));
-}
+using Modelled = biased_bit_arrays::Modelled<setting<Policy>>;
 
 bool cannot_keep_forever(const Definition& definition, double limit, Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
@@ -91,7 +73,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   if (!definition.has(kArrays)) p.set_integer(kArrays, kDefaultArrays);
   if (!biased_bit_arrays::derive_bits(p, problem)) return false;
   if (definition.has(kArrays) || p.keys > 0) return true;
-  const double limit = fpr_bound<Policy>(p);
+  const double limit = Modelled<Policy>::fpr_bound(p);
   return limit <= definition.wanted_fpr() || definition.break_fpr() ||
          cannot_keep_forever(definition, limit, problem);
 }
@@ -107,12 +89,6 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return false;
 }
 
-constexpr Resizing resizing() noexcept {
-  Resizing result = biased_bit_arrays::kResizing;
-  result.fpr_to_come = biased_bit_arrays::fpr_to_come;
-  return result;
-}
-
 template <typename Policy>
 constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexcept {
   return {
@@ -120,19 +96,18 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexce
       .name = name,
       .summary = summary,
       .options = kOptions,
-      .option_count = sizeof kOptions / sizeof *kOptions,
       .derive = derive<Policy>,
       .test = biased_bit_arrays::test,
       .insert = insert<Policy>,
-      .merge = merge<Policy>,
+      .merge = Modelled<Policy>::merge,
       .check = biased_bit_arrays::check,
       .estimate = biased_bit_arrays::estimate,
-      .fpr_bound = fpr_bound<Policy>,
+      .fpr_bound = Modelled<Policy>::fpr_bound,
       .load = biased_bit_arrays::load,
       .rate_at = biased_bit_arrays::rate_at,
-      .fnr_at = fnr_at<Policy>,
-      .predict = predict<Policy>,
-      .resize = resizing(),
+      .fnr_at = Modelled<Policy>::fnr_at,
+      .predict = Modelled<Policy>::predict,
+      .resize = biased_bit_arrays::resizing(biased_bit_arrays::fpr_to_come),
   };
 }
 

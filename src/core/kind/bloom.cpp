@@ -159,8 +159,7 @@ double expected_puts(const Parameters& p) noexcept {
 // them are new.
 double keys_of_one(const Parameters& p) noexcept {
   const double limit = static_cast<double>(p.integer(kLimit));
-  if (p.integer(kGrow) != cardinality)
-    return -real_m(p) / real_k(p) * std::log1p(-std::min(limit / real_m(p), 1 - 1 / real_m(p)));
+  if (p.integer(kGrow) != cardinality) return counted_keys(limit, real_m(p), real_k(p));
   return shape_of(p).k1 > 1 ? limit : timing_model::keys_for(real_k(p), limit, real_m(p));
 }
 
@@ -181,11 +180,6 @@ double grown_rate(const Parameters& p) noexcept {
   return std::pow(1 - (1 - timing_model::rate_of_filters(one, full)) * (1 - last), shape_of(p).k1);
 }
 
-double cardinality_limit(const Parameters& p, double one) noexcept {
-  if (shape_of(p).k1 <= 1) return timing_model::cardinality_limit(one, real_k(p), real_m(p));
-  return -real_m(p) / real_k(p) * std::log1p(-std::pow(one, 1 / real_k(p)));
-}
-
 // Shares fpr out among the filters so that all of them together keep it.
 bool derive_growth(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
@@ -199,12 +193,9 @@ bool derive_growth(Definition& definition, Problem& problem) noexcept {
   p.set_integer(kBits, (p.slice_bytes - sizeof(SliceState)) / kGrownFilters / 8 * 64);
   const double fpr = definition.wanted_fpr();
   if (derived) p.set_integer(kK, timing_model::growing_k(fpr, p.slicing, filters(p)));
-  const double one = timing_model::rate_of_one(fpr, shape_of(p).k1, filters(p));
-  const double limit = p.integer(kGrow) == density
-                           ? timing_model::density_limit(one, real_k(p), real_m(p)) - real_k(p)
-                           : cardinality_limit(p, one);
   if (!definition.has(kLimit))
-    p.set_integer(kLimit, std::max(saturate<std::uint64_t>(limit), std::uint64_t{1}));
+    p.set_integer(kLimit, timing_model::growing_limit(p.integer(kGrow) == density, fpr, filters(p),
+                                                      shape_of(p).k1, real_k(p), real_m(p)));
   if (!derived || grown_rate(p) <= definition.wanted_fpr() || definition.break_fpr(words(kGrow)))
     return true;
   problem.set(Error::conflict, "kind bloom cannot keep fpr %g for %llu keys in %llu bytes",
@@ -375,10 +366,9 @@ bool fits(const Parameters& p, ConstSlice into, ConstSlice from) noexcept {
                              newest_load(p, a) + newest_load(p, b) <= p.integer(kLimit));
 }
 
-// The number of keys that would set so many bits in a filter that was never resized: n = -m/K ln(1
-// - ones/m), linear counting (Whang et al. 1990). Infinity when every bit is set.
+// The number of keys that would set so many bits in a filter that was never resized.
 double keys_of_ones(const Parameters& p, std::uint64_t count) noexcept {
-  return -real_m(p) / real_k(p) * std::log1p(-static_cast<double>(count) / real_m(p));
+  return keys_of_share(static_cast<double>(count) / real_m(p), real_m(p), real_k(p));
 }
 
 double mean_rate_of_lines(const Parameters& p, ConstSlice slice) noexcept {
@@ -471,8 +461,7 @@ double all_grown(const Parameters& p, const SliceState& state) noexcept;
 // Estimates the keys in the newest filter from its bits, so that the next filter opens in time.
 void note_grown(const Parameters& p, Slice slice, double keys) noexcept {
   SliceState& state = *slice.state;
-  const double filled =
-      -real_m(p) / real_k(p) * std::log1p(-static_cast<double>(newest_ones(state)) / real_m(p));
+  const double filled = keys_of_ones(p, newest_ones(state));
   newest_keys(state) = std::min(saturate<std::uint64_t>(std::ceil(filled)), kMaxKeys);
   if (sharing(state) != 0) return;
   const double more = all_grown(p, state) - keys;
@@ -632,7 +621,6 @@ const FilterOps bloom_ops = {
     .name = "bloom",
     .summary = "classic Bloom filter: no false negatives, for a known number of distinct keys",
     .options = kOptions,
-    .option_count = sizeof kOptions / sizeof *kOptions,
     .has_blocked_layout = true,
     .derive = derive,
     .needs_keys = [](const Definition& definition) noexcept { return !definition.has(kK); },

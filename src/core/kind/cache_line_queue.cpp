@@ -157,7 +157,6 @@ const FilterOps clq_ops = {
     .summary =
         "cache-line queue: keeps its false-positive rate for ever, remembers the keys seen last",
     .options = kOptions,
-    .option_count = kOptionCount,
     .keeps_fpr_forever = true,
     .uses_importance = has_importance,
     .uses_time = has_window,

@@ -89,8 +89,7 @@ void bring_up(const Parameters& p, SliceState& state, std::uint64_t former,
 
 // ---- functions of the kind (filter_kind.hpp) that have files of their own
 
-constexpr unsigned kOptionCount = 8;
-extern const OptionSpec kOptions[kOptionCount];
+extern const OptionSpec kOptions[8];
 bool derive(Definition& definition, Problem& problem) noexcept;
 
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element,

@@ -81,7 +81,7 @@ bool check_lines(const Definition& definition, Problem& problem) noexcept {
 
 }  // namespace
 
-const OptionSpec kOptions[kOptionCount] = {
+const OptionSpec kOptions[] = {
     {.word = kBits,
      .name = "bits",
      .type = OptionType::integer,

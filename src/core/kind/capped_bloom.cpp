@@ -356,7 +356,6 @@ const FilterOps capped_ops = {
         "keys "
         "that is about known",
     .options = kOptions,
-    .option_count = sizeof kOptions / sizeof *kOptions,
     .keeps_fpr_forever = true,
     .derive = derive,
     .prefetch = prefetch,

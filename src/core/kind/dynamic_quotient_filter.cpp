@@ -512,7 +512,6 @@ const FilterOps dsqf_ops = {
         "dynamic Streaming Quotient Filter: rows grow where the stream goes, idle rows are "
         "forgotten",
     .options = kOptions,
-    .option_count = sizeof kOptions / sizeof *kOptions,
     .keeps_fpr_forever = true,
     .learns_from_repeats = true,
     .derive = derive,

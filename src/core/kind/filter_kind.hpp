@@ -3,6 +3,8 @@
 // tests and its docs.
 #pragma once
 
+#include <span>
+
 #include "core/base/prefetch_list.hpp"
 #include "core/base/status.hpp"
 #include "core/format/layout.hpp"
@@ -73,8 +75,7 @@ struct FilterOps {
   Kind kind;
   const char* name;
   const char* summary;  // one line, for people who choose a kind
-  const OptionSpec* options;
-  unsigned option_count;
+  std::span<const OptionSpec> options;
   bool has_blocked_layout = false;
   bool keeps_fpr_forever = false;  // without `keys`, on any stream
   bool counts_only = false;  // counts distinct keys, and finds repeats only while there are few

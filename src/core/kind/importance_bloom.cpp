@@ -266,13 +266,12 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
 }
 
 constexpr FilterOps row(Kind kind, const char* name, const char* summary,
-                        const OptionSpec* options) noexcept {
+                        std::span<const OptionSpec> options) noexcept {
   return {
       .kind = kind,
       .name = name,
       .summary = summary,
       .options = options,
-      .option_count = sizeof kOptions / sizeof *kOptions,
       .has_blocked_layout = true,
       .keeps_fpr_forever = true,
       .uses_importance = always,

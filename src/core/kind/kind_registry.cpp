@@ -23,10 +23,11 @@ const FilterOps* find_ops(const char* name) noexcept {
   return nullptr;
 }
 
-const FilterOps* const* all_ops(unsigned& count) noexcept {
-  count = std::size(kKinds);
-  return kKinds;
+std::span<const OptionSpec> options_of(const FilterOps* ops) noexcept {
+  return ops != nullptr ? ops->options : std::span<const OptionSpec>();
 }
+
+std::span<const FilterOps* const> all_ops() noexcept { return kKinds; }
 
 std::size_t list_kinds(bool (*wanted)(const FilterOps&), char* buffer, std::size_t size) noexcept {
   std::size_t length = 0;

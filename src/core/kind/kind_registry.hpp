@@ -17,6 +17,9 @@ inline const FilterOps* find_ops(Kind kind) noexcept {
 }
 const FilterOps* find_ops(const char* name) noexcept;
 
+// The options of a kind; none for nullptr.
+std::span<const OptionSpec> options_of(const FilterOps* ops) noexcept;
+
 inline bool uses_importance(const Parameters& parameters) noexcept {
   const auto uses = find_ops(parameters.kind)->uses_importance;
   return uses != nullptr && uses(parameters);
@@ -34,7 +37,7 @@ inline bool keys_expire(const Parameters& parameters) noexcept {
 }
 
 // All rows, for tests and listings.
-const FilterOps* const* all_ops(unsigned& count) noexcept;
+std::span<const FilterOps* const> all_ops() noexcept;
 
 // Lists the names of the kinds that are `wanted` ("bloom, sbf"). Returns the length.
 std::size_t list_kinds(bool (*wanted)(const FilterOps&), char* buffer, std::size_t size) noexcept;

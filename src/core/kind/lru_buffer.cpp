@@ -40,7 +40,6 @@ constexpr OptionSpec kOptions[] = {
     {.word = kPolicy, .name = "policy", .type = OptionType::choice, .choices = kPolicies},
     {.word = kQ, .name = "q", .type = OptionType::real, .low = 0, .high = 1},  // fplru only
 };
-constexpr unsigned kOptionCount = sizeof kOptions / sizeof *kOptions;
 
 constexpr std::uint64_t kDefaultEntryBits = 64;  // §5.2
 
@@ -601,13 +600,12 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
 }
 
 constexpr FilterOps row(Kind kind, const char* name, const char* summary,
-                        unsigned option_count) noexcept {
+                        std::span<const OptionSpec> options) noexcept {
   return {
       .kind = kind,
       .name = name,
       .summary = summary,
-      .options = kOptions,
-      .option_count = option_count,
+      .options = options,
       .keeps_fpr_forever = true,
       .learns_from_repeats = true,
       .derive = derive,
@@ -633,11 +631,11 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary,
 
 const FilterOps lru_ops =
     row(Kind::lru, "lru", "the most recent keys, exactly: practically no false positives",
-        kOptionCount - 1);
+        std::span(kOptions).first<std::size(kOptions) - 1>());
 
 const FilterOps fplru_ops =
     row(Kind::fplru, "fplru",
         "the most recent keys, exactly; keys not found are called repeats with probability q",
-        kOptionCount);
+        kOptions);
 
 }  // namespace streamfilter

@@ -447,7 +447,6 @@ const FilterOps sqf_ops = {
     .summary =
         "Streaming Quotient Filter: short signatures in small rows, forgets a random one when full",
     .options = kOptions,
-    .option_count = sizeof kOptions / sizeof *kOptions,
     .keeps_fpr_forever = true,
     .derive = derive,
     .test = test,

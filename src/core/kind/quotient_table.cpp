@@ -142,13 +142,14 @@ bool cannot_keep(const Definition& definition, double least, Problem& problem) n
   return problem.add_hint("Use a larger fpr.");
 }
 
-}  // namespace
-
+// The number of integer keys that have a row and remainder of their own.
 double universe(const Parameters& p) noexcept {
   const double capacity = std::ldexp(static_cast<double>(p.integer(kSliceRows)) * p.slices,
                                      static_cast<int>(p.integer(kR)));
   return std::min(capacity, std::ldexp(1, static_cast<int>(p.integer(kP))));
 }
+
+}  // namespace
 
 bool is_injective(const Parameters& p) noexcept {
   if (p.integer(kR) != p.integer(kRPrime) + 1) return false;

@@ -130,9 +130,6 @@ inline RowEntry locate(const Parameters& p, const Element& element) noexcept {
           signatures.code(fingerprint & low_bits(r), p.integer(kOmega))};
 }
 
-// The number of integer keys that have a row and remainder of their own.
-double universe(const Parameters& p) noexcept;
-
 // True if each integer key, 0 to keys-1 or 0 to 2^p-1, has a row and signature of its own.
 bool is_injective(const Parameters& p) noexcept;
 

@@ -17,7 +17,6 @@
 
 #include "core/kind/biased_bit_arrays.hpp"
 #include "core/kind/kind_list.hpp"
-#include "core/model/biased_model.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -50,21 +49,7 @@ biased_model::Setting setting(const Parameters& p) noexcept {
           p.real(kPStar)};
 }
 
-double fpr_bound(const Parameters& p) noexcept {
-  return biased_model::fpr_bound(setting(p), biased_bit_arrays::promised_keys(p));
-}
-
-void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  biased_bit_arrays::merge(p, into, from, biased_model::limit_of_array(setting(p)));
-}
-
-double fnr_at(const Parameters& p, double gap) noexcept {
-  return biased_model::fnr_bound(setting(p), gap / p.slices);
-}
-
-Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  return biased_model::predict(setting(p), stream.part(p.slices));
-}
+using Modelled = biased_bit_arrays::Modelled<setting>;
 
 // After a resize or merge an array may hold more than `keys` keys, but the limit for ever holds.
 double rate_for_ever(const Parameters& p) noexcept {
@@ -77,12 +62,6 @@ double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
   return std::min(biased_bit_arrays::fpr_to_come(p, slice), rate_for_ever(p));
 }
 
-constexpr Resizing resizing() noexcept {
-  Resizing result = biased_bit_arrays::kResizing;
-  result.fpr_to_come = fpr_to_come;
-  return result;
-}
-
 // The fewest arrays that keep fpr: false negatives are fewest with k = 1 (§6.1). Without `keys`
 // this is Eq. 6.1, k = ln fpr / ln(1 - 1/e), rounded up.
 bool derive_arrays(Definition& definition, Problem& problem) noexcept {
@@ -90,12 +69,12 @@ bool derive_arrays(Definition& definition, Problem& problem) noexcept {
   for (std::uint64_t k = 1; k <= kMaxArrays; ++k) {
     p.set_integer(kArrays, k);
     if (!biased_bit_arrays::derive_bits(p, problem)) return false;
-    if (fpr_bound(p) <= definition.wanted_fpr()) return true;
+    if (Modelled::fpr_bound(p) <= definition.wanted_fpr()) return true;
   }
   if (definition.break_fpr(words(kVariant))) return true;
   problem.set(Error::out_of_range, "kind rsbf cannot keep fpr %g", definition.wanted_fpr());
   return problem.add_detail("With k = %u, the most, its false-positive rate is at most %.3g.",
-                            kMaxArrays, fpr_bound(p));
+                            kMaxArrays, Modelled::fpr_bound(p));
 }
 
 bool derive(Definition& definition, Problem& problem) noexcept {
@@ -172,21 +151,20 @@ const FilterOps rsbf_ops = {
     .summary =
         "reservoir sampling Bloom filter: remembers a sample of the stream, later what is recent",
     .options = kOptions,
-    .option_count = sizeof kOptions / sizeof *kOptions,
     .keeps_fpr_forever = true,
     .learns_from_repeats = true,
     .derive = derive,
     .test = biased_bit_arrays::test,
     .insert = insert,
-    .merge = merge,
+    .merge = Modelled::merge,
     .check = biased_bit_arrays::check,
     .estimate = biased_bit_arrays::estimate,
-    .fpr_bound = fpr_bound,
+    .fpr_bound = Modelled::fpr_bound,
     .load = biased_bit_arrays::load,
     .rate_at = rate_at,
-    .fnr_at = fnr_at,
-    .predict = predict,
-    .resize = resizing(),
+    .fnr_at = Modelled::fnr_at,
+    .predict = Modelled::predict,
+    .resize = biased_bit_arrays::resizing(fpr_to_come),
 };
 
 }  // namespace streamfilter

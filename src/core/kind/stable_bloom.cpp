@@ -209,7 +209,6 @@ const FilterOps sbf_ops = {
     .summary =
         "Stable Bloom Filter: keeps its false-positive rate for ever, forgets old keys gradually",
     .options = kOptions,
-    .option_count = sizeof kOptions / sizeof *kOptions,
     .has_blocked_layout = true,
     .keeps_fpr_forever = true,
     .learns_from_repeats = true,

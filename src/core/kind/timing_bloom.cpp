@@ -30,6 +30,7 @@
 
 #include "core/base/math_policy.hpp"
 #include "core/base/saturate.hpp"
+#include "core/format/slice_counters.hpp"
 #include "core/format/spread.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/timing_array.hpp"
@@ -297,19 +298,18 @@ void merge_layer(const Parameters& p, Slice into, ConstSlice from) noexcept {
   merge_times(p, target, source);
 }
 
+double keys_of_timers(const Parameters& p, std::uint64_t count) noexcept {
+  return keys_of_share(static_cast<double>(count) / real_m(p), real_m(p), real_k(p));
+}
+
 // Estimates a filter's keys from its timers.
 void note_keys(const Parameters& p, Slice slice, double) noexcept {
   const auto all = filters(p, slice);
   for (std::uint64_t i = 0; i < all.open; ++i) {
     FilterState& state = all.filter(i).state();
-    const double share = static_cast<double>(state.non_zero) / real_m(p);
-    state.keys = std::min(
-        saturate<std::uint64_t>(std::ceil(-real_m(p) / real_k(p) * std::log1p(-share))), kMaxRows);
+    state.keys =
+        std::min(saturate<std::uint64_t>(std::ceil(keys_of_timers(p, state.non_zero))), kMaxRows);
   }
-}
-
-double keys_of_timers(const Parameters& p, std::uint64_t count) noexcept {
-  return -real_m(p) / real_k(p) * std::log1p(-static_cast<double>(count) / real_m(p));
 }
 
 // The number of keys that a window can still bring into a slice. Where a resize has copied keys,
@@ -438,7 +438,6 @@ constexpr FilterOps row() noexcept {
       .summary =
           "Bloom filter over a sliding window of time or rows: forgets exactly what has left it",
       .options = kOptions,
-      .option_count = kOptionCount,
       .uses_time = always,
       .derive = derive,
       .needs_keys =

@@ -109,12 +109,6 @@ double live_keys(const Parameters& p) noexcept {
 
 namespace {
 
-// Where keys have several probes, a slice cannot tell which are new, and counts all.
-double cardinality_limit(const Parameters& p, double one) noexcept {
-  if (shape_of(p).k1 <= 1) return timing_model::cardinality_limit(one, real_k(p), real_m(p));
-  return -real_m(p) / real_k(p) * std::log1p(-std::pow(one, 1 / real_k(p)));
-}
-
 // Refuses options that keys with several probes cannot have: each slice counts only its own rows,
 // and knows only its own timers.
 bool check_probes(const Definition& definition, Problem& problem) noexcept {
@@ -131,7 +125,7 @@ bool check_probes(const Definition& definition, Problem& problem) noexcept {
 
 }  // namespace
 
-const OptionSpec kOptions[kOptionCount] = {
+const OptionSpec kOptions[] = {
     {.word = kWindow,
      .name = "window",
      .type = OptionType::span,
@@ -168,7 +162,7 @@ const OptionSpec kOptions[kOptionCount] = {
 
 double keys_of_one(const Parameters& p) noexcept {
   const double limit = static_cast<double>(p.integer(kLimit)), k = real_k(p), m = real_m(p);
-  if (p.integer(kGrow) == density) return -m / k * std::log1p(-std::min(limit / m, 1 - 1 / m));
+  if (p.integer(kGrow) == density) return counted_keys(limit, m, k);
   return shape_of(p).k1 > 1 ? limit : timing_model::keys_for(k, limit, m);
 }
 
@@ -215,13 +209,10 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     return problem.add_hint("At most k timers can be equal; 2 or 3 lose few repeats.");
   }
   if (p.integer(kGrow) != none) {
-    const double one =
-        timing_model::rate_of_one(definition.wanted_fpr(), shape_of(p).k1, filters(p));
-    const double limit = p.integer(kGrow) == density
-                             ? timing_model::density_limit(one, real_k(p), real_m(p)) - real_k(p)
-                             : cardinality_limit(p, one);
     if (!definition.has(kLimit))
-      p.set_integer(kLimit, std::max(saturate<std::uint64_t>(limit), std::uint64_t{1}));
+      p.set_integer(
+          kLimit, timing_model::growing_limit(p.integer(kGrow) == density, definition.wanted_fpr(),
+                                              filters(p), shape_of(p).k1, real_k(p), real_m(p)));
   }
   if (derived && fpr_bound(p) > fpr &&
       !definition.break_fpr(words(kWindow, kTick, kGrow, kLateness))) {

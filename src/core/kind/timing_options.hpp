@@ -62,8 +62,7 @@ inline double filters(const Parameters& p) noexcept {
   return static_cast<double>(p.integer(kFilters));
 }
 
-constexpr unsigned kOptionCount = 8;
-extern const OptionSpec kOptions[kOptionCount];
+extern const OptionSpec kOptions[8];
 bool derive(Definition& definition, Problem& problem) noexcept;
 slicing_model::Shape shape_of(const Parameters& p) noexcept;
 // The greatest number of live keys in the slices that a key can be in; infinity: unknown.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
 #include "core/base/saturate.hpp"
+#include "core/format/slice_counters.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -69,8 +71,26 @@ std::uint64_t growing_k(double fpr, Slicing slicing, double j) noexcept {
 
 double density_limit(double p, double k, double m) noexcept { return m * std::pow(p, 1 / k); }
 
+namespace {
+
+double keys_at(double p, double k, double m) noexcept {
+  return keys_of_share(std::pow(p, 1 / k), m, k);
+}
+
+}  // namespace
+
 double cardinality_limit(double p, double k, double m) noexcept {
-  return accepted(k, -m / k * std::log1p(-std::pow(p, 1 / k)), m);
+  return accepted(k, keys_at(p, k, m), m);
+}
+
+// Where keys have several probes, a slice cannot tell which are new, and counts all.
+std::uint64_t growing_limit(bool by_density, double fpr, double j, double probes, double k,
+                            double m) noexcept {
+  const double one = rate_of_one(fpr, probes, j);
+  const double limit = by_density    ? density_limit(one, k, m) - k
+                       : probes <= 1 ? cardinality_limit(one, k, m)
+                                     : keys_at(one, k, m);
+  return std::max(saturate<std::uint64_t>(limit), std::uint64_t{1});
 }
 
 }  // namespace streamfilter::timing_model

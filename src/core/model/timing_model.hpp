@@ -39,4 +39,8 @@ std::uint64_t growing_k(double fpr, Slicing slicing, double j) noexcept;
 double density_limit(double p, double k, double m) noexcept;
 double cardinality_limit(double p, double k, double m) noexcept;
 
+// The limit of each of j filters, at least 1, so that keys of `probes` keep fpr in all of them.
+std::uint64_t growing_limit(bool by_density, double fpr, double j, double probes, double k,
+                            double m) noexcept;
+
 }  // namespace streamfilter::timing_model

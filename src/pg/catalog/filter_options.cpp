@@ -232,8 +232,7 @@ bool holds_moved_slice(const RelationOptions& options) {
 
 uint64 time_window(const Parameters& parameters) {
   const FilterOps* ops = find_ops(parameters.kind);
-  for (unsigned i = 0; i < ops->option_count; ++i) {
-    const OptionSpec& option = ops->options[i];
+  for (const OptionSpec& option : ops->options) {
     if (option.type != OptionType::span || strcmp(option.name, "window") != 0) continue;
     const bool rows = parameters.integer(option.word + 1) != 0;
     return rows ? 0 : parameters.integer(option.word);

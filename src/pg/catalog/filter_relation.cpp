@@ -393,10 +393,8 @@ bool is_asked_for(const FilterRelation* relation, const Parameters& complete) {
       (asked.has_probes() && (p.k1 != complete.k1 || p.k2 != complete.k2)))
     return false;
   const FilterOps* ops = find_ops(complete.kind);
-  for (unsigned i = 0; i < ops->option_count; ++i)
-    if (const OptionSpec& option = ops->options[i];
-        asked.has(option.word) && !is_same_option(option, p, complete))
-      return false;
+  for (const OptionSpec& option : ops->options)
+    if (asked.has(option.word) && !is_same_option(option, p, complete)) return false;
   return true;
 }
 

@@ -107,9 +107,8 @@ double promised_fpr_of(const FilterRelation* relation) {
   if (producer == nullptr) return promised_fpr(asked);
   if (has_places_elsewhere(relation)) return 0;
   if (producer_gives(producer, "k1", nullptr)) return asked.parameters.fpr;
-  const FilterOps* ops = find_ops(asked.parameters.kind);
-  for (unsigned i = 0; ops != nullptr && i < ops->option_count; ++i)
-    if (const OptionSpec& option = ops->options[i]; !producer_gives(producer, option.name, nullptr))
+  for (const OptionSpec& option : options_of(find_ops(asked.parameters.kind)))
+    if (!producer_gives(producer, option.name, nullptr))
       asked.given &= ~(WordSet{1} << option.word);
   return promised_fpr(asked);
 }

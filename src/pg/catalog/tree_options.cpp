@@ -17,9 +17,9 @@ namespace {
 bool counts_rows(const Parameters& parameters) {
   const FilterOps* ops = find_ops(parameters.kind);
   char value[64];
-  for (unsigned i = 0; i < ops->option_count; ++i)
-    if (ops->options[i].type == OptionType::span) {
-      print_option(parameters, ops->options[i], value, sizeof value);
+  for (const OptionSpec& option : ops->options)
+    if (option.type == OptionType::span) {
+      print_option(parameters, option, value, sizeof value);
       if (strstr(value, "rows") != nullptr) return true;
     }
   return false;

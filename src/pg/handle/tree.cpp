@@ -82,14 +82,13 @@ bool have_equal_keys(const FilterRelation* a, const FilterRelation* b) {
 Difference difference_of(const FilterRelation* relation, const FilterRelation* parent) {
   const Parameters& mine = relation->definition.parameters;
   const Parameters& its = parent->definition.parameters;
-  const FilterOps* ops = find_ops(mine.kind);
   constexpr auto kAlike = set_of(Common::kind, Common::memory, Common::layout);
   if (const CommonOption* option = find_difference(mine, its, kAlike))
     return {option->name, text_of(mine, *option), text_of(its, *option)};
-  for (unsigned i = 0; i < ops->option_count; ++i) {
-    const char* left = text_of(mine, ops->options[i]);
-    const char* right = text_of(its, ops->options[i]);
-    if (strcmp(left, right) != 0) return {ops->options[i].name, left, right};
+  for (const OptionSpec& option : find_ops(mine.kind)->options) {
+    const char* left = text_of(mine, option);
+    const char* right = text_of(its, option);
+    if (strcmp(left, right) != 0) return {option.name, left, right};
   }
   if (!relation->adopts_seed &&
       !(parent->definition.is_given(Common::seed) && mine.seed == its.seed))

@@ -107,9 +107,8 @@ Definition request_of_part(const RemoteFilter* remote, uint32 slices) {
   request.give(Common::memory, Common::slices, Common::seed);
   leave_out_slicing(&request);
   const FilterOps* ops = find_ops(part.kind);
-  for (unsigned i = 0; i < ops->option_count; ++i)
-    if (ops->options[i].share == Share::follows)
-      request.given &= ~(WordSet{1} << ops->options[i].word);
+  for (const OptionSpec& option : ops->options)
+    if (option.share == Share::follows) request.given &= ~(WordSet{1} << option.word);
   return request;
 }
 
@@ -180,9 +179,8 @@ bool is_as_asked(const RemoteFilter* remote, uint32 slices, const char* text) {
     return false;
   const FilterOps* ops = find_ops(wanted.kind);
   const OptionSpec* k = probes(remote->parameters) > 1 ? find_k(wanted) : nullptr;
-  for (unsigned i = 0; i < ops->option_count; ++i)
-    if (const OptionSpec& option = ops->options[i];
-        (asked.has(option.word) || &option == k) && !is_same_option(option, found, wanted))
+  for (const OptionSpec& option : ops->options)
+    if ((asked.has(option.word) || &option == k) && !is_same_option(option, found, wanted))
       return false;
   return true;
 }

@@ -47,9 +47,8 @@ void append_differences(const Parameters& parameters, const Parameters& derived,
   appendStringInfoChar(out, '{');
   append_number("memory", parameters.memory, derived.memory);
   append_number("slices", parameters.slices, derived.slices);
-  for (unsigned i = 0; i < ops->option_count; ++i)
-    if (const OptionSpec& option = ops->options[i];
-        parameters.integer(option.word) != derived.integer(option.word) &&
+  for (const OptionSpec& option : ops->options)
+    if (parameters.integer(option.word) != derived.integer(option.word) &&
         in_use(derived, option)) {
       begin(option.name);
       append_option(derived, option, out);
@@ -81,8 +80,8 @@ void append_parameters_json(StringInfo out, const Parameters& parameters, const 
     appendStringInfo(out, "%s\"%s\": ", first ? "" : ", ", name);
     first = false;
   };
-  for (unsigned i = 0; i < ops->option_count; ++i)
-    if (const OptionSpec& option = ops->options[i]; in_use(parameters, option)) {
+  for (const OptionSpec& option : ops->options)
+    if (in_use(parameters, option)) {
       begin(option.name);
       append_option(parameters, option, out);
     }

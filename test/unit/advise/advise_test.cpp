@@ -129,12 +129,10 @@ BOOST_AUTO_TEST_CASE(a_prototype_reads_back_to_the_same_filter) {
 
 BOOST_AUTO_TEST_CASE(every_kind_is_there_once_or_twice) {
   const std::vector<Advice> all = advise_for("1MB", "0.01", Stream::uniform(1e6, 1e5));
-  unsigned kinds;
-  const FilterOps* const* ops = all_ops(kinds);
-  for (unsigned i = 0; i < kinds; ++i) {
+  for (const FilterOps* ops : all_ops()) {
     const auto count = std::count_if(
-        all.begin(), all.end(), [&](const Advice& a) { return a.parameters.kind == ops[i]->kind; });
-    BOOST_TEST((ops[i]->counts_only ? count == 0 : count == 1 || count == 2), ops[i]->name);
+        all.begin(), all.end(), [&](const Advice& a) { return a.parameters.kind == ops->kind; });
+    BOOST_TEST((ops->counts_only ? count == 0 : count == 1 || count == 2), ops->name);
   }
 }
 

@@ -48,9 +48,9 @@ std::vector<std::string> values_of(const OptionSpec& option) {
 // The kind's own options, one at a time with several values; and none.
 std::vector<std::string> own_options(const FilterOps& ops) {
   std::vector<std::string> all = {""};
-  for (unsigned i = 0; i < ops.option_count; ++i)
-    for (const std::string& value : values_of(ops.options[i]))
-      all.push_back(std::string(", ") + ops.options[i].name + "=" + value);
+  for (const OptionSpec& option : ops.options)
+    for (const std::string& value : values_of(option))
+      all.push_back(std::string(", ") + option.name + "=" + value);
   return all;
 }
 
@@ -101,12 +101,10 @@ bool holds_for(const std::string& text) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(every_kind_and_option_round_trips, *boost::unit_test::label("long")) {
-  unsigned count;
-  const FilterOps* const* kinds = all_ops(count);
-  for (unsigned i = 0; i < count; ++i) {
+  for (const FilterOps* ops : all_ops()) {
     unsigned valid = 0;
-    const std::string name = kinds[i]->name;
-    for (const std::string& own : own_options(*kinds[i]))
+    const std::string name = ops->name;
+    for (const std::string& own : own_options(*ops))
       for (const char* memory : {"1001", "2kB", "1000000", "64MB", "5GB", "3TB"})
         for (const char* keys : {"", ", keys=1000", ", keys=3e9"})
           for (const char* fpr : {"", ", fpr=0.3", ", fpr=0.001", ", fpr=0.012345678901234567"})
@@ -197,11 +195,10 @@ BOOST_AUTO_TEST_CASE(a_short_buffer_cuts_the_text) {
 BOOST_AUTO_TEST_CASE(an_option_prints_as_it_is_written) {
   const Parameters parameters = parameters_of("sbf(memory=64kB, p=13, k=4)");
   const FilterOps& ops = *find_ops("sbf");
-  for (unsigned i = 0; i < ops.option_count; ++i) {
+  for (const OptionSpec& option : ops.options) {
     char text[64];
-    const std::size_t length = print_option(parameters, ops.options[i], text, sizeof text);
-    BOOST_TEST(std::string(text, length) ==
-               std::to_string(option_value(parameters, ops.options[i].name)));
+    const std::size_t length = print_option(parameters, option, text, sizeof text);
+    BOOST_TEST(std::string(text, length) == std::to_string(option_value(parameters, option.name)));
   }
 }
 

@@ -147,10 +147,9 @@ BOOST_AUTO_TEST_CASE(every_flipped_bit_of_a_header_is_refused_or_makes_another_v
         p->layout = Layout::scattered;  // a slice of one line is the same in both
         p->dice = Dice::hv;
         p->slices2 = 0;
-        for (const char* option : {"k", "p", "max", "gap"})
-          for (unsigned i = 0; i < ops_of(original.header()).option_count; ++i)
-            if (std::strcmp(ops_of(original.header()).options[i].name, option) == 0)
-              p->word[ops_of(original.header()).options[i].word] = 0;
+        for (const char* name : {"k", "p", "max", "gap"})
+          if (const OptionSpec* option = find_option(ops_of(original.header()), name))
+            p->word[option->word] = 0;
       }
       BOOST_TEST(std::memcmp(&a, &b, sizeof a) == 0, text << ", bit " << bit);
       // It is a filter like any other, and its description can be read.
@@ -192,11 +191,10 @@ BOOST_AUTO_TEST_CASE(numbers_that_no_definition_allows_are_refused) {
     Problem problem;
     return !check_header(*filter.header(), problem) && problem.error == Error::corrupt;
   };
-  const auto word = [](const char* option, std::uint64_t value) {
+  const auto word = [](const char* name, std::uint64_t value) {
     return [=](Parameters& p) {
-      const FilterOps& ops = *find_ops(p.kind);
-      for (unsigned i = 0; i < ops.option_count; ++i)
-        if (std::strcmp(ops.options[i].name, option) == 0) p.word[ops.options[i].word] = value;
+      if (const OptionSpec* option = find_option(*find_ops(p.kind), name))
+        p.word[option->word] = value;
     };
   };
   const char* const sbf = "sbf(memory=4kB)";

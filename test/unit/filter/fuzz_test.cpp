@@ -54,9 +54,7 @@ BOOST_AUTO_TEST_CASE(every_kind_is_among_the_seeds) {
   fuzz::make_seeds([&](const fuzz::Seed& seed) {
     if (seed.target == "block") ++kinds[seed.name.substr(0, seed.name.find('-'))];
   });
-  unsigned count;
-  const fuzz::FilterOps* const* all = fuzz::all_ops(count);
-  for (unsigned i = 0; i < count; ++i) BOOST_TEST(kinds[all[i]->name] > 0u, all[i]->name);
+  for (const fuzz::FilterOps* ops : fuzz::all_ops()) BOOST_TEST(kinds[ops->name] > 0u, ops->name);
 }
 
 BOOST_AUTO_TEST_CASE(what_was_found_once_keeps_its_promise) {

@@ -215,16 +215,14 @@ BOOST_AUTO_TEST_CASE(what_goes_together) {
 
 // Every derived definition reads back as it is printed.
 BOOST_AUTO_TEST_CASE(what_is_derived_does_not_contradict_itself) {
-  unsigned count;
-  const FilterOps* const* all = all_ops(count);
-  for (unsigned i = 0; i < count; ++i)
+  for (const FilterOps* ops : all_ops())
     for (const char* memory : {"1kB", "64kB", "1MB", "64MB"})
       for (const char* fpr : {"", ", fpr=0.3", ", fpr=0.01", ", fpr=0.0001", ", fpr=1e-7"})
         for (const char* keys : {"", ", keys=100", ", keys=20000", ", keys=1000000"})
           for (const char* more :
                {"", ", window='1000 rows'", ", grow=density", ", layout=blocked"}) {
             const std::string text =
-                std::string(all[i]->name) + "(memory=" + memory + fpr + keys + more + ")";
+                std::string(ops->name) + "(memory=" + memory + fpr + keys + more + ")";
             Parameters parameters;
             Problem problem;
             if (!make_parameters(text, parameters, problem)) continue;

@@ -31,10 +31,7 @@ std::string problem_of(const std::string& text, Error error) {
 
 namespace {
 
-std::span<const OptionSpec> options_of(const Parameters& p) {
-  const FilterOps& ops = *find_ops(p.kind);
-  return {ops.options, ops.option_count};
-}
+std::span<const OptionSpec> options_of(const Parameters& p) { return find_ops(p.kind)->options; }
 
 }  // namespace
 

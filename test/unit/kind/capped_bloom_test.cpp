@@ -23,8 +23,8 @@ namespace {
 const FilterOps& ops() { return *find_ops(Kind::capped); }
 
 double option_real(const Parameters& p, const std::string& name) {
-  for (unsigned i = 0; i < ops().option_count; ++i)
-    if (name == ops().options[i].name) return p.real(ops().options[i].word);
+  for (const OptionSpec& option : ops().options)
+    if (name == option.name) return p.real(option.word);
   BOOST_FAIL("no option " << name);
   return 0;
 }

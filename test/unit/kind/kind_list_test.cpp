@@ -11,12 +11,10 @@ using namespace streamfilter;
 BOOST_AUTO_TEST_SUITE(kinds)
 
 BOOST_AUTO_TEST_CASE(a_kind_is_found_by_name_and_by_number) {
-  unsigned count;
-  const FilterOps* const* all = all_ops(count);
-  BOOST_TEST(count > 0u);
-  for (unsigned i = 0; i < count; ++i) {
-    BOOST_TEST(find_ops(all[i]->kind) == all[i]);
-    BOOST_TEST(find_ops(all[i]->name) == all[i]);
+  BOOST_TEST(!all_ops().empty());
+  for (const FilterOps* ops : all_ops()) {
+    BOOST_TEST(find_ops(ops->kind) == ops);
+    BOOST_TEST(find_ops(ops->name) == ops);
   }
   BOOST_TEST(find_ops(Kind::automatic) == nullptr);
   BOOST_TEST(find_ops(static_cast<Kind>(255)) == nullptr);
@@ -37,8 +35,8 @@ BOOST_AUTO_TEST_CASE(every_row_is_complete) {
                   ops->fpr_bound));
       // A kind whose keys can have several places divides its k bits among them.
       const auto has_k = [&] {
-        for (unsigned i = 0; i < ops->option_count; ++i)
-          if (std::string(ops->options[i].name) == "k") return true;
+        for (const OptionSpec& option : ops->options)
+          if (std::string(option.name) == "k") return true;
         return false;
       };
       BOOST_TEST((ops->insert_unconditionally == nullptr ||
@@ -51,8 +49,7 @@ BOOST_AUTO_TEST_CASE(options_have_words_and_ranges_of_their_own) {
     std::set<unsigned> taken;
     std::set<std::string> names = {"kind",   "memory", "keys",    "fpr",  "seed", "nulls",
                                    "slices", "layout", "slicing", "dice", "k1",   "k2"};
-    for (unsigned i = 0; i < ops->option_count; ++i) {
-      const OptionSpec& option = ops->options[i];
+    for (const OptionSpec& option : ops->options) {
       BOOST_TEST_CONTEXT(ops->name << " " << option.name) {
         const unsigned words = option.type == OptionType::reals  ? 1 + option.max_count
                                : option.type == OptionType::span ? 2

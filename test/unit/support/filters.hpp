@@ -39,8 +39,8 @@ inline std::string text_of(const streamfilter::Parameters& parameters) {
 inline std::uint64_t option_value(const streamfilter::Parameters& parameters,
                                   const std::string& name) {
   const streamfilter::FilterOps& ops = *streamfilter::find_ops(parameters.kind);
-  for (unsigned i = 0; i < ops.option_count; ++i)
-    if (name == ops.options[i].name) return parameters.integer(ops.options[i].word);
+  for (const streamfilter::OptionSpec& option : ops.options)
+    if (name == option.name) return parameters.integer(option.word);
   BOOST_FAIL("no option " << name);
   return 0;
 }
