@@ -36,7 +36,6 @@ core/base/math_policy.hpp     face of Boost.Math for all formulas
 core/base/prefetch_list.hpp   face of batches: addresses to fetch
 core/base/random.hpp          face of random numbers, for all kinds
 core/base/saturate.hpp        face of conversions of numbers
-pg/catalog/option_list.hpp    face of the server's OPTIONS
 pg/fdw/fdw_handler.cpp        list: the callbacks of foreign tables
 pg/server/monotonic.hpp       face of the clock
 pg/server/postgres.hpp        face of the server

@@ -45,11 +45,15 @@ bool is_literal_argument(FunctionCallInfo fcinfo, int number) {
   return argument != nullptr && IsA(argument, Const);
 }
 
-const Header* get_prototype(FunctionCallInfo fcinfo, int number) {
+void check_prototype(FunctionCallInfo fcinfo, int number) {
   if (PG_ARGISNULL(number))
     ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                     errmsg("the prototype of a filter must not be null"),
                     errhint("Give a definition, for example 'sbf(memory=64kB, fpr=0.01)'.")));
+}
+
+const Header* get_prototype(FunctionCallInfo fcinfo, int number) {
+  check_prototype(fcinfo, number);
   return get_value(PG_GETARG_DATUM(number));
 }
 

@@ -16,8 +16,9 @@ bool is_constant_argument(FunctionCallInfo fcinfo, int number);
 // Is it the same, too, whenever the aggregate runs again?
 bool is_literal_argument(FunctionCallInfo fcinfo, int number);
 
-// The prototype in argument `number` of the transition function. Raises if it is NULL.
+// The prototype in argument `number` of the transition function. Both raise if it is NULL.
 const Header* get_prototype(FunctionCallInfo fcinfo, int number);
+void check_prototype(FunctionCallInfo fcinfo, int number);
 
 // A number for the given prototype: if it is the same for two rows, so is the prototype, and need
 // not be read. (A large value is given by its storage place.) 0: not known.

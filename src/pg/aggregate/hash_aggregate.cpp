@@ -49,10 +49,7 @@ const Parameters& parse_once(FunctionCallInfo fcinfo, text* definition) {
 }
 
 const Parameters& get_prototype_text(FunctionCallInfo fcinfo) {
-  if (PG_ARGISNULL(2))
-    ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-                    errmsg("the prototype of a filter must not be null"),
-                    errhint("Give a definition, for example 'sbf(memory=64kB, fpr=0.01)'.")));
+  check_prototype(fcinfo, 2);
   return parse_once(fcinfo, PG_GETARG_TEXT_PP(2));
 }
 

@@ -21,11 +21,6 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-bool bad_value(DefElem* option, Fault& fault) {
-  return fault.set(ERRCODE_INVALID_PARAMETER_VALUE, "invalid value for option \"%s\": \"%s\"",
-                   option->defname, value_of(option));
-}
-
 // In the order of their enums.
 constexpr const char* kConflict[] = {"wait", "admit", "discard", nullptr};
 constexpr const char* kPersistence[] = {"logged", "unlogged", nullptr};

@@ -4,25 +4,23 @@ extern "C" {
 #include "lib/stringinfo.h"
 }
 
+#include "pg/catalog/option_list.hpp"
+
 namespace streamfilter::pg {
 namespace {
 
 // Reads a number and the character behind it.
-bool take_number(const char** at, char end, uint32* number) {
-  uint64 value = 0;
-  const char* start = *at;
-  while (**at >= '0' && **at <= '9' && value <= PG_UINT32_MAX)
-    value = value * 10 + static_cast<uint64>(*(*at)++ - '0');
-  if (*at == start || value > PG_UINT32_MAX || **at != end) return false;
-  *number = static_cast<uint32>(value);
+bool take_number_before(const char** at, char end, uint32* number) {
+  if (!take_number(at, number) || **at != end) return false;
   if (end != '\0') ++*at;
   return true;
 }
 
 bool take_entry(const char** at, MovedSlice* entry, bool is_last) {
   uint32 server;
-  if (!take_number(at, ':', &entry->slice) || !take_number(at, '@', &server) ||
-      !take_number(at, is_last ? '\0' : ',', &entry->epoch) || server == 0 || entry->epoch == 0)
+  if (!take_number_before(at, ':', &entry->slice) || !take_number_before(at, '@', &server) ||
+      !take_number_before(at, is_last ? '\0' : ',', &entry->epoch) || server == 0 ||
+      entry->epoch == 0)
     return false;
   while (**at == ' ') ++*at;
   entry->server = server - 1;

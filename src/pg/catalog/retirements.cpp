@@ -6,14 +6,8 @@
 namespace streamfilter::pg {
 namespace {
 
-// Takes a number off the front.
-bool take_number(const char** at, uint32* number, uint64 least = 1) {
-  char* end;
-  if (**at < '0' || **at > '9') return false;
-  const uint64 value = strtoull(*at, &end, 10);
-  *at = end;
-  *number = static_cast<uint32>(value);
-  return value >= least && value <= PG_INT32_MAX;
+bool take_count(const char** at, uint32* number, uint32 least) {
+  return take_number(at, number) && *number >= least && *number <= PG_INT32_MAX;
 }
 
 }  // namespace
@@ -24,7 +18,7 @@ bool read_retired_servers(const char* text, RetiredServers* result) {
   auto* numbers = static_cast<uint32*>(palloc(sizeof(uint32) * static_cast<Size>(count)));
   const char* at = text;
   for (int i = 0; i < count; ++i) {
-    if (!take_number(&at, &numbers[i]) || *at != (i == count - 1 ? '\0' : ',')) return false;
+    if (!take_count(&at, &numbers[i], 1) || *at != (i == count - 1 ? '\0' : ',')) return false;
     if (*at != '\0') ++at;
     while (*at == ' ') ++at;
   }
@@ -38,9 +32,9 @@ bool read_retirements(const char* text, Retirements* result) {
   result->of_copy = length > 0 && text[length - 1] == '?';
   result->text = pnstrdup(text, length - result->of_copy);
   const char* at = result->text;
-  if (!take_number(&at, &result->count, 0)) return false;
+  if (!take_count(&at, &result->count, 0)) return false;
   if (*at == '\0') return true;
-  if (*at++ != ':' || !take_number(&at, &server)) return false;
+  if (*at++ != ':' || !take_count(&at, &server, 1)) return false;
   return at[0] == ':' && at[1] != '\0';
 }
 

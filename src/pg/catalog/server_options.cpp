@@ -43,7 +43,6 @@ constexpr const char* kConnection[] = {"host",
                                        "keepalives_count",
                                        "tcp_user_timeout",
                                        "application_name"};
-// These make a server another PostgreSQL server.
 constexpr const char* kPlace[] = {"host", "hostaddr", "port", "dbname"};
 // Options of a user mapping. This server's account reads certificate files, so only superusers name
 // them; likewise, only they let a user connect without a password.
@@ -70,8 +69,7 @@ bool is_known_to_libpq(const char* name) {
 }
 
 bool bad_value(DefElem* option, const char* hint, Fault& fault) {
-  fault.set(ERRCODE_INVALID_PARAMETER_VALUE, "invalid value for option \"%s\": \"%s\"",
-            option->defname, value_of(option));
+  pg::bad_value(option, fault);
   return fault.add_hint("%s", hint);
 }
 
@@ -131,13 +129,15 @@ bool read_option(DefElem* option, ServerOptions* result, Fault& fault) {
         "connect_timeout, timeout, idle_timeout, and others of libpq that docs/servers.md "
         "names",
         fault);
-  result->is_remote |= is_among(option->defname, kPlace);
+  result->is_remote |= is_place_option(option->defname);
   return !is_named(option, "port") || check_port(option, fault);
 }
 
 }  // namespace
 
 bool is_connection_option(const char* name) { return is_among(name, kConnection); }
+
+bool is_place_option(const char* name) { return is_among(name, kPlace); }
 
 bool read_server_options(List* options, ServerOptions* result, Fault& fault) {
   ListCell* cell;

@@ -24,6 +24,9 @@ ServerOptions server_options(List* options);
 // Is this option passed to libpq unchanged?
 bool is_connection_option(const char* name);
 
+// Does this option make a server another PostgreSQL server?
+bool is_place_option(const char* name);
+
 // Is it an option of a user mapping that is passed to libpq unchanged?
 bool is_user_option(const char* name);
 

@@ -65,20 +65,9 @@ void append_server(StringInfo json, Oid oid) {
 
 constexpr char kOptions[] = "\"options\": {", kServers[] = "}, \"servers\": [";
 
-}  // namespace
-
-const char* identity_of_filter(Oid relid) {
-  return psprintf(UINT64_FORMAT "/%u/%u", GetSystemIdentifier(), MyDatabaseId, relid);
-}
-
-bool was_dropped_here(const char* identity) {
-  uint64 system;
-  Oid database, relid;
-  if (sscanf(identity, UINT64_FORMAT "/%u/%u", &system, &database, &relid) != 3) return false;
-  return system == GetSystemIdentifier() && database == MyDatabaseId && !is_filter(relid);
-}
-
-// Quotes within a name or value are escaped, so the search cannot match anything else.
+// Does such an object have this option, with this value? nullptr: with any. The object may be
+// arbitrary text. Quotes within a name or value are escaped, so the search cannot match anything
+// else.
 bool producer_gives(const char* producer, const char* option, const char* value) {
   const char* start = strstr(producer, kOptions);
   const char* end = start != nullptr ? strstr(start, kServers) : nullptr;
@@ -91,6 +80,19 @@ bool producer_gives(const char* producer, const char* option, const char* value)
   const char* found = strstr(start, member.data);
   pfree(member.data);
   return found != nullptr && found < end;
+}
+
+}  // namespace
+
+const char* identity_of_filter(Oid relid) {
+  return psprintf(UINT64_FORMAT "/%u/%u", GetSystemIdentifier(), MyDatabaseId, relid);
+}
+
+bool was_dropped_here(const char* identity) {
+  uint64 system;
+  Oid database, relid;
+  if (sscanf(identity, UINT64_FORMAT "/%u/%u", &system, &database, &relid) != 3) return false;
+  return system == GetSystemIdentifier() && database == MyDatabaseId && !is_filter(relid);
 }
 
 bool has_places_elsewhere(const FilterRelation* relation) {

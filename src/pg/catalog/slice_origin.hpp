@@ -19,10 +19,6 @@ const char* identity_of_filter(Oid relid);
 // Is it the identity of a filter of this database that was dropped?
 bool was_dropped_here(const char* identity);
 
-// Does such an object have this option, with this value? nullptr: with any. The object may be
-// arbitrary text.
-bool producer_gives(const char* producer, const char* option, const char* value);
-
 // For slices of another server's filter: have keys further places on other servers?
 bool has_places_elsewhere(const FilterRelation* relation);
 

@@ -9,8 +9,6 @@ extern "C" {
 #include "utils/lsyscache.h"
 }
 
-#include <initializer_list>
-
 #include "pg/catalog/dependencies.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/option_list.hpp"
@@ -46,19 +44,13 @@ const char* name_if_there(Oid relid) {
   return name != nullptr ? quote_qualified_identifier(schema, name) : nullptr;
 }
 
-bool is_address(const char* option) {
-  for (const char* part : {"host", "hostaddr", "port", "dbname"})
-    if (strcmp(option, part) == 0) return true;
-  return false;
-}
-
 bool goes_on_with(const char* list, const char* before) {
   const Size length = strlen(before);
   return strncmp(list, before, length) == 0 && (list[length] == '\0' || list[length] == ',');
 }
 
 bool changes(DefElem* option, List* before) {
-  if (!is_address(option->defname)) return false;
+  if (!is_place_option(option->defname)) return false;
   const char* former = find_option(before, option->defname);
   return option->defaction == DEFELEM_DROP || former == nullptr ||
          !goes_on_with(value_of(option), former);

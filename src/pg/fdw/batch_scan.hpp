@@ -18,9 +18,6 @@ namespace streamfilter::pg {
 // Is it a call of streamfilter_seen()?
 bool is_seen_call(const FuncExpr* call);
 
-// The call if the condition is NOT streamfilter_seen(constant filter, values…), otherwise nullptr.
-FuncExpr* find_seen_call(Expr* condition);
-
 // The filter that the plan node asks, as the call's first argument; nullptr if it is another node.
 const Const* filter_of_batch_scan(const Plan* plan);
 

@@ -39,6 +39,18 @@ Plan* plan_batch_scan(PlannerInfo*, RelOptInfo*, CustomPath*, List*, List*, List
 const CustomPathMethods kPathMethods = {"streamfilter batch", plan_batch_scan, nullptr};
 const CustomScanMethods kScanMethods = {"streamfilter batch", create_batch_scan_state};
 
+// The call if the condition is NOT streamfilter_seen(constant filter, values…), otherwise nullptr.
+FuncExpr* find_seen_call(Expr* condition) {
+  if (!is_notclause(condition)) return nullptr;
+  Expr* inner = get_notclausearg(condition);
+  if (!IsA(inner, FuncExpr)) return nullptr;
+  auto* call = reinterpret_cast<FuncExpr*>(inner);
+  if (call->funcvariadic || list_length(call->args) < 2 || !IsA(linitial(call->args), Const) ||
+      linitial_node(Const, call->args)->constisnull)
+    return nullptr;
+  return is_seen_call(call) ? call : nullptr;
+}
+
 // The relation's only volatile condition, if it is one of ours.
 FuncExpr* find_call(const RelOptInfo* rel, RestrictInfo** condition) {
   FuncExpr* found = nullptr;
@@ -206,17 +218,6 @@ bool is_seen_call(const FuncExpr* call) {
   FmgrInfo function;
   fmgr_info(call->funcid, &function);
   return function.fn_addr == streamfilter_seen;
-}
-
-FuncExpr* find_seen_call(Expr* condition) {
-  if (!is_notclause(condition)) return nullptr;
-  Expr* inner = get_notclausearg(condition);
-  if (!IsA(inner, FuncExpr)) return nullptr;
-  auto* call = reinterpret_cast<FuncExpr*>(inner);
-  if (call->funcvariadic || list_length(call->args) < 2 || !IsA(linitial(call->args), Const) ||
-      linitial_node(Const, call->args)->constisnull)
-    return nullptr;
-  return is_seen_call(call) ? call : nullptr;
 }
 
 const Const* filter_of_batch_scan(const Plan* plan) {

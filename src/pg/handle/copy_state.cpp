@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "storage/latch.h"
 #include "storage/lmgr.h"
 }
 
@@ -22,12 +21,6 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr int kTries = 3;  // per slice, if too many keys come meanwhile
-
-void wait_a_moment() {
-  WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 1, wait_event(Wait::resize));
-  ResetLatch(MyLatch);
-  CHECK_FOR_INTERRUPTS();
-}
 
 [[noreturn]] void raise_too_many(const char* name) {
   ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -65,7 +58,7 @@ class Copier {
   bool try_to_copy(uint32 slice) {
     Header* block = block_of(copy_);
     begin_slice(copy_, slice);
-    wait_for_applying(former_, wait_a_moment);
+    wait_for_applying(former_, [] { pause(1, wait_event(Wait::resize)); });
     format_slice(block, slice);
     const SliceRange sources = sources_of(from_, to_, slice);
     read(sources);

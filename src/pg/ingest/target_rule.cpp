@@ -167,14 +167,6 @@ const char* obstacle_of(const TriggerDesc* triggers) {
   return nullptr;
 }
 
-bool has_volatile_column(TupleDesc type) {
-  for (int i = 0; i < type->natts; ++i) {
-    const Form_pg_attribute attribute = TupleDescAttr(type, i);
-    if (!attribute->attisdropped && runs_volatile_check(attribute->atttypid)) return true;
-  }
-  return false;
-}
-
 const char* obstacle_of(Relation table) {
   if (has_volatile_column(RelationGetDescr(table))) return "a domain calls a volatile function";
   if (routes_by_volatile_code(table)) return "a partition key calls a volatile function";

@@ -43,13 +43,9 @@ bool is_volatile_domain(Oid domain) {
   return found;
 }
 
-bool has_volatile_column(Oid composite) {
+bool has_volatile_field(Oid composite) {
   TupleDesc columns = lookup_rowtype_tupdesc_copy(composite, -1);
-  bool found = false;
-  for (int i = 0; i < columns->natts && !found; ++i) {
-    const Form_pg_attribute column = TupleDescAttr(columns, i);
-    found = !column->attisdropped && runs_volatile_check(column->atttypid);
-  }
+  const bool found = has_volatile_column(columns);
   FreeTupleDesc(columns);
   return found;
 }
@@ -98,18 +94,27 @@ bool look_at_node(Node* node, void*) {
          (find_hidden_code(node) != nullptr || SF_WALK_EXPRESSION(node, look_at_node, nullptr));
 }
 
-}  // namespace
-
+// Does a volatile function check values of the type when they are made?
 bool runs_volatile_check(Oid type) {
   if (type < FirstNormalObjectId) return false;
   check_stack_depth();
   switch (get_typtype(type)) {
     case TYPTYPE_DOMAIN: return is_volatile_domain(type) || runs_volatile_check(getBaseType(type));
-    case TYPTYPE_COMPOSITE: return has_volatile_column(type);
+    case TYPTYPE_COMPOSITE: return has_volatile_field(type);
     case TYPTYPE_RANGE: return runs_volatile_check(get_range_subtype(type));
     case TYPTYPE_MULTIRANGE: return runs_volatile_check(get_multirange_range(type));
     default: return runs_volatile_check(get_element_type(type));
   }
+}
+
+}  // namespace
+
+bool has_volatile_column(TupleDesc columns) {
+  for (int i = 0; i < columns->natts; ++i) {
+    const Form_pg_attribute column = TupleDescAttr(columns, i);
+    if (!column->attisdropped && runs_volatile_check(column->atttypid)) return true;
+  }
+  return false;
 }
 
 const char* find_hidden_code(const Node* node) {

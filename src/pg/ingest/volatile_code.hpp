@@ -4,13 +4,14 @@
 #pragma once
 
 extern "C" {
+#include "access/tupdesc.h"
 #include "nodes/nodes.h"
 }
 
 namespace streamfilter::pg {
 
-// Does a volatile function check values of the type when they are made?
-bool runs_volatile_check(Oid type);
+// Does a volatile function check values of one of these columns when they are made?
+bool has_volatile_column(TupleDesc columns);
 
 // What the node runs besides functions declared volatile, in words; nullptr: nothing volatile.
 const char* find_hidden_code(const Node* node);

@@ -81,8 +81,6 @@ Method method_of(Oid type) {
              : Method::procedure32;
 }
 
-TupleDesc row_columns(Oid type) { return lookup_rowtype_tupdesc(type, -1); }
-
 namespace {
 
 // Types to visit, each once: types can contain types many thousand levels deep, and rows with two
@@ -119,7 +117,7 @@ class TypeQueue {
 
 void add_columns(TypeQueue* queue, Oid type) {
   if (type == RECORDOID) return;
-  TupleDesc columns = row_columns(type);
+  TupleDesc columns = lookup_rowtype_tupdesc(type, -1);
   for (int i = 0; i < columns->natts; ++i)
     if (!TupleDescAttr(columns, i)->attisdropped) queue->add(TupleDescAttr(columns, i)->atttypid);
   ReleaseTupleDesc(columns);

@@ -46,9 +46,6 @@ Method method_of(Oid type);
 // Does its operator class hash to 32 bits only? (Such a filter has more false positives.)
 bool hashes_to_32_bits(Oid type);
 
-// Columns of a named composite type; the caller releases them.
-TupleDesc row_columns(Oid type);
-
 // The first type inside `type` that cannot be hashed; InvalidOid if there is none. The types in an
 // anonymous record are known only when one arrives. Visits every type once, however deep and often
 // it is contained.

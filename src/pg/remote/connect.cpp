@@ -7,7 +7,6 @@ extern "C" {
 #include "foreign/foreign.h"
 #include "mb/pg_wchar.h"
 #include "storage/fd.h"
-#include "storage/latch.h"
 #include "utils/builtins.h"
 #include "utils/wait_event.h"
 }
@@ -201,13 +200,6 @@ bool is_refused(PGconn* pg, const char* sqlstate) {
 // Did no server answer, or only one that starts or stops?
 bool is_silent(const char* sqlstate) { return sqlstate == nullptr || has_class(sqlstate, "57P03"); }
 
-void pause_interruptibly(int ms) {
-  const int happened = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms,
-                                 wait_event(Wait::connect));
-  if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
-  CHECK_FOR_INTERRUPTS();
-}
-
 // The attempt has failed. True: try again, because the server is there but has no room for another
 // connection, or has ended this one. False: it is unreachable, or has hung up on every attempt so
 // far.
@@ -342,7 +334,7 @@ bool connect(Connection* connection) {
   set_deadline(connection, now);
   const int64 until =
       probing ? Min(add_ms(now, kProbeWait), connection->deadline) : connection->deadline;
-  for (;; pause_interruptibly(kRepeatPause)) {
+  for (;; pause(kRepeatPause, wait_event(Wait::connect))) {
     if (connection->pg == nullptr) start_connecting(connection);
     const Progress progress = poll_connection(connection, until);
     if (progress == Progress::stands && welcome(connection)) return true;

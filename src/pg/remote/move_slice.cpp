@@ -2,7 +2,6 @@
 
 extern "C" {
 #include "lib/stringinfo.h"
-#include "storage/latch.h"
 #include "utils/wait_event.h"
 }
 
@@ -14,6 +13,7 @@ extern "C" {
 #include "pg/remote/part_definition.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/fault_points.hpp"
+#include "pg/server/wait_events.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -94,13 +94,6 @@ void end(const Move* move, Connection* connection, const char* command) {
   connection->level = connection->kept = 0;
 }
 
-void pause() {
-  const int happened = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kPause,
-                                 PG_WAIT_EXTENSION);
-  if (happened & WL_LATCH_SET) ResetLatch(MyLatch);
-  CHECK_FOR_INTERRUPTS();
-}
-
 // Starts a transaction that needs a relation for itself; `run` returns false if it did not get the
 // lock. The last attempt raises.
 template <typename Run>
@@ -112,28 +105,12 @@ void begin_locked(const Move* move, Connection* connection, Run&& run) {
     finish(move, connection, queue_command(connection, limit), nullptr);
     if (run(i == kAttempts - 1 ? nullptr : "55P03")) return;
     end(move, connection, "ROLLBACK");
-    pause();
+    pause(kPause, PG_WAIT_EXTENSION);
   }
 }
 
 // ---- the steps
 // -------------------------------------------------------------------------------------
-
-// Bytes that a server has sent; nullptr: out of memory.
-struct State {
-  char* bytes;
-  int length;
-};
-
-void take_state(void* context, const PGresult* result) {
-  if (PQresultStatus(result) != PGRES_TUPLES_OK) return;
-  auto* state = static_cast<State*>(context);
-  state->length = PQgetlength(result, 0, 0);
-  const Size size = static_cast<Size>(Max(state->length, 1));
-  state->bytes =
-      static_cast<char*>(MemoryContextAllocExtended(CurrentMemoryContext, size, MCXT_ALLOC_NO_OOM));
-  if (state->bytes != nullptr) memcpy(state->bytes, PQgetvalue(result, 0, 0), size);
-}
 
 // What a server says to who needs a slice for itself. False: it did not get the lock.
 bool is_answered(Connection* connection, const char* expected, bool* moved) {
@@ -146,7 +123,7 @@ bool is_answered(Connection* connection, const char* expected, bool* moved) {
 
 // Keeps everybody out, once those who use the slice have ended their transactions, and fetches it.
 // False: it has moved.
-bool lock_and_fetch(const Move* move, const SlicePlace& from, State* state) {
+bool lock_and_fetch(const Move* move, const SlicePlace& from, ReceivedValue* state) {
   Connection* connection = move->remote->connections[from.server];
   // A server of a version that knows of no retirements is asked as before.
   const int count = move->retirements != nullptr ? 3 : 2;
@@ -160,18 +137,17 @@ bool lock_and_fetch(const Move* move, const SlicePlace& from, State* state) {
     const Oid types[] = {REGCLASSOID, INT4OID, TEXTOID};
     const bool queued =
         PQsendQueryParams(connection->pg, query, count, types, values, nullptr, nullptr, 1) == 1;
-    if (!queued || !exchange(connection, &kStateRow, take_state, state))
+    if (!queued || !exchange(connection, &kStateRow, take_value, state))
       move->interrupted(connection);
     return is_answered(connection, expected, &moved);
   });
   if (moved) end(move, connection, "ROLLBACK");
-  if (!moved && state->bytes == nullptr)
-    ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+  if (!moved) check_memory(*state);
   return !moved;
 }
 
 // False: the relation's name is taken.
-bool take(const Move* move, Connection* connection, uint32 epoch, const State* state,
+bool take(const Move* move, Connection* connection, uint32 epoch, const ReceivedValue* state,
           const char* expected) {
   const SliceDefinition& slices = move->remote->slices;
   const char* query = psprintf("SELECT %s.streamfilter_slice_take($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -203,7 +179,8 @@ void ask_to_mark(const Move* move, const SlicePlace& place, const char* retireme
 
 // Makes the relation of the next epoch on a server. A role that may create relations in that
 // schema could make one of that name first; then an unpredictable epoch is taken.
-SlicePlace make_place(const Move* move, const SlicePlace& from, int server, const State* state) {
+SlicePlace make_place(const Move* move, const SlicePlace& from, int server,
+                      const ReceivedValue* state) {
   Connection* connection = move->remote->connections[server];
   SlicePlace place = {server, from.epoch + 1};
   for (int i = 1;; ++i) {
@@ -307,7 +284,7 @@ void drop(const Move* move, const SlicePlace& place) {
 // False: another session has moved the slice meanwhile.
 bool move_from(const Move* move, const SlicePlace& from, int server) {
   RemoteFilter* remote = move->remote;
-  State state = {};
+  ReceivedValue state = {};
   for (const int used : {server, from.server})
     if (!ensure_connected(remote->connections[used])) move->interrupted(remote->connections[used]);
   if (!lock_and_fetch(move, from, &state)) return false;
@@ -372,7 +349,7 @@ const char* known_retirements(const RemoteFilter* remote) {
 void drop_copy(const Move* move, const SlicePlace& copy) {
   RemoteFilter* remote = move->remote;
   const SlicePlace& place = remote->places[move->slice];
-  State state = {};
+  ReceivedValue state = {};
   if (remote->connections[copy.server] == remote->connections[place.server] ||
       !lock_and_fetch(move, place, &state))
     return;

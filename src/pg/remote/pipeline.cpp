@@ -293,12 +293,25 @@ bool exchange(Connection* connection, const RowShape* rows, ResultVisitor visit,
          receive(connection, Manner::interruptible, rows, visit, context);
 }
 
+void take_value(void* received, const PGresult* result) {
+  if (PQresultStatus(result) != PGRES_TUPLES_OK || PQntuples(result) == 0) return;
+  auto* value = static_cast<ReceivedValue*>(received);
+  value->found = true;
+  value->length = PQgetlength(result, 0, 0);
+  const Size size = static_cast<Size>(value->length) + 1;
+  value->bytes =
+      static_cast<char*>(MemoryContextAllocExtended(CurrentMemoryContext, size, MCXT_ALLOC_NO_OOM));
+  if (value->bytes != nullptr) memcpy(value->bytes, PQgetvalue(result, 0, 0), size);
+}
+
+void check_memory(const ReceivedValue& received) {
+  if (received.found && received.bytes == nullptr)
+    ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+}
+
 bool read_owed(Connection* connection) {
   PGconn* pg = connection->pg;
-  if (PQflush(pg) < 0 || !PQconsumeInput(pg)) {
-    fail(connection, Failure::ended, PQerrorMessage(pg));
-    return false;
-  }
+  if (!advance(connection)) return false;
   for (bool between = false; connection->busy && !PQisBusy(pg);) {
     PGresult* result = PQgetResult(pg);
     if (result == nullptr && !between && PQstatus(pg) != CONNECTION_BAD) {

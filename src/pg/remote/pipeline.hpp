@@ -46,6 +46,16 @@ inline void ignore_result(void*, const PGresult*) {}
 bool receive(Connection* connection, Manner manner, const RowShape* rows = nullptr,
              ResultVisitor visit = ignore_result, void* context = nullptr);
 
+// Keeps the first column of a row, with a NUL behind it.
+struct ReceivedValue {
+  char* bytes;  // nullptr, though found: out of memory
+  int length;
+  bool found;
+};
+void take_value(void* received, const PGresult* result);
+// Raises 53200 where memory was missing.
+void check_memory(const ReceivedValue& received);
+
 // Sends and receives, interruptibly. Time that other hung servers have taken since forget_lost_time
 // is subtracted from the timeout, except for an eighth, so that several hung servers cost hardly
 // more than one.

@@ -273,21 +273,6 @@ constexpr char kMadeQuery[] =
     "(SELECT FROM pg_catalog.pg_options_to_table(t.ftoptions) m WHERE m.option_name = 'moved'))) s "
     "WHERE relname::text = name || '/' || slice || '@' || epoch";
 
-struct MovedReader {
-  char* text;  // nullptr, though found: out of memory
-  bool found;
-};
-
-void take_moved(void* context, const PGresult* result) {
-  if (PQresultStatus(result) != PGRES_TUPLES_OK || PQntuples(result) == 0) return;
-  auto* reader = static_cast<MovedReader*>(context);
-  reader->found = true;
-  const Size size = static_cast<Size>(PQgetlength(result, 0, 0)) + 1;
-  reader->text =
-      static_cast<char*>(MemoryContextAllocExtended(CurrentMemoryContext, size, MCXT_ALLOC_NO_OOM));
-  if (reader->text != nullptr) memcpy(reader->text, PQgetvalue(result, 0, 0), size);
-}
-
 constexpr char kOwnerQuery[] =
     "SELECT pg_catalog.pg_has_role(c.relowner, 'USAGE'), pg_catalog.substring(option_value, "
     "'\"identity\": \"([0-9/]{1,60})\"') FROM pg_catalog.pg_class c "
@@ -312,22 +297,6 @@ void take_owner(void* context, const PGresult* result) {
 void add_returned(void* context, const PGresult* result) {
   if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) > 0)
     *static_cast<uint64*>(context) += strtoull(PQgetvalue(result, 0, 0), nullptr, 10);
-}
-
-// Bytes that end with a NUL; nullptr: out of memory.
-struct ValueReader {
-  char* bytes;
-  int length;
-};
-
-void take_value(void* context, const PGresult* result) {
-  if (PQresultStatus(result) != PGRES_TUPLES_OK) return;
-  auto* reader = static_cast<ValueReader*>(context);
-  reader->length = PQgetlength(result, 0, 0);
-  const Size size = static_cast<Size>(reader->length) + 1;
-  reader->bytes =
-      static_cast<char*>(MemoryContextAllocExtended(CurrentMemoryContext, size, MCXT_ALLOC_NO_OOM));
-  if (reader->bytes != nullptr) memcpy(reader->bytes, PQgetvalue(result, 0, 0), size);
 }
 
 }  // namespace
@@ -373,14 +342,13 @@ const char* define_slices(Connection* connection, const SliceDefinition* slices,
 bool read_option(Connection* connection, const char* relation, const char* option,
                  const char** value) {
   if (connection->level > 0 && !queue_transaction(connection)) return false;
-  MovedReader reader = {};
+  ReceivedValue reader = {};
   if (!queue_query(connection, psprintf(kOptionQuery, option), relation) ||
-      !exchange(connection, &kMovedRow, take_moved, &reader))
+      !exchange(connection, &kMovedRow, take_value, &reader))
     return false;
   if (connection->error != nullptr) raise_remote(connection);
-  if (reader.found && reader.text == nullptr)
-    ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
-  *value = reader.text;
+  check_memory(reader);
+  *value = reader.bytes;
   return true;
 }
 
@@ -390,13 +358,13 @@ bool list_made(Connection* connection, const SliceDefinition* slices, Made which
   const char* query = which == Made::places
                           ? psprintf(kMadeQuery, schema, "EXISTS", "[^?]$", "false")
                           : psprintf(kMadeQuery, schema, "NOT EXISTS", ":", "true");
-  MovedReader reader = {};
+  ReceivedValue reader = {};
   if (connection->level > 0 && !queue_transaction(connection)) return false;
   if (!queue_query(connection, query, slices->name) ||
-      !exchange(connection, &kMovedRow, take_moved, &reader))
+      !exchange(connection, &kMovedRow, take_value, &reader))
     return false;
   if (connection->error != nullptr) raise_remote(connection);
-  *list = reader.text;
+  *list = reader.bytes;
   return true;
 }
 
@@ -479,14 +447,13 @@ void raise_version(const Connection* connection) {
 }
 
 bool fetch_value(Connection* connection, const char* filter, StringInfo bytes) {
-  ValueReader reader = {};
+  ReceivedValue reader = {};
   if (connection->level > 0 && !queue_transaction(connection)) return false;
   if (!queue_prepared(connection, kValue, 1, &filter, 1) ||
       !exchange(connection, &kValueRow, take_value, &reader))
     return false;
   if (connection->error != nullptr) raise_remote(connection);
-  if (reader.bytes == nullptr)
-    ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+  check_memory(reader);
   *bytes = {reader.bytes, reader.length, reader.length + 1, 0};
   return true;
 }

@@ -201,6 +201,14 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   return remote;
 }
 
+void raise_needs_server(const RemoteFilter* remote, int server, const char* what) {
+  ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
+          errmsg("cannot %s filter \"%s\" now", what, remote->relation->name),
+          errdetail("Server \"%s\" is lost.", remote->connections[server]->name),
+          errhint("Repeat it when the server is back."));
+  pg_unreachable();
+}
+
 void raise_other_definition(const RemoteFilter* remote, int server, const char* found,
                             const char* wanted) {
   const char* name = quote_identifier(remote->relation->name);

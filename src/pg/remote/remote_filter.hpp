@@ -21,6 +21,9 @@ void learn_seed(RemoteFilter* remote);
 [[noreturn]] void raise_other_definition(const RemoteFilter* remote, int server, const char* found,
                                          const char* wanted);
 
+// Raises 08006: "truncate", for example, needs this server.
+[[noreturn]] void raise_needs_server(const RemoteFilter* remote, int server, const char* what);
+
 // Makes a server ready for calls. False: it is unreachable. Raises 55000 if it has another
 // definition.
 bool open_slices(RemoteFilter* remote, int server);

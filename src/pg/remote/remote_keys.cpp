@@ -548,14 +548,6 @@ void run_single(ProbeBatch* batch, Call call) {
   run_round(batch, call);
 }
 
-[[noreturn]] void raise_not_truncated(const RemoteFilter* remote, int server) {
-  ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
-          errmsg("cannot truncate filter \"%s\" now", remote->relation->name),
-          errdetail("Server \"%s\" is lost.", remote->connections[server]->name),
-          errhint("Repeat it when the server is back."));
-  pg_unreachable();
-}
-
 // Follows a slice that moves on before it is locked.
 void truncate_at(RemoteFilter* remote, uint32 slice, SlicePlace place) {
   for (;;) {
@@ -565,7 +557,7 @@ void truncate_at(RemoteFilter* remote, uint32 slice, SlicePlace place) {
     if (!open_slices(remote, place.server) ||
         !truncate_slices(connection, relation_at(remote, slice, place)) ||
         (!next_place(remote, slice, place, &next, &missing) && !missing))
-      raise_not_truncated(remote, place.server);
+      raise_needs_server(remote, place.server, "truncate");
     if (missing || next.epoch == place.epoch) return;
     place = next;
   }
@@ -575,7 +567,7 @@ void truncate_at(RemoteFilter* remote, uint32 slice, SlicePlace place) {
 void truncate_moved_slices(RemoteFilter* remote) {
   for (uint32 i = 0; i < remote->parameters.slices; ++i) {
     if (find_places(remote, &i, 1) == PlaceSearch::unreachable)
-      raise_not_truncated(remote, remote->places[i].server);
+      raise_needs_server(remote, remote->places[i].server, "truncate");
     if (remote->places[i].epoch > 0) truncate_at(remote, i, remote->places[i]);
   }
 }
@@ -663,7 +655,7 @@ void reset_remote_filter(RemoteFilter* remote) {
     if (remote->retired[i]) {
       continue;
     } else if (!open_slices(remote, i) || !truncate_slices(remote->connections[i], remote->filter))
-      raise_not_truncated(remote, i);
+      raise_needs_server(remote, i, "truncate");
   if (may_move_slices(remote->relation)) truncate_moved_slices(remote);
 }
 

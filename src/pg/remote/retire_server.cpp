@@ -36,14 +36,6 @@ constexpr int kMaxMarks = 5;  // so often others may move a slice meanwhile
   pg_unreachable();
 }
 
-[[noreturn]] void raise_needed(const RemoteFilter* remote, int server) {
-  ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
-          errmsg("cannot retire a server of filter \"%s\" now", remote->relation->name),
-          errdetail("Server \"%s\" is lost.", remote->connections[server]->name),
-          errhint("Repeat it when the server is back."));
-  pg_unreachable();
-}
-
 // Does a search for the slice begin on the server?
 bool begins_on(const RemoteFilter* remote, uint32 slice, int server) {
   return first_place(remote, slice).server == server;
@@ -96,7 +88,7 @@ void look_for_slices(RemoteFilter* remote, int server) {
     const char* text;
     if (!ensure_connected(remote->connections[i]) ||
         !list_made(remote->connections[i], &remote->slices, Made::places, &text))
-      raise_needed(remote, i);
+      raise_needs_server(remote, i, "retire a server of");
     take_found(remote, i, server, text, found);
   }
   for (uint32 i = 0; i < remote->parameters.slices; ++i)
@@ -107,7 +99,7 @@ void find_all(RemoteFilter* remote, int server, bool is_lost) {
   for (uint32 i = 0; i < remote->parameters.slices; ++i) {
     if (is_lost && begins_on(remote, i, server)) continue;
     if (find_place(remote, i, &remote->places[i]) == PlaceSearch::unreachable)
-      raise_needed(remote, remote->places[i].server);
+      raise_needs_server(remote, remote->places[i].server, "retire a server of");
     if (is_lost && remote->places[i].server == server) raise_not_empty(remote, i, server);
   }
   if (is_lost) look_for_slices(remote, server);
@@ -129,7 +121,7 @@ void mark_all(RemoteFilter* remote, int server, bool is_lost, const char* retire
     for (int j = 0;; ++j) {
       const bool is_known = is_lost && begins_on(remote, i, server);
       if (!is_known && find_place(remote, i, place) == PlaceSearch::unreachable)
-        raise_needed(remote, place->server);
+        raise_needs_server(remote, place->server, "retire a server of");
       if (place->epoch == 0 && marked[place->server]) break;
       if (mark_slice(remote, i, retirements)) break;
       if (is_known || j == kMaxMarks) raise_is_moved(remote, i);

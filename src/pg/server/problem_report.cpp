@@ -27,10 +27,6 @@ pg_attribute_printf(1, 0) const char* print(const char* format, va_list argument
   }
 }
 
-}  // namespace
-
-void init_problem_report() { set_cut_text(cut_by_encoding); }
-
 int sqlstate(Error error) noexcept {
   switch (error) {
     case Error::syntax: return ERRCODE_INVALID_PARAMETER_VALUE;
@@ -47,6 +43,10 @@ int sqlstate(Error error) noexcept {
   }
   return ERRCODE_INTERNAL_ERROR;
 }
+
+}  // namespace
+
+void init_problem_report() { set_cut_text(cut_by_encoding); }
 
 int problem_report(const Problem& problem) {
   errcode(sqlstate(problem.error));

@@ -17,15 +17,20 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// Current work of a session. Only its owner writes it.
-struct ProgressPlace {
-  slock_t lock;
+// Current work of a session.
+struct SessionWork {
   Command command;  // none: no work
   int pid;
   Oid database, role, filter;
   uint64 done, total;
   int64 phase_start;
   char phase[32], unit[16];
+};
+
+// Only its owner writes it.
+struct ProgressPlace {
+  slock_t lock;
+  SessionWork work;
 };
 
 namespace {
@@ -43,26 +48,17 @@ ProgressPlace* own_place() {
   return &places[SF_MY_BACKEND];
 }
 
-void show(const ProgressPlace& what) {
+void show(const SessionWork& work) {
   ProgressPlace* place = own_place();
   if (place == nullptr) return;
   SpinLockAcquire(&place->lock);
-  place->command = what.command;
-  place->pid = what.pid;
-  place->database = what.database;
-  place->role = what.role;
-  place->filter = what.filter;
-  place->done = what.done;
-  place->total = what.total;
-  place->phase_start = what.phase_start;
-  memcpy(place->phase, what.phase, sizeof place->phase);
-  memcpy(place->unit, what.unit, sizeof place->unit);
+  place->work = work;
   SpinLockRelease(&place->lock);
 }
 
-ProgressPlace read_place(ProgressPlace* place) {
+SessionWork work_at(ProgressPlace* place) {
   SpinLockAcquire(&place->lock);
-  const ProgressPlace copy = *place;
+  const SessionWork copy = place->work;
   SpinLockRelease(&place->lock);
   return copy;
 }
@@ -73,14 +69,14 @@ ProgressPlace read_place(ProgressPlace* place) {
 struct Outer {
   MemoryContextCallback callback;
   bool ended;
-  ProgressPlace place;
+  SessionWork work;
 };
 
 namespace {
 
 void show_outer(void* arg) {
   auto* outer = static_cast<Outer*>(arg);
-  if (!outer->ended) show(outer->place);
+  if (!outer->ended) show(outer->work);
   outer->ended = true;
 }
 
@@ -93,11 +89,11 @@ Progress::Progress(Command command, Oid filter, const char* title)
   auto* outer = static_cast<Outer*>(palloc0(sizeof(Outer)));
   outer->callback.func = show_outer;
   outer->callback.arg = outer;
-  outer->place = read_place(place);
-  if (outer->place.pid != MyProcPid) outer->place.command = Command::none;
+  outer->work = work_at(place);
+  if (outer->work.pid != MyProcPid) outer->work.command = Command::none;
   MemoryContextRegisterResetCallback(CurrentMemoryContext, &outer->callback);
   outer_ = outer;
-  ProgressPlace own{};
+  SessionWork own{};
   own.command = command;
   own.pid = MyProcPid;
   own.database = MyDatabaseId;
@@ -113,11 +109,12 @@ void Progress::begin(const char* phase, uint64 total, const char* unit) {
   ProgressPlace* place = own_place();
   if (place == nullptr) return;
   SpinLockAcquire(&place->lock);
-  place->done = 0;
-  place->total = total;
-  place->phase_start = phase_start_;
-  strlcpy(place->phase, phase, sizeof place->phase);
-  strlcpy(place->unit, unit, sizeof place->unit);
+  SessionWork& work = place->work;
+  work.done = 0;
+  work.total = total;
+  work.phase_start = phase_start_;
+  strlcpy(work.phase, phase, sizeof work.phase);
+  strlcpy(work.unit, unit, sizeof work.unit);
   SpinLockRelease(&place->lock);
 }
 
@@ -126,7 +123,7 @@ void Progress::advance(uint64 count) {
   ProgressPlace* place = own_place();
   if (place == nullptr) return;
   SpinLockAcquire(&place->lock);
-  place->done += count;
+  place->work.done += count;
   SpinLockRelease(&place->lock);
 }
 
@@ -178,10 +175,10 @@ void Progress::add_bytes(uint64 count) {
 
 double seconds_left(Command command, Oid filter) {
   for (int i = 0; places != nullptr && i < MaxBackends; ++i) {
-    const ProgressPlace place = read_place(&places[i]);
-    if (place.command == command && place.filter == filter && place.database == MyDatabaseId &&
-        place.done > 0 && place.done <= place.total && BackendPidGetProc(place.pid) != nullptr)
-      return left_of(place.done, place.total, place.phase_start, monotonic_us());
+    const SessionWork work = work_at(&places[i]);
+    if (work.command == command && work.filter == filter && work.database == MyDatabaseId &&
+        work.done > 0 && work.done <= work.total && BackendPidGetProc(work.pid) != nullptr)
+      return left_of(work.done, work.total, work.phase_start, monotonic_us());
   }
   return -1;
 }
@@ -209,20 +206,20 @@ using namespace streamfilter::pg;
 SF_FUNCTION(streamfilter_show_progress) {
   ReturnSetInfo* set = begin_rows(fcinfo);
   for (int i = 0; places != nullptr && i < MaxBackends; ++i) {
-    const ProgressPlace place = read_place(&places[i]);
-    if (place.command == Command::none || place.database != MyDatabaseId ||
-        BackendPidGetProc(place.pid) == nullptr)
+    const SessionWork work = work_at(&places[i]);
+    if (work.command == Command::none || work.database != MyDatabaseId ||
+        BackendPidGetProc(work.pid) == nullptr)
       continue;
     NamedRow row(set->setDesc);
-    row.put("pid", Int32GetDatum(place.pid));
-    if (has_privs_of_role(GetUserId(), place.role) ||
+    row.put("pid", Int32GetDatum(work.pid));
+    if (has_privs_of_role(GetUserId(), work.role) ||
         has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS)) {
-      row.put("command", kCommands[static_cast<int>(place.command)]);
-      if (OidIsValid(place.filter)) row.put("filter", ObjectIdGetDatum(place.filter));
-      row.put("phase", place.phase);
-      row.put_count("done", place.done);
-      if (place.total > 0) row.put_count("total", place.total);
-      row.put("unit", place.unit);
+      row.put("command", kCommands[static_cast<int>(work.command)]);
+      if (OidIsValid(work.filter)) row.put("filter", ObjectIdGetDatum(work.filter));
+      row.put("phase", work.phase);
+      row.put_count("done", work.done);
+      if (work.total > 0) row.put_count("total", work.total);
+      row.put("unit", work.unit);
     }
     row.add_to(set);
   }

@@ -18,6 +18,9 @@ enum class Wait : uint8 {
 // For WaitLatch and the like. Never raises.
 uint32 wait_event(Wait what);
 
+// Gives way to interrupts after so many ms, or when the latch is set. May raise.
+void pause(long ms, uint32 event);
+
 // Called by every process that attaches to shared memory.
 void start_wait_events();
 

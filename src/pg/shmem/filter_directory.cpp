@@ -395,6 +395,16 @@ void give_back_segment(char* start) {
   LWLockRelease(shared_state->directory_lock);
 }
 
+void format_all_slices(FilterSlot* slot, Header* block) {
+  for (uint32 i = 0; i < block->parameters.slices; ++i) {
+    LWLock* lock = slice_lock(slot, i);
+    LWLockAcquire(lock, LW_EXCLUSIVE);
+    format_slice(block, i);
+    count_work(Work::bytes, block->parameters.slice_bytes);
+    LWLockRelease(lock);
+  }
+}
+
 int errhint_more_memory() {
   if (dynamic_memory().base == nullptr)
     return errhint(

@@ -258,6 +258,9 @@ void free_emptied(FilterSlot* slot);
 // Takes directory_lock. False: that is not cheaper, or cannot be done.
 bool renew_block(FilterSlot* slot);
 
+// Empties a block slice by slice, each under its lock of the slot's.
+void format_all_slices(FilterSlot* slot, Header* block);
+
 // Zeroed dynamic memory for overflows, up to half of streamfilter.dynamic_memory for all together:
 // `wanted` bytes, else half of that and so on, but not below `least`; *size is what it got.
 // nullptr: there is no room. Takes directory_lock, and allocates: the caller holds no lock. Raises

@@ -424,12 +424,12 @@ void init_further() {
   for (int i = 0; i < all_slots(); ++i) pg_atomic_init_u64(&further->keys[i], 0);
 }
 
-}  // namespace
-
 Size in_flight_bytes() {
   return add_size(further_bytes() + mul_size(sizeof(InFlightPartition), partition_count + 1),
                   mul_size(mul_size(sizeof(InFlightEntry), partition_capacity), partition_count));
 }
+
+}  // namespace
 
 void request_in_flight() {
   set_shape();

@@ -90,7 +90,6 @@ void pass_all_partitions();
 uint64 count_in_flight(const FilterSlot* slot);
 
 // For shared memory.
-Size in_flight_bytes();
 void request_in_flight();
 void start_in_flight();
 

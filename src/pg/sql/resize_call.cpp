@@ -9,7 +9,6 @@ extern "C" {
 #include "access/table.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
@@ -285,13 +284,6 @@ bool try_to_lock(Oid relid) {
   pg_unreachable();
 }
 
-void wait_between_tries() {
-  WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, kBetweenTries,
-            wait_event(Wait::resize));
-  ResetLatch(MyLatch);
-  CHECK_FOR_INTERRUPTS();
-}
-
 // `left` in ms; 0: without end.
 void say_what_for(const FilterRelation* relation, int left) {
   ereport(NOTICE,
@@ -312,7 +304,7 @@ void lock_filter(const Resize* resize, Progress* progress) {
     progress->advance(1);
     if (wait.left() == 1) raise_not_locked(resize->relation);
     if (attempt % kBetween == kQuiet) say_what_for(resize->relation, wait.left());
-    wait_between_tries();
+    pause(kBetweenTries, wait_event(Wait::resize));
   }
 }
 

@@ -191,20 +191,6 @@ void fill_column(SettleColumn* column, const char* name, const FilterColumn* as,
   column->collation = as->collation;
 }
 
-const char** read_names(ArrayType* given, int* count) {
-  Datum* elements;
-  bool* isnull;
-  deconstruct_array(given, TEXTOID, -1, false, TYPALIGN_INT, &elements, &isnull, count);
-  auto* names = static_cast<const char**>(palloc(sizeof(char*) * Max(*count, 1)));
-  for (int i = 0; i < *count; ++i) {
-    if (isnull[i])
-      ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-              errmsg("a column of %s must not be null", "streamfilter_settle"));
-    names[i] = TextDatumGetCString(elements[i]);
-  }
-  return names;
-}
-
 void check_count(int given, const FilterRelation* filter) {
   if (filter == nullptr && given == 0)
     ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
@@ -254,7 +240,7 @@ void find_columns(SettleTask* task, ArrayType* columns, Relation diverted, Relat
   const Trigger* judge = find_judge(CopyTriggerDesc(target->trigdesc), target, task->diverted);
   const char** names = nullptr;
   if (judge != nullptr) names = use_judge(task, judge, target, columns != nullptr);
-  if (columns != nullptr) names = read_names(columns, &task->count);
+  if (columns != nullptr) names = names_in(columns, &task->count, "streamfilter_settle");
   if (names == nullptr)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
             errmsg("no trigger judges the rows of table \"%s\"", get_rel_name(task->target)),
@@ -263,6 +249,20 @@ void find_columns(SettleTask* task, ArrayType* columns, Relation diverted, Relat
 }
 
 }  // namespace
+
+const char** names_in(ArrayType* given, int* count, const char* function) {
+  Datum* elements;
+  bool* isnull;
+  deconstruct_array(given, TEXTOID, -1, false, TYPALIGN_INT, &elements, &isnull, count);
+  auto* names = static_cast<const char**>(palloc(sizeof(char*) * Max(*count, 1)));
+  for (int i = 0; i < *count; ++i) {
+    if (isnull[i])
+      ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+              errmsg("a column of %s must not be null", function));
+    names[i] = TextDatumGetCString(elements[i]);
+  }
+  return names;
+}
 
 SettleTask begin_settling(Oid diverted_id, Oid target_id, ArrayType* columns, bool since,
                           bool keep) {

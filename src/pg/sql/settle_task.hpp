@@ -10,6 +10,9 @@ extern "C" {
 
 namespace streamfilter::pg {
 
+// The columns that a call of `function` names, in the current memory context. Raises 22004.
+const char** names_in(ArrayType* given, int* count, const char* function);
+
 // Locks the two tables against ALTER and against other calls on them; the filter, as its trigger
 // would; and, if no filter can have keys for this transaction alone, the table against other
 // writers. Allocates in the current memory context. Raises 42501 without SELECT and DELETE on the

@@ -161,8 +161,6 @@ void put_slice(ReturnSetInfo* result, const FilterRelation* relation, uint32 sli
   row.add_to(result);
 }
 
-}  // namespace
-
 FilterSlot* slot_to_show(const FilterRelation* relation) {
   FilterSlot* slot = find_slot(MyDatabaseId, relation->relid, SlotState::pending);
   if (slot == nullptr || slot->owner != MyProcPid)
@@ -174,6 +172,8 @@ FilterSlot* slot_to_show(const FilterRelation* relation) {
     adopt_geometry(const_cast<FilterRelation*>(relation), own);
   return slot;
 }
+
+}  // namespace
 
 FilterSlot* slot_with_counts(const FilterRelation* relation) {
   FilterSlot* slot = slot_to_show(relation);
@@ -192,12 +192,10 @@ RowCounts counts_to_show(const FilterRelation* relation) {
   return counts;
 }
 
-bool has_error_column(TupleDesc descriptor) {
-  return TupleDescAttr(descriptor, descriptor->natts - 1)->atttypid == TEXTOID;
-}
-
 void put_fault(ReturnSetInfo* set, const Fault& fault) {
-  if (!has_error_column(set->setDesc)) return;
+  // Views of filters end with a column `error`, except while the extension's SQL objects are of an
+  // older version.
+  if (TupleDescAttr(set->setDesc, set->setDesc->natts - 1)->atttypid != TEXTOID) return;
   NamedRow row(set->setDesc);
   row.put("error", fault.text());
   row.add_to(set);

@@ -1,5 +1,5 @@
 // What views read from filters without a lock on their relations, because statistics must not wait
-// for DDL. A slot stays unchanged while directory_lock is held; the next two functions need it.
+// for DDL. A slot stays unchanged while directory_lock is held; the next function needs it.
 #pragma once
 
 extern "C" {
@@ -12,18 +12,12 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// The slot with a filter's state, as the current transaction sees it; nullptr if there is none.
-FilterSlot* slot_to_show(const FilterRelation* relation);
-
-// slot_to_show or, without state, the slot with its statistics from before the start.
+// The slot with a filter's state, as the current transaction sees it, or without state the one with
+// its statistics from before the start; nullptr if there is none.
 FilterSlot* slot_with_counts(const FilterRelation* relation);
 
 // Counts of a local filter, including this session's. Takes directory_lock.
 RowCounts counts_to_show(const FilterRelation* relation);
-
-// Views of filters end with a column `error`, except while the extension's SQL objects are of an
-// older version.
-bool has_error_column(TupleDesc descriptor);
 
 // A row with only the fault; none without that column.
 void put_fault(ReturnSetInfo* set, const Fault& fault);

@@ -19,6 +19,7 @@ extern "C" {
 #include "pg/server/condition_text.hpp"
 #include "pg/server/progress.hpp"
 #include "pg/server/spi_cursor.hpp"
+#include "pg/sql/settle_task.hpp"
 #include "pg/trigger/citus_nodes.hpp"
 #include "pg/trigger/judged_once.hpp"
 
@@ -57,16 +58,7 @@ Columns columns_of(const FilterRelation* filter, Oid table, ArrayType* given) {
     columns.names = static_cast<const char**>(palloc(sizeof(char*) * columns.count));
     for (int i = 0; i < columns.count; ++i) columns.names[i] = filter->columns[i].name;
   } else {
-    Datum* elements;
-    bool* isnull;
-    deconstruct_array(given, TEXTOID, -1, false, TYPALIGN_INT, &elements, &isnull, &columns.count);
-    columns.names = static_cast<const char**>(palloc(sizeof(char*) * Max(columns.count, 1)));
-    for (int i = 0; i < columns.count; ++i) {
-      if (isnull[i])
-        ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-                errmsg("a column of %s must not be null", kFunction));
-      columns.names[i] = TextDatumGetCString(elements[i]);
-    }
+    columns.names = names_in(given, &columns.count, kFunction);
     if (columns.count != filter->column_count)
       ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
               errmsg("%s needs %d %s for filter \"%s\", not %d", kFunction, filter->column_count,

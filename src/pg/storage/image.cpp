@@ -5,7 +5,6 @@ extern "C" {
 #include "access/table.h"
 #include "catalog/pg_class.h"
 #include "postmaster/bgworker.h"
-#include "storage/latch.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
@@ -34,10 +33,7 @@ void wait_for_commits_of(FilterSlot* slot, uint32 parity, const char* name) {
     if (waited >= kLongestCommit)
       ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE), errmsg("could not save filter \"%s\"", name),
               errdetail("Transactions that use it have been committing for more than a minute."));
-    WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 1,
-              wait_event(Wait::commits));
-    ResetLatch(MyLatch);
-    CHECK_FOR_INTERRUPTS();
+    pause(1, wait_event(Wait::commits));
   }
 }
 

@@ -231,18 +231,8 @@ const LogRow* newest_header(const LogRows& log) {
 
 namespace {
 
-void replay_reset(FilterSlot* slot, Header* block) {
-  for (uint32 i = 0; i < block->parameters.slices; ++i) {
-    LWLock* lock = slice_lock(slot, i);
-    LWLockAcquire(lock, LW_EXCLUSIVE);
-    format_slice(block, i);
-    count_work(Work::bytes, block->parameters.slice_bytes);
-    LWLockRelease(lock);
-  }
-}
-
 void replay_row(FilterSlot* slot, Header* block, const LogRow& row) {
-  if (row.change == LogChange::reset) return replay_reset(slot, block);
+  if (row.change == LogChange::reset) return format_all_slices(slot, block);
   const uint64 count = count_changes(row);
   for (uint64 i = 0; i < count; ++i) replay_change(slot, block, change_at(row, i));
 }

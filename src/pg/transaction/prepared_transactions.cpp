@@ -302,20 +302,10 @@ void give_back_unused() {
   while (char* start = remove_unused_part()) give_back_segment(start);
 }
 
-void format_all_slices(FilterSlot* slot) {
-  for (uint32 i = 0; i < block_of(slot)->parameters.slices; ++i) {
-    LWLock* lock = slice_lock(slot, i);
-    LWLockAcquire(lock, LW_EXCLUSIVE);
-    format_slice(block_of(slot), i);
-    count_work(Work::bytes, block_of(slot)->parameters.slice_bytes);
-    LWLockRelease(lock);
-  }
-}
-
 void empty(FilterSlot* slot) {
   const uint32 phase = enter_apply(slot);
   if (copy_of(slot) != nullptr) pg_atomic_write_u32(&slot->copy.spoiled, 1);
-  if (!renew_block(slot)) format_all_slices(slot);
+  if (!renew_block(slot)) format_all_slices(slot, block_of(slot));
   leave_apply(slot, phase);
   note_emptied(slot);
 }
@@ -730,6 +720,11 @@ void resolve_all(Concern concern, bool waits) {
   }
 }
 
+Size prepared_bytes() {
+  return add_size(add_size(offsetof(PreparedKeys, keys), mul_size(sizeof(PreparedKey), capacity())),
+                  mul_size(sizeof(PreparedTransaction) + sizeof(uint32), transaction_capacity()));
+}
+
 }  // namespace
 
 void resolve_prepared(Oid filter) {
@@ -756,11 +751,6 @@ void wait_for_prepared(const CommitWait& wait) {
         [&] { XactLockTableWait(XidFromFullTransactionId(other), nullptr, nullptr, XLTW_None); });
     resolve_prepared(InvalidOid);
   }
-}
-
-Size prepared_bytes() {
-  return add_size(add_size(offsetof(PreparedKeys, keys), mul_size(sizeof(PreparedKey), capacity())),
-                  mul_size(sizeof(PreparedTransaction) + sizeof(uint32), transaction_capacity()));
 }
 
 void request_prepared() {

@@ -57,7 +57,6 @@ bool adds_what_is_erased();
 void wait_for_prepared(const CommitWait& wait);
 
 // For shared memory.
-Size prepared_bytes();
 void request_prepared();
 void start_prepared();
 

@@ -51,6 +51,8 @@ int find_in_index(Relation index, AttrNumber column) {
   return -1;
 }
 
+// Explains, as a whole sentence in the current memory context, why a row that the index refuses may
+// have a key that is not in the table; nullptr if it cannot.
 const char* why_not_of_key(Relation index, Relation table, const TriggerPlan* plan) {
   const char* name = RelationGetRelationName(index);
   if (!index->rd_index->indisunique || index->rd_rel->relam != BTREE_AM_OID)
@@ -161,13 +163,6 @@ bool is_in_index(Relation index, Relation table, TupleTableSlot* row) {
 }
 
 }  // namespace
-
-const char* why_not_of_key(Oid index_id, Relation table, const TriggerPlan* plan) {
-  Relation index = index_open(index_id, AccessShareLock);
-  const char* reason = why_not_of_key(index, table, plan);
-  index_close(index, AccessShareLock);
-  return reason;
-}
 
 List* find_key_indexes(Relation table, const TriggerPlan* plan) {
   List* found = NIL;

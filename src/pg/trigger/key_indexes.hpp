@@ -13,10 +13,6 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// Explains, as a whole sentence in the current memory context, why a row that the index refuses may
-// have a key that is not in the table; nullptr if it cannot.
-const char* why_not_of_key(Oid index, Relation table, const TriggerPlan* plan);
-
 // OIDs of indexes that refuse only rows whose key is in the table.
 List* find_key_indexes(Relation table, const TriggerPlan* plan);
 
