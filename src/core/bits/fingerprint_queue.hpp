@@ -127,7 +127,7 @@ class BasicFingerprintQueue {
     return from[kLineWords - 1] != 0;
   }
 
-  // Moves the fields within `reach` by one slot, drops the last one, and puts the fingerprint in
+  // Moves the fields within `reach` by one field, drops the last one, and puts the fingerprint in
   // front.
   ALWAYS_INLINE void push(std::uint64_t fingerprint, const LineVector& reach) noexcept {
     if constexpr (!kAlone) return push_at(start_, fingerprint, reach);
@@ -137,15 +137,15 @@ class BasicFingerprintQueue {
     words_ = (words_ & ~reach) | (reach & moved);
   }
 
-  // Does the same as above, but puts the fingerprint into `slot`, behind the fields in front.
-  ALWAYS_INLINE void push_to(unsigned slot, std::uint64_t fingerprint,
+  // Does the same as above, but puts the fingerprint into `field`, behind the fields in front.
+  ALWAYS_INLINE void push_to(unsigned field, std::uint64_t fingerprint,
                              const LineVector& reach) noexcept {
     LineVector front;
-    first_bits(front, start_ + slot * width_);
-    push_at(start_ + slot * width_, fingerprint, reach & ~front);
+    first_bits(front, start_ + field * width_);
+    push_at(start_ + field * width_, fingerprint, reach & ~front);
   }
 
-  // The slot where `reach` ends.
+  // The field where `reach` ends.
   ALWAYS_INLINE unsigned last_slot(const LineVector& reach) const noexcept {
     return ((bits_in_front(reach) - start_) * pattern_.inverse >> kInverseBits) - 1;
   }
@@ -175,10 +175,10 @@ class BasicFingerprintQueue {
         .set(start_ + i * width_, width_, fingerprint);
   }
 
-  // Removes a slot; those behind it move up. False if there is no such slot.
-  bool erase(unsigned slot) noexcept {
-    if (slot >= length_) return false;
-    for (unsigned i = slot; i + 1 < length_; ++i) set(i, get(i + 1));
+  // Removes a field; those behind it move up. False if there is no such field.
+  bool erase(unsigned field) noexcept {
+    if (field >= length_) return false;
+    for (unsigned i = field; i + 1 < length_; ++i) set(i, get(i + 1));
     set(length_ - 1, 0);
     return true;
   }
@@ -198,8 +198,8 @@ class BasicFingerprintQueue {
     return i;
   }
 
-  // Slot of a fingerprint; length() if it is not there.
-  unsigned slot(std::uint64_t fingerprint) const noexcept {
+  // Rank of a fingerprint; length() if it is not there.
+  unsigned rank(std::uint64_t fingerprint) const noexcept {
     unsigned i = 0;
     while (i < length_ && get(i) != fingerprint) ++i;
     return i;

@@ -31,7 +31,7 @@ inline bool is_behind(const unsigned char* line, const unsigned char* other) noe
 }
 
 // Ages of the fingerprints. The line's last 32 bits are its stamp, a tick modulo 2^32; before it,
-// each slot has 4 bits, the ticks that had passed at the stamp. So an untouched line ages without
+// each field has 4 bits, the ticks that had passed at the stamp. So an untouched line ages without
 // any work.
 constexpr unsigned kAgeBits = 4;
 constexpr unsigned kAges = 1 << kAgeBits;
@@ -41,21 +41,21 @@ constexpr unsigned kStampBits = 32;
 template <typename Byte = unsigned char>
 class LineAges {
  public:
-  LineAges(Byte* line, unsigned slots) noexcept
-      : line_(line), first_((kLineBits - kStampBits) / kAgeBits - slots) {}
+  LineAges(Byte* line, unsigned fields) noexcept
+      : line_(line), first_((kLineBits - kStampBits) / kAgeBits - fields) {}
 
-  unsigned get(unsigned slot) const noexcept {
-    const unsigned at = first_ + slot;
+  unsigned get(unsigned field) const noexcept {
+    const unsigned at = first_ + field;
     return line_[at / 2] >> at % 2 * kAgeBits & (kAges - 1);
   }
 
-  void set(unsigned slot, unsigned age) const noexcept {
-    const unsigned at = first_ + slot, shift = at % 2 * kAgeBits;
+  void set(unsigned field, unsigned age) const noexcept {
+    const unsigned at = first_ + field, shift = at % 2 * kAgeBits;
     line_[at / 2] =
         static_cast<unsigned char>((line_[at / 2] & ~((kAges - 1) << shift)) | age << shift);
   }
 
-  // Moves ages from `first` to `last` by one slot, and puts `age` in front. Inlined for the
+  // Moves ages from `first` to `last` by one field, and puts `age` in front. Inlined for the
   // caller's instruction set, since the whole line moves.
   [[gnu::always_inline]] inline void push(unsigned first, unsigned last,
                                           unsigned age) const noexcept {
@@ -87,7 +87,7 @@ class LineAges {
 
  private:
   Byte* line_;
-  unsigned first_;  // slot of the first age, in half bytes
+  unsigned first_;  // field of the first age, in half bytes
 };
 
 }  // namespace streamfilter

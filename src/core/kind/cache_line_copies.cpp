@@ -54,10 +54,10 @@ bool are_too_many(const Parameters& p, const Copies& copies) noexcept {
 
 // True if the key was accepted after the last resize.
 bool is_later(const Parameters& p, const SliceState& state, const unsigned char* line,
-              unsigned slot) noexcept {
+              unsigned rank) noexcept {
   if (!has_window(p)) return false;
   const auto ages = ages_of(p, line);
-  return gone(state) + ages.get(slot) + ages.since_stamp(clock(state)) <
+  return gone(state) + ages.get(rank) + ages.since_stamp(clock(state)) <
          clock(state) + p.integer(kTicks);
 }
 
@@ -69,8 +69,8 @@ void erase_copy(const Parameters& p, Slice slice, std::uint64_t place,
                  start = first * shape.bits;
   const FingerprintQueue queue(shape.bits, shape.length, line, start);
   if (!queue.has(fingerprint)) return;
-  const unsigned slot = queue.slot(fingerprint);
-  if (!is_later(p, *slice.state, line, first + slot)) take_out(p, *slice.state, line, start, slot);
+  const unsigned rank = queue.rank(fingerprint);
+  if (!is_later(p, *slice.state, line, first + rank)) take_out(p, *slice.state, line, start, rank);
 }
 
 }  // namespace
@@ -121,18 +121,18 @@ bool may_join_places(const Parameters& p, ConstSlice slice) noexcept {
 }
 
 void take_out(const Parameters& p, SliceState& state, unsigned char* line, unsigned start,
-              unsigned slot) noexcept {
+              unsigned rank) noexcept {
   const unsigned width = static_cast<unsigned>(p.integer(kBits)),
                  length = static_cast<unsigned>(p.integer(kBucket)), first = start / width,
                  last = first + length - 1;
   FingerprintQueue queue(width, length, line, start);
-  queue.erase(slot);
+  queue.erase(rank);
   queue.store(line);
   --used(state);
   if (has_choice(p)) add_entries(line, ~0u);
   if (!has_window(p)) return;
   const auto ages = ages_of(p, line);
-  for (unsigned i = first + slot; i < last; ++i) ages.set(i, ages.get(i + 1));
+  for (unsigned i = first + rank; i < last; ++i) ages.set(i, ages.get(i + 1));
   ages.set(last, 0);
 }
 

@@ -20,6 +20,6 @@ void erase_copies(const Parameters& p, Slice slice, std::uint64_t hash) noexcept
 
 // Removes a fingerprint from a bucket; older ones move up.
 void take_out(const Parameters& p, SliceState& state, unsigned char* line, unsigned start,
-              unsigned slot) noexcept;
+              unsigned rank) noexcept;
 
 }  // namespace streamfilter::clq

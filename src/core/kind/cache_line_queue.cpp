@@ -1,10 +1,10 @@
 // The cache-line queue: a key's hash names one 64-byte line and a bucket in it. A bucket holds B
 // fingerprints of f bits in the order of last sight. A key that is found moves to the front (LRU)
-// or stays (FIFO). A new key enters at the front, and the last one falls out. The slot is the age:
-// no other metadata is needed, and an element touches one cache line.
+// or stays (FIFO). A new key enters at the front, and the last one falls out. The field tells the
+// age: no other metadata is needed, and an element touches one cache line.
 //
-// Fingerprint 0 marks a free slot, so a new key meets one of the B others with probability B/(2^f -
-// 1), for ever and on any stream. (Queues of fingerprints in buckets: Quotient Hash Tables,
+// Fingerprint 0 marks a free field, so a new key meets one of the B others with probability B/(2^f
+// - 1), for ever and on any stream. (Queues of fingerprints in buckets: Quotient Hash Tables,
 // arXiv:1901.04358.)
 //
 // With a window, every fingerprint has an age in ticks (line_tail.hpp); a window has at most
@@ -15,11 +15,11 @@
 // enters with age d, or not at all.
 //
 // With an importance, less important keys enter further back in their bucket: the most important
-// ones at the front, the least important after three quarters of the slots. A key that is found
-// moves up to that slot, or stays where it is if that is further in front.
+// ones at the front, the least important after three quarters of the fields. A key that is found
+// moves up to that field, or stays where it is if that is further in front.
 //
-// With policy second, a new key enters behind the first slot. The first slot is for a key that has
-// come again: keys that never do cannot wash it out.
+// With policy second, a new key enters behind the first field. The first field is for a key that
+// has come again: keys that never do cannot wash it out.
 //
 // With two lines, a key may be in either, and a new key enters the line that has had fewer entries
 // (line_entries.hpp). That keeps lines even: at 1 % of false negatives a third more keys fit.
@@ -50,15 +50,15 @@ double buckets_of_slice(const Parameters& p) noexcept {
          shape_of(p).buckets();
 }
 
-// True if the fingerprints are different, and all free slots are behind them.
+// True if the fingerprints are different, and all free fields are behind them.
 bool is_valid(const FingerprintQueue& queue) noexcept {
   const unsigned size = queue.size();
   for (unsigned i = 0; i < size; ++i)
-    if (queue.get(i) == 0 || queue.slot(queue.get(i)) != i) return false;
+    if (queue.get(i) == 0 || queue.rank(queue.get(i)) != i) return false;
   return true;
 }
 
-// True if ages are in range, free slots have none, and the stamp is not in the future.
+// True if ages are in range, free fields have none, and the stamp is not in the future.
 bool has_valid_ages(const Parameters& p, const SliceState& state,
                     const unsigned char* line) noexcept {
   const auto ages = ages_of(p, line);
@@ -98,13 +98,13 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
          has_valid_copies(p, *slice.state);
 }
 
-// The share of slots whose keys are in the window as of the latest element, from a sample of up to
+// The share of fields whose keys are in the window as of the latest element, from a sample of up to
 // 1024 lines.
 double live_share(const Parameters& p, ConstSlice slice) noexcept {
   constexpr std::uint64_t kMaxLooks = 1024;
   const std::uint64_t lines = slice.bytes / kLineBytes, looks = std::min(lines, kMaxLooks);
   const unsigned width = static_cast<unsigned>(p.integer(kBits)),
-                 slots = static_cast<unsigned>(p.integer(kBuckets) * p.integer(kBucket));
+                 all = static_cast<unsigned>(p.integer(kBuckets) * p.integer(kBucket));
   std::uint64_t count = 0;
   for (std::uint64_t i = 0; i < looks; ++i) {
     const unsigned char* line =
@@ -113,10 +113,10 @@ double live_share(const Parameters& p, ConstSlice slice) noexcept {
     const auto ages = ages_of(p, line);
     const PackedFields fields(line, kLineBytes);
     const std::uint64_t later = ages.since_stamp(clock(*slice.state));
-    for (unsigned slot = 0; slot < slots; ++slot)
-      count += fields.get(slot * width, width) != 0 && is_live(p, ages.get(slot), later);
+    for (unsigned j = 0; j < all; ++j)
+      count += fields.get(j * width, width) != 0 && is_live(p, ages.get(j), later);
   }
-  return static_cast<double>(count) / static_cast<double>(looks * slots);
+  return static_cast<double>(count) / static_cast<double>(looks * all);
 }
 
 // A key is counted as distinct when it is reported as new; with a window, that can be many times.

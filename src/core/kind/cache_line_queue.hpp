@@ -31,7 +31,7 @@ enum Policy : std::uint64_t { lru, fifo, second };
 constexpr unsigned kPartsOfRange = 7;
 constexpr importance::Words kImportanceWords = {kRange, kLevels};
 
-inline std::uint64_t& used(SliceState& state) noexcept { return state.own[0]; }  // used slots
+inline std::uint64_t& used(SliceState& state) noexcept { return state.own[0]; }  // used fields
 inline std::uint64_t used(const SliceState& state) noexcept { return state.own[0]; }
 
 // With a window: tick of the latest element.
@@ -52,7 +52,7 @@ inline clq_model::Shape shape_of(const Parameters& p) noexcept {
           has_window(p), has_choice(p) ? 2u : 1u};
 }
 
-// True if a fingerprint's slot tells how many keys came since. An option can order a bucket
+// True if a fingerprint's rank tells how many keys came since. An option can order a bucket
 // otherwise; with two lines, that number does not depend on chance alone.
 inline unsigned ranks(const Parameters& p) noexcept {
   return p.integer(kPolicy) == lru && !has_importance(p) ? static_cast<unsigned>(p.integer(kBucket))
@@ -102,7 +102,7 @@ bool expired(const Parameters& p, const Element& added, const Element& present,
              std::uint64_t since) noexcept;
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept;
 
-// The slot of a bucket that an element enters.
+// The field of a bucket that an element enters.
 unsigned entrance(const Parameters& p, double importance) noexcept;
 
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept;

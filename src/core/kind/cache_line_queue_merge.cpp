@@ -28,7 +28,7 @@ unsigned interleave(const FingerprintQueue& a, const FingerprintQueue& b, Finger
   return count;
 }
 
-// The ages of a bucket, by slot.
+// The ages of a bucket, by rank.
 struct Ages {
   unsigned of[clq_model::kMaxQueue + 1];
 
@@ -72,7 +72,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     FingerprintQueue b(shape.bits, shape.length, from.body() + at, start), both = a;
     if (!has_window(p)) {
       unsigned entered = 0;
-      for (unsigned i = 0; i < b.size(); ++i) entered += a.slot(b.get(i)) == a.length();
+      for (unsigned i = 0; i < b.size(); ++i) entered += a.rank(b.get(i)) == a.length();
       added += entered;
       taken += interleave(a, b, both, turned);
       both.store(line);
@@ -85,12 +85,12 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
                ages_of(p, from.body() + at).since_stamp(clock(*from.state)) +
                    (clock(state) - clock(*from.state)),
                b, ages_b);
-    for (unsigned i = 0; i < b.size(); ++i) added += a.slot(b.get(i)) == a.length();
+    for (unsigned i = 0; i < b.size(); ++i) added += a.rank(b.get(i)) == a.length();
     const unsigned count = interleave(a, b, both, turned), first = start / shape.bits;
     both.store(line);
     for (unsigned i = 0; i < count; ++i)
       ages_of(p, line).set(
-          first + i, std::min(ages_a.of[a.slot(both.get(i))], ages_b.of[b.slot(both.get(i))]));
+          first + i, std::min(ages_a.of[a.rank(both.get(i))], ages_b.of[b.rank(both.get(i))]));
     taken += count;
   });
   used(state) = taken;

@@ -217,9 +217,9 @@ bool erase_from_both(const Parameters& p, Slice slice, const Element& element) n
   bool was_there = false;
   for (const std::uint64_t at : {key.first, key.second}) {
     unsigned char* line = slice.body() + at;
-    const unsigned slot = FingerprintQueue(key.width, key.length, line, 0).slot(key.fingerprint);
-    if (slot == key.length) continue;
-    take_out(p, *slice.state, line, 0, slot);
+    const unsigned rank = FingerprintQueue(key.width, key.length, line, 0).rank(key.fingerprint);
+    if (rank == key.length) continue;
+    take_out(p, *slice.state, line, 0, rank);
     was_there = true;
   }
   return was_there;
@@ -233,11 +233,11 @@ bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (has_choice(p)) return erase_from_both(p, slice, element);
   const KeyBucket<> bucket(p, slice.bytes, element.hash);
   unsigned char* line = slice.body() + bucket.line;
-  const unsigned slot =
-      FingerprintQueue(bucket.width, bucket.length, line, bucket.start).slot(bucket.fingerprint);
-  if (slot == bucket.length) return false;
+  const unsigned rank =
+      FingerprintQueue(bucket.width, bucket.length, line, bucket.start).rank(bucket.fingerprint);
+  if (rank == bucket.length) return false;
   const bool was_there = !has_window(p) || test(p, as_const(slice), element);
-  take_out(p, *slice.state, line, bucket.start, slot);
+  take_out(p, *slice.state, line, bucket.start, rank);
   return was_there;
 }
 
