@@ -35,7 +35,7 @@ const char* const kNames[] = {"front", "second", "half", "end", "rarely", "adapt
 
 class Buckets {
  public:
-  Buckets(const clq_model::Shape& shape, std::uint64_t lines, unsigned way)
+  Buckets(const clq_model::LineShape& shape, std::uint64_t lines, unsigned way)
       : shape_(shape),
         way_(way),
         count_(lines * shape.buckets()),
@@ -76,7 +76,7 @@ class Buckets {
   }
 
   static constexpr int kMostVotes = 1024;
-  clq_model::Shape shape_;
+  clq_model::LineShape shape_;
   unsigned way_;
   int votes_ = 0;
   std::uint64_t count_;
@@ -88,7 +88,7 @@ class Buckets {
 void compare(const ComparedStream& stream, double bits, double fpr) {
   const std::uint64_t lines =
       std::max<std::uint64_t>(static_cast<std::uint64_t>(bits * stream.keys() / 512), 1);
-  clq_model::Shape shape{};
+  clq_model::LineShape shape{};
   if (!clq_model::best_shape_for(stream.keys() / static_cast<double>(lines), fpr, 0, 0, shape))
     return;
   std::printf("%-16s %4g %5g %3ux%-3u", stream.name.c_str(), bits, fpr, shape.length, shape.bits);

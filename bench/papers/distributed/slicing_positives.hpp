@@ -43,9 +43,10 @@ inline std::vector<double> positives_of(Report& report, DataFile& file, const ch
     const std::uint64_t cells = cells_of_slice(keys, target, slices);
     const Mean mean = positives(cut, slices, cells, keys, runs);
     const double m = static_cast<double>(cells);
-    const slicing_model::Shape shape =
-        cut == Cut::vertical ? slicing_model::Shape{kHashes, 1, 1, static_cast<double>(slices), m}
-                             : slicing_model::Shape{1, kHashes, static_cast<double>(slices), 1, m};
+    const slicing_model::SlicingShape shape =
+        cut == Cut::vertical
+            ? slicing_model::SlicingShape{kHashes, 1, 1, static_cast<double>(slices), m}
+            : slicing_model::SlicingShape{1, kHashes, static_cast<double>(slices), 1, m};
     const double expected = mean_rate(shape, keys);
     worst = std::max(worst, std::fabs(mean.value - expected) / mean.error);
     file.row({static_cast<double>(slices), 100 * mean.value, 100 * expected});

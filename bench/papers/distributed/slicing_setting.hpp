@@ -80,7 +80,7 @@ StoredStream rows_of(Source source, std::uint64_t rows) {
 }
 
 // The mean of a rate over the new keys of a stream that fills an empty filter (Simpson).
-inline double mean_rate(const slicing_model::Shape& shape, double keys) {
+inline double mean_rate(const slicing_model::SlicingShape& shape, double keys) {
   constexpr int kSteps = 64;
   double sum = rate(shape, 0, rate_of_few_cells) + rate(shape, keys, rate_of_few_cells);
   for (int i = 1; i < kSteps; ++i)

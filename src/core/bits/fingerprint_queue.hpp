@@ -146,7 +146,7 @@ class BasicFingerprintQueue {
   }
 
   // The field where `reach` ends.
-  ALWAYS_INLINE unsigned last_slot(const LineVector& reach) const noexcept {
+  ALWAYS_INLINE unsigned last_field(const LineVector& reach) const noexcept {
     return ((bits_in_front(reach) - start_) * pattern_.inverse >> kInverseBits) - 1;
   }
 

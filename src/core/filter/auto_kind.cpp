@@ -86,7 +86,7 @@ double keys_to_line(const Parameters& p) noexcept {
 // fingerprints, since each has a bit more. If the stream ends, the number of keys held counts;
 // otherwise the window, unless more room is lost than it gains.
 bool remembers_more(const Parameters& two, const Parameters& one) noexcept {
-  const clq_model::Shape shape = clq::shape_of(two), other = clq::shape_of(one);
+  const clq_model::LineShape shape = clq::shape_of(two), other = clq::shape_of(one);
   if (two.keys > 0)
     return clq_model::mean_held(shape, keys_to_line(two)) >
            clq_model::mean_held(other, keys_to_line(one));

@@ -115,7 +115,7 @@ double lines(const Parameters& p) noexcept {
   return real_m(p) / static_cast<double>(p.integer(kLineBits));
 }
 
-slicing_model::Shape shape_of(const Parameters& p) noexcept {
+slicing_model::SlicingShape shape_of(const Parameters& p) noexcept {
   return slicing_model::shape_of(p, static_cast<double>(p.integer(kK)), real_m(p));
 }
 
@@ -150,7 +150,7 @@ bool needs_keys(Problem& problem) noexcept {
 
 // The slices of a part are loaded unevenly, too; each key counts once for each of its probes.
 double expected_puts(const Parameters& p) noexcept {
-  const slicing_model::Shape shape = shape_of(p);
+  const slicing_model::SlicingShape shape = shape_of(p);
   return keys_of_fullest(expected_keys(p) * shape.k1, shape.slices);
 }
 
@@ -520,7 +520,7 @@ double grown_to_come(const Parameters& p, ConstSlice slice) noexcept {
 double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
   if (p.keys == 0) return 0;
   if (p.integer(kGrow) != none) return grown_to_come(p, slice);
-  const slicing_model::Shape shape = shape_of(p);
+  const slicing_model::SlicingShape shape = shape_of(p);
   const double each = shape.slices / shape.k1,  // keys of the group for each key that the slice has
       more = std::max(
           0.0, static_cast<double>(p.keys) / groups_of(p) - each * distinct_of(p, *slice.state));
@@ -596,7 +596,7 @@ double fnr_at(const Parameters&, double) noexcept { return 0; }
 
 // The rate after n distinct keys. With `grow`, these lie in full filters and the newest.
 double rate_after(const Parameters& p, double n) noexcept {
-  const slicing_model::Shape shape = shape_of(p);
+  const slicing_model::SlicingShape shape = shape_of(p);
   if (p.layout == Layout::blocked) return rate(p, n / p.slices);
   if (p.integer(kGrow) == none) return slicing_model::rate(shape, n);
   const double k = real_k(p), m = real_m(p), puts = n * shape.k1 / p.slices;

@@ -56,7 +56,7 @@ ALWAYS_INLINE unsigned find_in_either(const Parameters& p, ConstSlice slice,
                                       const Element& element) noexcept {
   const KeyLines key(p, slice.bytes, element.hash);
   const ChosenLine<kWide, const unsigned char> chosen(key, slice.body());
-  return chosen.has_key ? chosen.queue.last_slot(chosen.reach) : kNoRank;
+  return chosen.has_key ? chosen.queue.last_field(chosen.reach) : kNoRank;
 }
 
 template <bool kWide>
@@ -91,7 +91,7 @@ ALWAYS_INLINE unsigned promote_in_either(const Parameters& p, Slice slice,
   const KeyLines key(p, slice.bytes, element.hash);
   ChosenLine<kWide, unsigned char> chosen(key, slice.body());
   if (!chosen.has_key) return kNoRank;
-  const unsigned at = chosen.queue.last_slot(chosen.reach);
+  const unsigned at = chosen.queue.last_field(chosen.reach);
   chosen.queue.push(key.fingerprint, chosen.reach);
   chosen.queue.store(chosen.line);
   return at;

@@ -63,7 +63,7 @@ bool is_later(const Parameters& p, const SliceState& state, const unsigned char*
 
 void erase_copy(const Parameters& p, Slice slice, std::uint64_t place,
                 std::uint64_t fingerprint) noexcept {
-  const clq_model::Shape shape = shape_of(p);
+  const clq_model::LineShape shape = shape_of(p);
   unsigned char* line = slice.body() + place / shape.buckets() * kLineBytes;
   const unsigned first = static_cast<unsigned>(place % shape.buckets()) * shape.length,
                  start = first * shape.bits;

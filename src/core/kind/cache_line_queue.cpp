@@ -76,7 +76,7 @@ std::int64_t present(const Parameters& p, ConstSlice slice) noexcept {
 }
 
 bool check(const Parameters& p, ConstSlice slice) noexcept {
-  const clq_model::Shape shape = shape_of(p);
+  const clq_model::LineShape shape = shape_of(p);
   const PackedFields fields(slice.body(), slice.bytes);
   std::uint64_t taken = 0;
   bool valid = true;

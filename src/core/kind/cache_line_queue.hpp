@@ -47,7 +47,7 @@ inline bool is_alone(const Parameters& p) noexcept { return p.integer(kBuckets) 
 // True if a key may be in either of two lines.
 inline bool has_choice(const Parameters& p) noexcept { return p.integer(kLines) == 2; }
 
-inline clq_model::Shape shape_of(const Parameters& p) noexcept {
+inline clq_model::LineShape shape_of(const Parameters& p) noexcept {
   return {static_cast<unsigned>(p.integer(kBits)), static_cast<unsigned>(p.integer(kBucket)),
           has_window(p), has_choice(p) ? 2u : 1u};
 }
@@ -62,7 +62,7 @@ inline unsigned ranks(const Parameters& p) noexcept {
 // Calls visit(line, start) for every bucket, with a byte of the body and a bit of the line.
 template <typename Visit>
 void for_each_bucket(const Parameters& p, std::uint64_t bytes, Visit visit) noexcept {
-  const clq_model::Shape shape = shape_of(p);
+  const clq_model::LineShape shape = shape_of(p);
   for (std::uint64_t line = 0; line < bytes; line += kLineBytes)
     for (unsigned i = 0; i < shape.buckets(); ++i) visit(line, i * shape.bits * shape.length);
 }

@@ -59,7 +59,7 @@ void grow_older(const Parameters& p, std::uint64_t later, FingerprintQueue& queu
 
 // With a window, a key in both queues keeps the younger age.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  const clq_model::Shape shape = shape_of(p);
+  const clq_model::LineShape shape = shape_of(p);
   SliceState& state = *into.state;
   std::uint64_t added = 0, taken = 0;
   const std::uint64_t former = clock(state);
@@ -108,7 +108,7 @@ std::uint64_t places(const Parameters& p) noexcept {
 // window are not copied.
 void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
             std::uint64_t layer) noexcept {
-  const clq_model::Shape shape = shape_of(p);
+  const clq_model::LineShape shape = shape_of(p);
   const unsigned buckets = shape.buckets(), length = shape.length, bits = shape.bits;
   clock(*into.state) = clock(*from.state);
   inherit_copies(old, *from.state, p, *into.state);

@@ -116,7 +116,7 @@ void bring_up(const Parameters& p, SliceState& state, std::uint64_t former,
   const auto ages = ages_of(p, line);
   const std::uint64_t later = ages.since_stamp(former) + (clock(state) - former);
   if (later == 0) return;
-  const clq_model::Shape shape = shape_of(p);
+  const clq_model::LineShape shape = shape_of(p);
   const PackedFields fields(line, kLineBytes);
   for (unsigned first = 0; first < shape.buckets() * shape.length; first += shape.length) {
     unsigned kept = first;

@@ -47,7 +47,7 @@ ALWAYS_INLINE unsigned find(const Parameters& p, ConstSlice slice,
                                            bucket.start);
   LineVector reach;
   if (!queue.find(bucket.fingerprint, reach)) return kNoRank;
-  const unsigned at = queue.last_slot(reach);
+  const unsigned at = queue.last_field(reach);
   if (!has_window(p)) return at;
   const std::uint64_t present = clock(*slice.state),
                       now = std::max(present, tick_of(p, *slice.state, element));
@@ -92,7 +92,7 @@ ALWAYS_INLINE unsigned promote_line(const Parameters& p, Slice slice,
   BasicFingerprintQueue<kWide, kAlone> queue(bucket.width, bucket.length, line, bucket.start);
   LineVector reach;
   if (!queue.find(bucket.fingerprint, reach)) return kNoRank;
-  const unsigned at = queue.last_slot(reach);
+  const unsigned at = queue.last_field(reach);
   if (at == 0 || p.integer(kPolicy) == fifo) return at;
   queue.push(bucket.fingerprint, reach);
   queue.store(line);
@@ -118,7 +118,7 @@ ALWAYS_INLINE bool enter_specially(const Parameters& p, Slice slice,
   if (p.integer(kPolicy) == fifo && seen) return true;
   if (!seen && has_window(p) && late >= p.integer(kTicks)) return false;
   const bool is_full = queue.is_full();
-  const unsigned last = queue.last_slot(reach);
+  const unsigned last = queue.last_field(reach);
   unsigned to = seen && !has_importance(p) ? 0 : entrance(p, element.importance);
   if (to > last) return true;
   if (to > 0 && !seen && !is_full) to = std::min(to, queue.size());

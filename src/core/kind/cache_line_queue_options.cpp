@@ -15,14 +15,14 @@ bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
   if (definition.given == 0)
     return problem.add_hint(
         "The least it can keep is %.3g.",
-        clq_model::Shape{kMaxFingerprintBits, 1, false, shape_of(definition.parameters).lines}
+        clq_model::LineShape{kMaxFingerprintBits, 1, false, shape_of(definition.parameters).lines}
             .fpr());
   return problem.add_hint("Leave out bits and bucket, or use a larger fpr.");
 }
 
 // The FNR at which the promised window ends. If memory cannot hold all promised keys anyway, a
 // looser limit will do.
-bool find_shape(const Definition& definition, clq_model::Shape& shape) noexcept {
+bool find_shape(const Definition& definition, clq_model::LineShape& shape) noexcept {
   const Parameters& p = definition.parameters;
   const unsigned bits = definition.has(kBits) ? shape.bits : 0,
                  length = definition.has(kBucket) ? shape.length : 0;
@@ -105,7 +105,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   if (!derive_ticks(definition, problem) || !derive_importance(definition, problem)) return false;
   if (!definition.has(kPolicy)) p.set_integer(kPolicy, lru);
   if (!check_lines(definition, problem)) return false;
-  clq_model::Shape shape = shape_of(p);
+  clq_model::LineShape shape = shape_of(p);
   if (!definition.has(kBits) || !definition.has(kBucket)) {
     if (!find_shape(definition, shape)) return cannot_keep(definition, problem);
     p.set_integer(kBits, shape.bits);

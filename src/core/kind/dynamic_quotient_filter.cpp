@@ -293,7 +293,7 @@ class Chains {
 
 // Rows and buckets share the memory, with 4 buckets to a row unless options say otherwise. (Longer
 // chains would save heads, but each bucket of a chain is a cache miss.)
-bool appraise(const Definition& definition, Shape& shape) noexcept {
+bool appraise(const Definition& definition, QuotientShape& shape) noexcept {
   const Parameters& p = definition.parameters;
   const Signatures signatures(shape.r, shape.r_prime);
   const std::uint64_t bits = (p.slice_bytes - sizeof(SliceState)) * 8,
@@ -333,7 +333,7 @@ bool appraise(const Definition& definition, Shape& shape) noexcept {
 }
 
 bool derive(Definition& definition, Problem& problem) noexcept {
-  Shape shape{};
+  QuotientShape shape{};
   if (!quotient::derive(definition, appraise, shape, problem)) return false;
   Parameters& p = definition.parameters;
   p.set_integer(kSliceBuckets, shape.buckets);

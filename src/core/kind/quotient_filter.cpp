@@ -163,7 +163,7 @@ class Row {
 // the loss is the share of keys that do not fit into their rows. Rows that take nearly every
 // signature would do best up to that number and then fill with false positives, so options must ask
 // for them.
-bool appraise(const Definition& definition, Shape& shape) noexcept {
+bool appraise(const Definition& definition, QuotientShape& shape) noexcept {
   const Parameters& p = definition.parameters;
   const Signatures signatures(shape.r, shape.r_prime);
   const unsigned k = shape.row_buckets;
@@ -191,7 +191,7 @@ bool appraise(const Definition& definition, Shape& shape) noexcept {
 }
 
 bool derive(Definition& definition, Problem& problem) noexcept {
-  Shape shape{};
+  QuotientShape shape{};
   if (!quotient::derive(definition, appraise, shape, problem)) return false;
   definition.parameters.set_integer(kBuckets, shape.row_buckets);
   return true;

@@ -111,7 +111,7 @@ Ranges ranges_of(const Definition& definition) noexcept {
   return ranges;
 }
 
-bool is_better(const Shape& a, const Shape& b, double fpr) noexcept {
+bool is_better(const QuotientShape& a, const QuotientShape& b, double fpr) noexcept {
   const bool a_keeps = a.bound <= fpr, b_keeps = b.bound <= fpr;
   if (a_keeps != b_keeps) return a_keeps;
   if (!a_keeps && a.row_buckets != b.row_buckets) return a.row_buckets == kDefaultBuckets;
@@ -158,7 +158,8 @@ bool is_injective(const Parameters& p) noexcept {
   return universe(p) >= wanted;
 }
 
-bool set_rows(const Definition& definition, std::uint64_t fit, Shape& shape, bool all) noexcept {
+bool set_rows(const Definition& definition, std::uint64_t fit, QuotientShape& shape,
+              bool all) noexcept {
   const Parameters& p = definition.parameters;
   if (fit == 0) return false;
   const bool integer_keys = is_integer(definition) && p.keys > 0;
@@ -181,7 +182,8 @@ bool set_rows(const Definition& definition, std::uint64_t fit, Shape& shape, boo
   return capacity > fingerprints / 2;
 }
 
-bool derive(Definition& definition, Appraise appraise, Shape& shape, Problem& problem) noexcept {
+bool derive(Definition& definition, Appraise appraise, QuotientShape& shape,
+            Problem& problem) noexcept {
   if (!check_given(definition, problem)) return false;
   Parameters& p = definition.parameters;
   const Ranges ranges = ranges_of(definition);
@@ -195,7 +197,7 @@ bool derive(Definition& definition, Appraise appraise, Shape& shape, Problem& pr
       // With one unselected bit, different remainders have different signatures.
       if (integer && r_prime + 1 != r && ranges.r_prime_low != ranges.r_prime_high) continue;
       for (unsigned k = ranges.k_low; k <= ranges.k_high; k = next_choice(k)) {
-        Shape candidate{};
+        QuotientShape candidate{};
         candidate.r = r;
         candidate.r_prime = r_prime;
         candidate.row_buckets = k;

@@ -134,7 +134,7 @@ inline RowEntry locate(const Parameters& p, const Element& element) noexcept {
 bool is_injective(const Parameters& p) noexcept;
 
 // A layout of a slice.
-struct Shape {
+struct QuotientShape {
   unsigned r, r_prime;
   unsigned row_buckets;  // sqf: of a row; dsqf: mean of all rows
   unsigned p;
@@ -146,15 +146,16 @@ struct Shape {
 
 // Sets the fingerprint bits and rows for shape.r, if `fit` rows of a slice are possible; with
 // `all`, uses all of them. False: too few for the fingerprint bits or integer keys.
-bool set_rows(const Definition& definition, std::uint64_t fit, Shape& shape,
+bool set_rows(const Definition& definition, std::uint64_t fit, QuotientShape& shape,
               bool all = false) noexcept;
 
 // Completes a shape with given r, r_prime and row_buckets. False: it does not fit.
-using Appraise = bool (*)(const Definition&, Shape&) noexcept;
+using Appraise = bool (*)(const Definition&, QuotientShape&) noexcept;
 
 // Checks the given options, finds the shape that keeps fpr with the least loss (or if none can, the
 // one with the lowest bound), and sets the parameters that both kinds have.
-bool derive(Definition& definition, Appraise appraise, Shape& shape, Problem& problem) noexcept;
+bool derive(Definition& definition, Appraise appraise, QuotientShape& shape,
+            Problem& problem) noexcept;
 
 // The distinct keys behind `used` signatures of a slice that has evicted none; NaN: unknown.
 double distinct(const Parameters& p, std::uint64_t used) noexcept;

@@ -316,7 +316,7 @@ void note_keys(const Parameters& p, Slice slice, double) noexcept {
 // timers count too many, hence the other limit.
 double keys_to_come(const Parameters& p, ConstSlice slice) noexcept {
   const auto all = filters(p, slice);
-  const slicing_model::Shape shape = shape_of(p);
+  const slicing_model::SlicingShape shape = shape_of(p);
   double there = 0;
   for (std::uint64_t i = 0; i < all.open; ++i)
     there += keys_of_timers(p, all.filter(i).state().non_zero);

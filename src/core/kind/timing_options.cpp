@@ -83,7 +83,7 @@ bool derive_filters(Definition& definition, Problem& problem) noexcept {
 
 }  // namespace
 
-slicing_model::Shape shape_of(const Parameters& p) noexcept {
+slicing_model::SlicingShape shape_of(const Parameters& p) noexcept {
   return slicing_model::shape_of(p, static_cast<double>(p.integer(kK)),
                                  static_cast<double>(p.integer(kCells)));
 }
@@ -170,7 +170,7 @@ double keys_of_one(const Parameters& p) noexcept {
 double fpr_bound(const Parameters& p) noexcept {
   const double live = live_keys(p);
   if (!(live < 1e18)) return 1;
-  const slicing_model::Shape shape = shape_of(p);
+  const slicing_model::SlicingShape shape = shape_of(p);
   if (p.integer(kGrow) == none) return slicing_model::group_rate(shape, live);
   // Counts full filters, the newest, and the oldest, which some keys have left. The last key before
   // the limit can set K more timers.

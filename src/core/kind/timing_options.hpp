@@ -64,7 +64,7 @@ inline double filters(const Parameters& p) noexcept {
 
 extern const OptionSpec kOptions[8];
 bool derive(Definition& definition, Problem& problem) noexcept;
-slicing_model::Shape shape_of(const Parameters& p) noexcept;
+slicing_model::SlicingShape shape_of(const Parameters& p) noexcept;
 // The greatest number of live keys in the slices that a key can be in; infinity: unknown.
 double live_keys(const Parameters& p) noexcept;
 // With `grow`: the number of keys that a filter takes before the next one opens.

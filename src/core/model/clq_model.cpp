@@ -15,8 +15,8 @@
 namespace streamfilter::clq_model {
 namespace {
 
-// How many slots of fingerprints of so many bits a line has.
-unsigned slots(unsigned bits, bool is_aged, unsigned lines) noexcept {
+// How many fields of fingerprints of so many bits a line has.
+unsigned fields(unsigned bits, bool is_aged, unsigned lines) noexcept {
   if (lines > 1) return kEntriesStart / bits;
   return is_aged ? (kLineBits - kStampBits) / (bits + kAgeBits) : kLineBits / bits;
 }
@@ -53,7 +53,7 @@ class Fingerprints {
 template <typename Visit>
 void for_each_shape(double fpr, unsigned bits, unsigned length, bool is_aged, unsigned lines,
                     Visit visit) noexcept {
-  const auto consider = [&](const Shape& shape) {
+  const auto consider = [&](const LineShape& shape) {
     if (shape.is_possible() && shape.fpr() <= fpr) visit(shape);
   };
   for (unsigned width = kMinBits; width <= kMaxFingerprintBits; ++width) {
@@ -66,7 +66,7 @@ void for_each_shape(double fpr, unsigned bits, unsigned length, bool is_aged, un
     const double most = fpr * (std::ldexp(1, static_cast<int>(width)) - 1) / lines;
     const unsigned possible = longest(width, is_aged, lines),
                    limit = most < possible ? static_cast<unsigned>(most) : possible;
-    const unsigned all = slots(width, is_aged, lines), most_buckets = lines > 1 ? 1 : all;
+    const unsigned all = fields(width, is_aged, lines), most_buckets = lines > 1 ? 1 : all;
     unsigned last = 0;
     for (unsigned buckets = 1; buckets <= most_buckets; ++buckets) {
       const unsigned fits = std::min(limit, all / buckets);
@@ -82,14 +82,14 @@ void for_each_shape(double fpr, unsigned bits, unsigned length, bool is_aged, un
 
 unsigned longest(unsigned bits, bool is_aged, unsigned lines) noexcept {
   const unsigned different = bits < 10 ? (1u << bits) - 1 : kMaxQueue;
-  return std::min({kMaxQueue, slots(bits, is_aged, lines), different});
+  return std::min({kMaxQueue, fields(bits, is_aged, lines), different});
 }
 
-unsigned Shape::buckets() const noexcept {
-  return lines > 1 ? 1 : slots(bits, is_aged, lines) / length;
+unsigned LineShape::buckets() const noexcept {
+  return lines > 1 ? 1 : fields(bits, is_aged, lines) / length;
 }
 
-bool Shape::is_possible() const noexcept { return length <= longest(bits, is_aged, lines); }
+bool LineShape::is_possible() const noexcept { return length <= longest(bits, is_aged, lines); }
 
 // The sum of Poisson probabilities from `length` on is an incomplete gamma function.
 double fnr(double others, double length, double buckets) noexcept {
@@ -154,7 +154,7 @@ double fnr_of_two_with(double found, double held, double others, double length) 
 // in the order in which their keys have entered, which is as even as that was.
 class TwoLines {
  public:
-  TwoLines(const Shape& shape, double lines, const Stream& stream) noexcept
+  TwoLines(const LineShape& shape, double lines, const Stream& stream) noexcept
       : shape_(shape), lines_(lines), stream_(stream) {}
 
   // `missed`: the rate that is looked for, as far as it is known.
@@ -195,13 +195,13 @@ class TwoLines {
                                                 different(others / lines_), shape_.length);
   }
 
-  const Shape& shape_;
+  const LineShape& shape_;
   double lines_;
   const Stream& stream_;
   double different_ = std::ldexp(1, static_cast<int>(shape_.bits)) - 1;
 };
 
-Prediction predict_two(const Shape& shape, double lines, const Stream& stream) noexcept {
+Prediction predict_two(const LineShape& shape, double lines, const Stream& stream) noexcept {
   const TwoLines model(shape, lines, stream);
   if (!(stream.repeats() > 0)) return {model.fpr(), std::numeric_limits<double>::quiet_NaN()};
   double missed = 0;
@@ -214,7 +214,7 @@ Prediction predict_two(const Shape& shape, double lines, const Stream& stream) n
 // A key is found if its fingerprint is among the last `length` different ones. All are equally
 // likely to be, so one that nobody has shown is with probability fpr(); and a key that was seen is
 // lost if there are `length` of others, its own not among them.
-Prediction predict(const Shape& shape, double buckets, const Stream& stream) noexcept {
+Prediction predict(const LineShape& shape, double buckets, const Stream& stream) noexcept {
   if (shape.lines > 1) return predict_two(shape, buckets, stream);
   const double length = shape.length, different = length / shape.fpr();
   const double fpr = exact_store_model::mean_fpr(stream.distinct(), [&](double n) {
@@ -234,11 +234,11 @@ Prediction predict(const Shape& shape, double buckets, const Stream& stream) noe
   return {fpr, repeats > 0 ? std::clamp(negatives / repeats, 0.0, 1.0) : 0};
 }
 
-bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best, bool is_aged,
+bool best_shape(double fpr, unsigned bits, unsigned length, LineShape& best, bool is_aged,
                 unsigned lines) noexcept {
   double reached = 0;
   double window[kMaxQueue + 1] = {};  // of one bucket, by its length; 0: not known yet
-  for_each_shape(fpr, bits, length, is_aged, lines, [&](const Shape& shape) {
+  for_each_shape(fpr, bits, length, is_aged, lines, [&](const LineShape& shape) {
     double& one = window[shape.length];
     if (one == 0)
       one = boost::math::gamma_p_inv(static_cast<double>(shape.length), 0.01, MathPolicy());
@@ -249,7 +249,7 @@ bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best, bool is
   return reached > 0;
 }
 
-double mean_held(const Shape& shape, double keys) noexcept {
+double mean_held(const LineShape& shape, double keys) noexcept {
   constexpr int kPoints = 8, kParts = 8;
   double sum = 0, held = 0;
   for (int i = 1; i <= kPoints; ++i) {
@@ -269,10 +269,10 @@ double mean_held(const Shape& shape, double keys) noexcept {
   return sum;
 }
 
-bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Shape& best,
+bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, LineShape& best,
                     bool is_aged) noexcept {
   double most = 0;
-  for_each_shape(fpr, bits, length, is_aged, 1, [&](const Shape& shape) {
+  for_each_shape(fpr, bits, length, is_aged, 1, [&](const LineShape& shape) {
     const double held = mean_held(shape, keys);
     if (held <= most) return;
     most = held;

@@ -13,7 +13,7 @@ constexpr unsigned kMaxQueue = 64;
 // How a 64-byte line is cut: buckets of `length` fingerprints of `bits`. Ages (line_tail.hpp)
 // leave less room for them. A key that may be in either of two `lines` has one bucket in each
 // (line_entries.hpp).
-struct Shape {
+struct LineShape {
   unsigned bits;
   unsigned length;
   bool is_aged = false;
@@ -46,20 +46,20 @@ double fnr_of_two(double others, double length, double lines, double slices) noe
 // The error rates over a stream of a filter (LRU) with `buckets` buckets in all. Exact if the
 // number of keys of a bucket is Poisson distributed, as for keys that a hash spreads: its
 // fingerprints are the last `length` different ones seen, whatever the answers.
-Prediction predict(const Shape& shape, double buckets, const Stream& stream) noexcept;
+Prediction predict(const LineShape& shape, double buckets, const Stream& stream) noexcept;
 
 // The shape that keeps `fpr` and remembers the most keys, that is, with the longest gap at which
 // fnr() is 1 %. `bits`, `length`: 0 or the required values. False: none keeps it.
-bool best_shape(double fpr, unsigned bits, unsigned length, Shape& best, bool is_aged = false,
+bool best_shape(double fpr, unsigned bits, unsigned length, LineShape& best, bool is_aged = false,
                 unsigned lines = 1) noexcept;
 
 // Mean number of keys held, out of `keys` per line, over the time until all have come; each moment
 // is weighted by the share that has come.
-double mean_held(const Shape& shape, double keys) noexcept;
+double mean_held(const LineShape& shape, double keys) noexcept;
 
 // The best shape for `keys` keys per line, more than it remembers: the one that holds most of them,
 // in the mean until all have come.
-bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, Shape& best,
+bool best_shape_for(double keys, double fpr, unsigned bits, unsigned length, LineShape& best,
                     bool is_aged = false) noexcept;
 
 }  // namespace streamfilter::clq_model

@@ -69,19 +69,19 @@ Errors errors_at(double lost, double probes, double rate, LostRule rule, unsigne
 
 }  // namespace
 
-Shape shape_of(const Parameters& parameters, double k, double m) noexcept {
+SlicingShape shape_of(const Parameters& parameters, double k, double m) noexcept {
   const double k2 = static_cast<double>(bits_per_probe(parameters, static_cast<std::uint64_t>(k)));
   const double slices = slices_of_group(parameters);
   return {k / k2, k2, parameters.slices / slices, slices, m};
 }
 
-double group_rate(const Shape& shape, double n, CellRate rate) noexcept {
+double group_rate(const SlicingShape& shape, double n, CellRate rate) noexcept {
   if (shape.k1 <= 1 || shape.k2 <= 1) return rate(shape.k1 * shape.k2, n, shape.slices * shape.m);
   const auto probe = [&](double load) { return rate(shape.k2, load, shape.m); };
   return std::pow(over_poisson(n * shape.k1 / shape.slices, probe), shape.k1);
 }
 
-double rate(const Shape& shape, double n, CellRate rate) noexcept {
+double rate(const SlicingShape& shape, double n, CellRate rate) noexcept {
   if (shape.parts <= 1) return group_rate(shape, n, rate);
   return over_poisson(n / shape.parts, [&](double load) { return group_rate(shape, load, rate); });
 }

@@ -11,7 +11,7 @@ namespace streamfilter::slicing_model {
 
 // A filter whose keys are divided among `parts` by a hash; in its part, a key has k1 probes of k2
 // bits, each probe in one of `slices` slices of m cells. Horizontal: k1 = slices = 1.
-struct Shape {
+struct SlicingShape {
   double k1, k2;
   double parts;
   double slices;  // of a part
@@ -22,15 +22,15 @@ struct Shape {
 using CellRate = double (*)(double k, double n, double m) noexcept;
 
 // The shape of a filter with k bits a key and m cells a slice, which may not be derived yet.
-Shape shape_of(const Parameters& parameters, double k, double m) noexcept;
+SlicingShape shape_of(const Parameters& parameters, double k, double m) noexcept;
 
 // The false-positive rate of one part after n of its keys. Vertical (Eq. 3) and horizontal: Eq. 1
 // for all of its cells. k1 x k2 (Prop. 2): the loads of slices differ, which is averaged over.
-double group_rate(const Shape& shape, double n, CellRate rate = timing_model::rate) noexcept;
+double group_rate(const SlicingShape& shape, double n, CellRate rate = timing_model::rate) noexcept;
 
 // The false-positive rate after n keys. Eq. 4 takes every part for equally loaded; here, Eq. 1 is
 // averaged over Poisson(n / parts).
-double rate(const Shape& shape, double n, CellRate rate = timing_model::rate) noexcept;
+double rate(const SlicingShape& shape, double n, CellRate rate = timing_model::rate) noexcept;
 
 // ---- failures (§3.2)
 

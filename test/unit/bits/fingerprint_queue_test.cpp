@@ -10,7 +10,7 @@
 #include "core/model/clq_model.hpp"
 
 using namespace streamfilter;
-using clq_model::Shape;
+using clq_model::LineShape;
 
 BOOST_AUTO_TEST_SUITE(fingerprint_queue)
 
@@ -50,7 +50,7 @@ struct Touched {
 
 // Moves to the front or pushes in front, in a line.
 template <bool kWide, bool kAlone>
-[[gnu::always_inline]] inline Touched touch_line(const Shape& shape, unsigned char* line,
+[[gnu::always_inline]] inline Touched touch_line(const LineShape& shape, unsigned char* line,
                                                  unsigned start, std::uint64_t fingerprint) {
   BasicFingerprintQueue<kWide, kAlone> queue(shape.bits, shape.length, line, start);
   LineVector reach;
@@ -65,20 +65,20 @@ template <bool kWide, bool kAlone>
 }
 
 template <bool kAlone>
-FOR_WIDE_REGISTERS Touched touch_wide(const Shape& shape, unsigned char* line, unsigned start,
+FOR_WIDE_REGISTERS Touched touch_wide(const LineShape& shape, unsigned char* line, unsigned start,
                                       std::uint64_t fingerprint) {
   return touch_line<true, kAlone>(shape, line, start, fingerprint);
 }
 
 template <bool kAlone>
-Touched touch(const Shape& shape, unsigned char* line, unsigned start, std::uint64_t fingerprint,
-              bool wide) {
+Touched touch(const LineShape& shape, unsigned char* line, unsigned start,
+              std::uint64_t fingerprint, bool wide) {
   return wide ? touch_wide<kAlone>(shape, line, start, fingerprint)
               : touch_line<false, kAlone>(shape, line, start, fingerprint);
 }
 
 // Works on all buckets of a line at once, to see that one does not change another.
-void compare(const Shape& shape, bool wide, bool alone, std::mt19937_64& random) {
+void compare(const LineShape& shape, bool wide, bool alone, std::mt19937_64& random) {
   Line line{};
   std::vector<std::vector<std::uint64_t>> lists(shape.buckets());
   const std::uint64_t largest = low_bits(shape.bits);
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(every_shape_is_a_queue) {
   for (unsigned bits = clq_model::kMinBits; bits <= kMaxFingerprintBits; ++bits)
     for (unsigned length = 1; length <= clq_model::longest(bits); ++length, ++shapes)
       BOOST_TEST_CONTEXT(bits << " bits x " << length) {
-        const Shape shape{bits, length};
+        const LineShape shape{bits, length};
         for (const bool wide : {false, true})
           for (const bool alone : {false, true})
             if ((!wide || has_wide_registers()) && (!alone || shape.buckets() == 1))
@@ -129,12 +129,12 @@ BOOST_AUTO_TEST_CASE(every_shape_is_a_queue) {
 }
 
 BOOST_AUTO_TEST_CASE(impossible_shapes) {
-  BOOST_TEST((Shape{12, 42}.is_possible()));
-  BOOST_TEST((!Shape{12, 43}.is_possible()));
-  BOOST_TEST((Shape{3, 7}.is_possible()));
-  BOOST_TEST((!Shape{3, 8}.is_possible()));  // there are seven different fingerprints
-  BOOST_TEST((Shape{7, 64}.is_possible()));
-  BOOST_TEST((!Shape{7, 65}.is_possible()));
+  BOOST_TEST((LineShape{12, 42}.is_possible()));
+  BOOST_TEST((!LineShape{12, 43}.is_possible()));
+  BOOST_TEST((LineShape{3, 7}.is_possible()));
+  BOOST_TEST((!LineShape{3, 8}.is_possible()));  // there are seven different fingerprints
+  BOOST_TEST((LineShape{7, 64}.is_possible()));
+  BOOST_TEST((!LineShape{7, 65}.is_possible()));
 }
 
 // 1 % at .63 S and .1 % at .54 S keys for buckets of 31.
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(the_probability_of_falling_out) {
 
 // No other shape that keeps fpr remembers more keys with 1 % false negatives.
 BOOST_AUTO_TEST_CASE(the_best_shape) {
-  const auto window = [](const Shape& shape) {  // keys of one line
+  const auto window = [](const LineShape& shape) {  // keys of one line
     double low = 0, high = 1000;
     for (unsigned i = 0; i < 60; ++i) {
       const double middle = (low + high) / 2;
@@ -167,15 +167,15 @@ BOOST_AUTO_TEST_CASE(the_best_shape) {
     double most = 0;
     for (unsigned bits = clq_model::kMinBits; bits <= kMaxFingerprintBits; ++bits)
       for (unsigned length = 1; length <= clq_model::longest(bits); ++length)
-        if (const Shape shape{bits, length}; shape.fpr() <= fpr)
+        if (const LineShape shape{bits, length}; shape.fpr() <= fpr)
           most = std::max(most, window(shape));
-    Shape best{};
+    LineShape best{};
     BOOST_TEST_REQUIRE(clq_model::best_shape(fpr, 0, 0, best));
     BOOST_TEST(best.is_possible());
     BOOST_TEST(best.fpr() <= fpr);
     BOOST_TEST(std::fabs(window(best) / most - 1) < 1e-9, fpr);
   }
-  Shape best{};
+  LineShape best{};
   BOOST_TEST(!clq_model::best_shape(1e-15, 0, 0, best));
   BOOST_TEST_REQUIRE(clq_model::best_shape(.01, 16, 0, best));
   BOOST_TEST((best.bits == 16 && best.length == 32));

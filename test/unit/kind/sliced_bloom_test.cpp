@@ -37,7 +37,7 @@ Measured measure(const std::string& text, std::uint64_t n, unsigned filters, uns
   return {mean, std::sqrt(variance)};
 }
 
-slicing_model::Shape shape_of(const Parameters& p) {
+slicing_model::SlicingShape shape_of(const Parameters& p) {
   return slicing_model::shape_of(p, static_cast<double>(option_value(p, "k")),
                                  static_cast<double>(p.slice_bytes - sizeof(SliceState)) * 8);
 }

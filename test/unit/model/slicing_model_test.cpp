@@ -19,8 +19,8 @@ constexpr double kK = 4, kKeys = 5700, kBits = 48400;
 
 namespace {
 
-Shape vertical(double slices, double k = kK) { return {k, 1, 1, slices, kBits / slices}; }
-Shape horizontal(double slices, double k = kK) { return {1, k, slices, 1, kBits / slices}; }
+SlicingShape vertical(double slices, double k = kK) { return {k, 1, 1, slices, kBits / slices}; }
+SlicingShape horizontal(double slices, double k = kK) { return {1, k, slices, 1, kBits / slices}; }
 
 // 8 bits a key in 40 slices, 8 of them lost; a bit is set with this probability.
 constexpr double kPlaces = 8, kSet = .4288;
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(the_mean_over_loads_does_not_jump_where_its_method_changes)
 
 // A diced filter is as uneven as its parts: 8 parts of 5 slices like 8 horizontal ones.
 BOOST_AUTO_TEST_CASE(a_diced_filter_has_the_rate_of_its_parts) {
-  const Shape diced = {kK, 1, 8, 5, kBits / 40};
+  const SlicingShape diced = {kK, 1, 8, 5, kBits / 40};
   BOOST_TEST(rate(diced, kKeys) == rate(horizontal(8), kKeys), tt::tolerance(1e-12));
 }
 
