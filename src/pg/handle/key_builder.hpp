@@ -106,7 +106,9 @@ inline bool build_element(const KeyBuilder* builder, TupleTableSlot* row, Elemen
                          row->tts_isnull + builder->first, &element->hash);
 }
 
-inline bool build_element(const KeyBuilder* builder, const NullableDatum* row, Element* element) {
+// Inlined by force: a scan calls it for each row.
+[[gnu::always_inline]] inline bool build_element(const KeyBuilder* builder,
+                                                 const NullableDatum* row, Element* element) {
   *element = new_element(builder->filter);
   return build_from(builder, GivenValues{row}, element);
 }
