@@ -6,7 +6,7 @@ COMMENT ON COLUMN streamfilter_filters.kind IS 'kind of filter, as in option kin
 COMMENT ON COLUMN streamfilter_filters.mode IS 'what it does with repeats: enforce, shadow or off';
 COMMENT ON COLUMN streamfilter_filters.memory IS 'shared memory that it takes';
 COMMENT ON COLUMN streamfilter_filters."full" IS 'percent of its cells in use';
-COMMENT ON COLUMN streamfilter_filters.tested IS 'rows and keys that it was asked about';
+COMMENT ON COLUMN streamfilter_filters.tested IS 'rows and keys it was asked about';
 COMMENT ON COLUMN streamfilter_filters.repeats IS 'of these, repeats: discarded, marked, diverted, or let pass in mode shadow';
 COMMENT ON COLUMN streamfilter_filters.fpr_now IS 'estimated rate of false positives now';
 COMMENT ON COLUMN streamfilter_filters.state IS 'where its state is, or why the filter cannot be read';
@@ -15,12 +15,12 @@ COMMENT ON COLUMN streamfilter_stats.filter IS 'the filter';
 COMMENT ON COLUMN streamfilter_stats.kind IS 'kind of filter, as in option kind';
 COMMENT ON COLUMN streamfilter_stats.memory IS 'bytes of shared memory that it takes';
 COMMENT ON COLUMN streamfilter_stats.params IS 'parameters that its options come to';
-COMMENT ON COLUMN streamfilter_stats.tested IS 'rows and keys that it was asked about';
+COMMENT ON COLUMN streamfilter_stats.tested IS 'rows and keys it was asked about';
 COMMENT ON COLUMN streamfilter_stats.accepted IS 'of these, found new';
 COMMENT ON COLUMN streamfilter_stats.discarded IS 'repeats that were discarded or marked';
 COMMENT ON COLUMN streamfilter_stats.rolled_back IS 'keys of transactions that rolled back';
 COMMENT ON COLUMN streamfilter_stats.in_flight IS 'keys of unfinished transactions';
-COMMENT ON COLUMN streamfilter_stats.waits IS 'waits for another transaction that had added the same key';
+COMMENT ON COLUMN streamfilter_stats.waits IS 'waits for another transaction with the same key';
 COMMENT ON COLUMN streamfilter_stats.fill IS 'share of its cells in use, from 0 to 1';
 COMMENT ON COLUMN streamfilter_stats.fpr_now IS 'estimated rate of false positives now';
 COMMENT ON COLUMN streamfilter_stats.fpr_bound IS 'rate of false positives at most, by its parameters and what it holds';
@@ -57,8 +57,8 @@ COMMENT ON COLUMN streamfilter_tuning.error IS 'why the filter cannot be read; N
 COMMENT ON COLUMN streamfilter_tree.filter IS 'the filter';
 COMMENT ON COLUMN streamfilter_tree.parent IS 'the filter above it; NULL for the root';
 COMMENT ON COLUMN streamfilter_tree.level IS 'its distance from the root';
-COMMENT ON COLUMN streamfilter_tree.accesses IS 'how often a key has come to it';
-COMMENT ON COLUMN streamfilter_tree.hits IS 'how many repeats it has found';
+COMMENT ON COLUMN streamfilter_tree.accesses IS 'in a tree: keys that have come to this node';
+COMMENT ON COLUMN streamfilter_tree.hits IS 'in a tree: repeats that this node has found';
 COMMENT ON COLUMN streamfilter_tree.error IS 'why the filter cannot be read; NULL if it can';
 
 COMMENT ON COLUMN streamfilter_slices.filter IS 'the filter';
@@ -77,9 +77,9 @@ COMMENT ON COLUMN streamfilter_triggers."table" IS 'the table, or partition, tha
 COMMENT ON COLUMN streamfilter_triggers.trigger IS 'name of the trigger';
 COMMENT ON COLUMN streamfilter_triggers.filter IS 'the filter that it asks';
 COMMENT ON COLUMN streamfilter_triggers.kind IS 'what it does: discard, mark, divert or forget';
-COMMENT ON COLUMN streamfilter_triggers.rows IS 'rows that it has judged';
+COMMENT ON COLUMN streamfilter_triggers.rows IS 'rows that the trigger has judged';
 COMMENT ON COLUMN streamfilter_triggers.discarded IS 'of these, discarded or marked';
-COMMENT ON COLUMN streamfilter_triggers.diverted IS 'of these, diverted to another table';
+COMMENT ON COLUMN streamfilter_triggers.diverted IS 'of these, diverted';
 COMMENT ON COLUMN streamfilter_triggers.would_discard IS 'repeats that passed in mode shadow';
 COMMENT ON COLUMN streamfilter_triggers.since IS 'when its counters were set to zero last';
 

@@ -14,6 +14,9 @@ $node->init;
 $node->append_conf('postgresql.conf', q{
 shared_preload_libraries = 'streamfilter'
 streamfilter.shared_memory = '16MB'
+streamfilter.max_in_flight = 1000
+streamfilter.dynamic_memory = 0
+max_prepared_transactions = 1
 fsync = off});
 $node->start;
 my $declare = q{CREATE FUNCTION set_counters(filter regclass, counts bigint[]) RETURNS bigint[]
@@ -92,6 +95,13 @@ for my $view (qw(trigger slice))
 	is(query("SELECT string_agg(name, ' ') FROM streamfilter_counters() WHERE counts_of = '$view' AND name NOT IN
 		(SELECT attname FROM pg_attribute WHERE attrelid = 'streamfilter_${view}s'::regclass)"), '', "those of a $view are columns");
 }
+is(query(q{SELECT string_agg(format('%s.%s: "%s", not "%s"', v, name, described, help), E'\n')
+	FROM (VALUES ('filter', 'streamfilter_stats'::regclass), ('filter', 'streamfilter_tree'), ('filter', 'streamfilter_filters'),
+		('trigger', 'streamfilter_triggers'), ('slice', 'streamfilter_slices')) AS views (counts_of, v)
+	JOIN streamfilter_counters() USING (counts_of) JOIN pg_attribute ON attrelid = v AND attname = name,
+	col_description(v, attnum) AS described WHERE described IS DISTINCT FROM help}), '', 'comments of columns say what the table of counters says');
+my $docs = join '', map { slurp_file($_) } glob "$FindBin::Bin/../../docs/*.md $FindBin::Bin/../../docs/*/*.md";
+is(join(' ', grep { $docs !~ /`(?:\w+\.)?$_`/ } split /\n/, query('SELECT DISTINCT name FROM streamfilter_counters()')), '', 'documents describe each');
 
 # --- A clean restart, used afterwards or not -------------------------------------------------------------------------------
 
@@ -188,7 +198,29 @@ for my $view (qw(trigger slice))
 	$node->restart;
 	unlike(sums($view), qr/\|[1-9]/, '... all begin anew by a restart');
 }
-query('DROP TABLE repeats, discards, diverts, passes; DROP FOREIGN TABLE shadow, lost');
+
+# --- Of filters: each counts ---------------------------------------------------------------------------------------------------
+
+# For these a server must fail as it commits: the file makes one.
+my %elsewhere = (unremembered => '052_commit_messages.pl');
+query(q{CREATE FOREIGN TABLE timed (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
+		OPTIONS (kind 'timer', memory '64kB', keys '1000', window '10 minutes', fpr '0.01');
+	CREATE FOREIGN TABLE crowded (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '0.01');
+	CREATE FOREIGN TABLE root (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
+	CREATE FOREIGN TABLE leaf (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'root')});
+query('SELECT streamfilter_stats_reset()');
+query("INSERT INTO $_ VALUES (1), (1), (2)") for qw(discards diverts passes leaf);
+query(q{INSERT INTO timed VALUES (1, now()), (2, now() - interval '1 hour'), (3, now() + interval '1 hour')});
+query("INSERT INTO crowded SELECT generate_series(1, $_)") for 900, 950, 20000, 20000;
+query('BEGIN; INSERT INTO logged SELECT generate_series(1, 2000); ROLLBACK');
+query(q{BEGIN; INSERT INTO unlogged VALUES (2000); PREPARE TRANSACTION 'first'});
+$node->psql('postgres', q{SET lock_timeout = '10ms'; INSERT INTO unlogged VALUES (2000)});
+query(q{ROLLBACK PREPARED 'first'});
+is(query(q{SELECT string_agg(name, ' ' ORDER BY name)
+	FROM (SELECT name, row_number() OVER () AS number FROM streamfilter_counters() WHERE counts_of = 'filter') AS counter
+	WHERE (SELECT sum((set_counters(ftrelid, NULL))[number]) FROM pg_foreign_table) = 0}), join(' ', sort keys %elsewhere), 'all counters of filters count');
+like(slurp_file("$FindBin::Bin/$elsewhere{$_}"), qr/\b$_\b/, "... and $_ in $elsewhere{$_}") for sort keys %elsewhere;
+query('DROP TABLE repeats, discards, diverts, passes; DROP FOREIGN TABLE shadow, lost, timed, crowded, leaf, root');
 
 # --- Dropped, created again, rolled back ----------------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 // All counters, in three tables: of a filter, of a trigger, of a slice on another server. Session
 // counts, shared memory, saving, resetting, resizing and views are generated from these. To add a
 // counter, add a line anywhere: saved counts go by name. A view shows it in the column of its name
-// (sql/41_views.sql, sql/56_slices_view.sql, sql/57_statistics.sql).
+// (sql/41_stats.sql, sql/41_views.sql, sql/56_slices_view.sql, sql/57_statistics.sql); the help is
+// the column's comment (sql/80_comments.sql).
 #pragma once
 
 extern "C" {
