@@ -89,6 +89,8 @@ for my $i (0 .. $#counters)
 	is(query("SELECT m.value FROM streamfilter_metrics m JOIN streamfilter_counters() c ON c.metric = m.name
 		WHERE c.counts_of = 'filter' AND c.name = '$name' AND m.labels ->> 'filter' = 'public.logged'"), $value, '... and a metric');
 }
+is(query(q{SELECT string_agg(name, ' ' ORDER BY name) FROM streamfilter_counters(), to_jsonb((SELECT s FROM streamfilter_stats s WHERE filter = 'elsewhere'::regclass)) AS shown
+	WHERE counts_of = 'filter' AND shown -> name = 'null'}), 'late passed_overfull', 'what servers keep to themselves is unknown here');
 is(query(q{SELECT count(*) FROM streamfilter_counters() c WHERE unit = '' OR help = ''}), 0, 'each has a unit, and says what it is');
 for my $view (qw(trigger slice))
 {

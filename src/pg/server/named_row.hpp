@@ -39,11 +39,6 @@ class NamedRow {
     }
   }
 
-  void put_unknown(const char* name) {
-    for (int i = 0; i < columns_->natts; ++i)
-      if (strcmp(NameStr(TupleDescAttr(columns_, i)->attname), name) == 0) isnull_[i] = true;
-  }
-
   void put(const char* name, const char* value) {
     if (value != nullptr) put(name, CStringGetTextDatum(value));
   }
@@ -59,9 +54,11 @@ class NamedRow {
     if (!std::isnan(value)) put(name, Float8GetDatum(value));
   }
 
+  // Of an object on other servers, those that are not only there.
   template <typename Counter, typename Counts, int n>
-  void put_counts(const Counter (&table)[n], const Counts& counts) {
-    for (int i = 0; i < n; ++i) put_count(table[i].name, counts.values[i]);
+  void put_counts(const Counter (&table)[n], const Counts& counts, bool is_elsewhere = false) {
+    for (int i = 0; i < n; ++i)
+      if (!is_elsewhere || !table[i].only_there) put_count(table[i].name, counts.values[i]);
   }
 
   Datum datum() { return HeapTupleGetDatum(heap_form_tuple(columns_, values_, isnull_)); }

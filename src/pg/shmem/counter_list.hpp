@@ -11,7 +11,8 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// Name, unit, help: sql/59_metrics.sql.
+// Name, unit, help (sql/59_metrics.sql); of a filter also kOnlyThere: for a filter on other servers
+// they alone count it, so it is unknown here.
 #define STREAMFILTER_ROW_COUNTS(COUNT)                                                        \
   COUNT(tested, "rows", "rows and keys it was asked about")                                   \
   COUNT(accepted, "rows", "of these, found new")                                              \
@@ -19,12 +20,14 @@ namespace streamfilter::pg {
   COUNT(would_discard, "rows", "repeats that passed in mode shadow")                          \
   COUNT(diverted, "rows", "repeats that were diverted to another table")                      \
   COUNT(ahead, "rows", "events whose time was too far ahead")                                 \
-  COUNT(late, "rows", "events that came later than window and lateness: not remembered")      \
+  COUNT(late, "rows", "events that came later than window and lateness: not remembered",      \
+        kOnlyThere)                                                                           \
   COUNT(rolled_back, "keys", "keys of transactions that rolled back")                         \
   COUNT(waits, "waits", "waits for another transaction with the same key")                    \
   COUNT(overflowed, "transactions",                                                           \
         "transactions with more keys in flight than there was room for")                      \
-  COUNT(passed_overfull, "rows", "repeats that passed because the filter held too much")      \
+  COUNT(passed_overfull, "rows", "repeats that passed because the filter held too much",      \
+        kOnlyThere)                                                                           \
   COUNT(unremembered, "transactions", "transactions whose keys other servers have not taken") \
   COUNT(accesses, "keys", "in a tree: keys that have come to this node")                      \
   COUNT(hits, "keys", "in a tree: repeats that this node has found")                          \
@@ -43,14 +46,17 @@ namespace streamfilter::pg {
   COUNT(bytes_sent, "bytes", "bytes sent to it")                  \
   COUNT(bytes_received, "bytes", "bytes received from it")
 
+constexpr bool kOnlyThere = true;
+
 struct CounterInfo {
   const char* name;
   const char* unit;
   const char* help;
+  bool only_there = false;
 };
 
-#define STREAMFILTER_COUNTER_NAME(name, unit, help) name,
-#define STREAMFILTER_COUNTER_INFO(name, unit, help) {#name, unit, help},
+#define STREAMFILTER_COUNTER_NAME(name, ...) name,
+#define STREAMFILTER_COUNTER_INFO(name, ...) {#name, __VA_ARGS__},
 
 enum class RowCount : uint8 { STREAMFILTER_ROW_COUNTS(STREAMFILTER_COUNTER_NAME) };
 enum class TriggerCount : uint8 { STREAMFILTER_TRIGGER_COUNTS(STREAMFILTER_COUNTER_NAME) };

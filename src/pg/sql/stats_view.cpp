@@ -10,7 +10,6 @@ extern "C" {
 }
 
 #include <cmath>
-#include <initializer_list>
 
 #include "core/base/saturate.hpp"
 #include "core/filter/overfull.hpp"
@@ -116,9 +115,7 @@ void fill_row(NamedRow& row, const FilterRelation* relation) {
   row.put("params", json_to_jsonb(json.data));
   row.put_count("memory", parameters.memory);
   row.put_count("dynamic_memory", numbers.dynamic);
-  row.put_counts(kRowCounters, numbers.counts);
-  if (is_remote(relation))  // no answer of a server tells
-    for (const char* name : {"late", "passed_overfull"}) row.put_unknown(name);
+  row.put_counts(kRowCounters, numbers.counts, is_remote(relation));
   row.put_count("in_flight", numbers.in_flight);
   row.put_rate("lost_estimate", numbers.lost);
   // A state that was not yet restored has unknown contents.
@@ -241,11 +238,7 @@ SF_FUNCTION(streamfilter_tree_node) {
     if (OidIsValid(relation->parent)) row.put("parent", ObjectIdGetDatum(relation->parent));
     row.put("level", Int32GetDatum(relation->level));
     // Other servers count what reaches them.
-    if (!is_remote(relation)) {
-      const RowCounts counts = counts_to_show(relation);
-      row.put_count("accesses", counts[RowCount::accesses]);
-      row.put_count("hits", counts[RowCount::hits]);
-    }
+    if (!is_remote(relation)) row.put_counts(kRowCounters, counts_to_show(relation));
   }
   PG_RETURN_DATUM(row.datum());
 }
