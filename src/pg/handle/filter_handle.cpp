@@ -80,12 +80,13 @@ void add_found(FilterHandle* filter, bool is_attached) {
 }
 
 void tell_of(const FilterHandle* filter) {
-  const RowCounts& counts = filter->uncounted.rows;
-  const uint64 discarded = counts[RowCount::discarded], diverted = counts[RowCount::diverted],
-               would_discard = counts[RowCount::would_discard];
-  add_judged_rows({filter->relid, counts[RowCount::accepted] + discarded + diverted + would_discard,
-                   discarded - filter->uncounted.marked, filter->uncounted.marked, diverted,
-                   would_discard});
+  const HandleCounts& counts = filter->uncounted;
+  JudgedRows judged = {filter->relid, counts.rows[RowCount::accepted], {}};
+  for (int i = 0; i < kOutcomes; ++i) judged.repeats[i] = counts.rows[kRowCountOf[i]];
+  judged[Outcome::marked] = counts.marked;  // the filter's counter has them, too
+  judged[Outcome::discarded] -= counts.marked;
+  for (const uint64 repeats : judged.repeats) judged.rows += repeats;
+  add_judged_rows(judged);
 }
 
 // Adds what is not yet counted in shared memory to the counts there.

@@ -6,6 +6,7 @@
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/handle/filter_mode.hpp"
+#include "pg/handle/judged_report.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/key/key_hash.hpp"
 #include "pg/server/settings.hpp"
@@ -14,9 +15,6 @@
 namespace streamfilter::pg {
 
 struct FilterHandle;
-
-// What becomes of a row whose key is a repeat.
-enum class Outcome : uint8 { discarded, marked, diverted, would_discard };
 
 // What becomes of keys, by where the state of a filter is. Each needs use_filter first; the places
 // that may be called from outside this room are in filter_keys.hpp, with what they raise.
@@ -243,11 +241,9 @@ inline void count_tested(FilterHandle* filter) {
   ++filter->uncounted.rows[RowCount::tested];
   note_counted(filter);
 }
-constexpr RowCount kCountOf[] = {RowCount::discarded, RowCount::discarded, RowCount::diverted,
-                                 RowCount::would_discard};
 inline void count_answer(FilterHandle* filter, bool seen, Outcome of_repeats) {
   HandleCounts& counts = filter->uncounted;
-  ++counts.rows[seen ? kCountOf[static_cast<int>(of_repeats)] : RowCount::accepted];
+  ++counts.rows[seen ? kRowCountOf[static_cast<int>(of_repeats)] : RowCount::accepted];
   counts.marked += seen && of_repeats == Outcome::marked;
   counts.spared += !seen && of_repeats != Outcome::discarded;
   ++counts.rows[RowCount::tested];

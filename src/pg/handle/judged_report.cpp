@@ -30,12 +30,10 @@ void add_judged_rows(const JudgedRows& more) {
   int i = 0;
   while (i < count && judged[i].filter != more.filter) ++i;
   if (i == kMaxFilters) return;
-  if (i == count) judged[count++] = {more.filter, 0, 0, 0, 0, 0};
+  if (i == count) judged[count++] = {more.filter, 0, {}};
   judged[i].rows += more.rows;
-  judged[i].discarded += more.discarded;
-  judged[i].marked += more.marked;
-  judged[i].diverted += more.diverted;
-  judged[i].would_discard += more.would_discard;
+  for (int outcome = 0; outcome < kOutcomes; ++outcome)
+    judged[i].repeats[outcome] += more.repeats[outcome];
 }
 
 void collect_judged_rows(bool wanted) {
@@ -49,10 +47,8 @@ const JudgedRows& judged_by(int i) { return judged[i]; }
 const char* describe_judged_rows(const JudgedRows& rows) {
   StringInfoData text;
   initStringInfo(&text);
-  append(&text, rows.discarded, "discarded");
-  append(&text, rows.marked, "marked");
-  append(&text, rows.diverted, "diverted");
-  append(&text, rows.would_discard, "would be discarded");
+  for (int outcome = 0; outcome < kOutcomes; ++outcome)
+    append(&text, rows.repeats[outcome], kWordsOf[outcome]);
   if (text.len == 0) return nullptr;
   return psprintf("%s, of %llu judged", text.data, static_cast<unsigned long long>(rows.rows));
 }

@@ -87,11 +87,9 @@ inline Outcome of_repeats(const RowJudge* judge) {
 
 // Counts a judged row for the trigger; the filter has counted its key.
 inline void count(const RowJudge* judge, bool repeat, Outcome of_repeats) {
-  constexpr TriggerCount kCounts[] = {TriggerCount::discarded, TriggerCount::discarded,
-                                      TriggerCount::diverted, TriggerCount::would_discard};
   TriggerCounts& counts = *counts_to_add_to(judge->pending_counts);
   ++counts[TriggerCount::rows];
-  counts[kCounts[static_cast<int>(of_repeats)]] += repeat;
+  counts[kTriggerCountOf[static_cast<int>(of_repeats)]] += repeat;
 }
 
 // Is the passing row to be skipped because a unique index has its key? Counts it then.
