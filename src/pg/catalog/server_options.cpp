@@ -3,6 +3,7 @@
 extern "C" {
 #include <libpq-fe.h>
 
+#include "lib/stringinfo.h"
 #include "utils/guc.h"
 }
 
@@ -13,50 +14,128 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Options of libpq, except those that say who connects, those by which a server's owner could use
-// files and services of this server's account, and those that we set (connect.cpp).
-constexpr const char* kConnection[] = {"host",
-                                       "hostaddr",
-                                       "port",
-                                       "dbname",
-                                       "sslmode",
-                                       "sslcertmode",
-                                       "sslrootcert",
-                                       "sslcrl",
-                                       "sslcrldir",
-                                       "sslsni",
-                                       "sslnegotiation",
-                                       "ssl_min_protocol_version",
-                                       "ssl_max_protocol_version",
-                                       "min_protocol_version",
-                                       "max_protocol_version",
-                                       "channel_binding",
-                                       "require_auth",
-                                       "requirepeer",
-                                       "gssencmode",
-                                       "krbsrvname",
-                                       "target_session_attrs",
-                                       "load_balance_hosts",
-                                       "keepalives",
-                                       "keepalives_idle",
-                                       "keepalives_interval",
-                                       "keepalives_count",
-                                       "tcp_user_timeout",
-                                       "application_name"};
-constexpr const char* kPlace[] = {"host", "hostaddr", "port", "dbname"};
-// Options of a user mapping. This server's account reads certificate files, so only superusers name
-// them; likewise, only they let a user connect without a password.
-constexpr const char* kUser[] = {"user", "password", "sslcert", "sslkey", "sslpassword"};
-constexpr const char* kSuperusers[] = {"sslcert", "sslkey", "password_required"};
-constexpr int kMinTimeout = 10;           // ms
-constexpr int kMaxTimeout = 3'600'000;    // ms
-constexpr int kMaxIdleTime = 86'400'000;  // ms
+enum class OptionUse : uint8 {
+  ours,   // read here
+  libpq,  // passed to libpq unchanged
+  place,  // likewise, and makes a server another PostgreSQL server
+};
+
+// An option of a server, or of a user mapping.
+struct Option {
+  const char* name;
+  OptionUse use;
+  bool is_usual = false;  // named in the hint of an unknown option
+  // False: a bad value. nullptr: libpq reads it as it connects.
+  bool (*read)(const char* value, ServerOptions* options) = nullptr;
+  const char* hint = nullptr;  // describes valid values
+  bool is_of_superusers = false;
+};
+
+// ---- readers
+
+template <auto member, int low, int high, int unit = 0>
+bool read_number(const char* value, ServerOptions* options) {
+  return parse_int(value, &(options->*member), unit, nullptr) && options->*member >= low &&
+         options->*member <= high;
+}
+
+bool read_memory_limit(const char* value, ServerOptions* options) {
+  return parse_size(value, options->memory_limit);
+}
+
+// One port for each of several hosts, or one for all.
+bool check_port(const char* value, ServerOptions*) {
+  for (char *rest = pstrdup(value), *next; rest != nullptr; rest = next) {
+    next = strchr(rest, ',');
+    if (next != nullptr) *next++ = '\0';
+    int port;
+    if (!parse_int(rest, &port, 0, nullptr) || port < 1 || port > 65535) return false;
+  }
+  return true;
+}
+
+bool check_bool(const char* value, ServerOptions*) {
+  bool ignored;
+  return parse_bool(value, &ignored);
+}
+
+// ---- the tables
+
+constexpr auto kOurs = OptionUse::ours, kLibpq = OptionUse::libpq, kPlace = OptionUse::place;
+constexpr bool kUsual = true, kOfSuperusers = true;
+constexpr int kDay = 86'400'000;  // ms
+
+template <auto member>
+constexpr auto read_timeout = read_number<member, 10, 3'600'000, GUC_UNIT_MS>;
+constexpr char kTimeouts[] =
+    "Give a time between 10 ms and 1 h, in milliseconds or with a unit: ms, s, min.";
+
+// Of libpq all but those that say who connects, those by which a server's owner could use files and
+// services of this server's account, and those that we set (connect.cpp).
+constexpr Option kServerOptions[] = {
+    {"memory_limit", kOurs, kUsual, read_memory_limit,
+     "Give a number of bytes, or a number with a unit: B, kB, MB, GB, TB."},
+    {"max_filters", kOurs, kUsual, read_number<&ServerOptions::max_filters, 0, PG_INT32_MAX>,
+     "Give a number of filters, 0 or more."},
+    {"host", kPlace, kUsual},
+    {"hostaddr", kPlace},
+    {"port", kPlace, kUsual, check_port, "Give the number of a port, 1 to 65535."},
+    {"dbname", kPlace, kUsual},
+    {"sslmode", kLibpq, kUsual},
+    {"sslrootcert", kLibpq, kUsual},
+    {"connect_timeout", kOurs, kUsual, read_timeout<&ServerOptions::connect_timeout>, kTimeouts},
+    {"timeout", kOurs, kUsual, read_timeout<&ServerOptions::timeout>, kTimeouts},
+    {"idle_timeout", kOurs, kUsual, read_number<&ServerOptions::idle_timeout, 0, kDay, GUC_UNIT_MS>,
+     "Give a time up to 1 day, in milliseconds or with a unit: s, min, h; 0: no limit."},
+    {"sslcertmode", kLibpq},
+    {"sslcrl", kLibpq},
+    {"sslcrldir", kLibpq},
+    {"sslsni", kLibpq},
+    {"sslnegotiation", kLibpq},
+    {"ssl_min_protocol_version", kLibpq},
+    {"ssl_max_protocol_version", kLibpq},
+    {"min_protocol_version", kLibpq},
+    {"max_protocol_version", kLibpq},
+    {"channel_binding", kLibpq},
+    {"require_auth", kLibpq},
+    {"requirepeer", kLibpq},
+    {"gssencmode", kLibpq},
+    {"krbsrvname", kLibpq},
+    {"target_session_attrs", kLibpq},
+    {"load_balance_hosts", kLibpq},
+    {"keepalives", kLibpq},
+    {"keepalives_idle", kLibpq},
+    {"keepalives_interval", kLibpq},
+    {"keepalives_count", kLibpq},
+    {"tcp_user_timeout", kLibpq},
+    {"application_name", kLibpq},
+};
+
+// This server's account reads certificate files, so only superusers name them; likewise, only they
+// let a user connect without a password.
+constexpr Option kUserOptions[] = {
+    {"user", kLibpq, kUsual},
+    {"password", kLibpq, kUsual},
+    {"password_required", kOurs, kUsual, check_bool, "Give true or false.", kOfSuperusers},
+    {"sslcert", kLibpq, kUsual, nullptr, nullptr, kOfSuperusers},
+    {"sslkey", kLibpq, kUsual, nullptr, nullptr, kOfSuperusers},
+    {"sslpassword", kLibpq, kUsual},
+};
 
 template <std::size_t count>
-bool is_among(const char* name, const char* const (&names)[count]) {
-  for (const char* known : names)
-    if (strcmp(name, known) == 0) return true;
-  return false;
+const Option* find(const Option (&options)[count], const char* name) {
+  for (const Option& option : options)
+    if (strcmp(option.name, name) == 0) return &option;
+  return nullptr;
+}
+
+template <std::size_t count>
+const char* list_usual(const Option (&options)[count]) {
+  StringInfoData list;
+  initStringInfo(&list);
+  for (const Option& option : options)
+    if (option.is_usual) appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", option.name);
+  return list.data;
 }
 
 // Versions of libpq differ.
@@ -68,81 +147,55 @@ bool is_known_to_libpq(const char* name) {
   return false;
 }
 
-bool bad_value(DefElem* option, const char* hint, Fault& fault) {
-  pg::bad_value(option, fault);
-  return fault.add_hint("%s", hint);
+bool read_value(DefElem* given, const Option* option, ServerOptions* result, Fault& fault) {
+  if (option->read == nullptr || option->read(value_of(given), result)) return true;
+  bad_value(given, fault);
+  return fault.add_hint("%s", option->hint);
 }
 
-bool read_idle_timeout(DefElem* option, int* result, Fault& fault) {
-  return (parse_int(value_of(option), result, GUC_UNIT_MS, nullptr) && *result >= 0 &&
-          *result <= kMaxIdleTime) ||
-         bad_value(
-             option,
-             "Give a time up to 1 day, in milliseconds or with a unit: s, min, h; 0: no limit.",
-             fault);
-}
-
-bool read_timeout(DefElem* option, int* result, Fault& fault) {
-  return (parse_int(value_of(option), result, GUC_UNIT_MS, nullptr) && *result >= kMinTimeout &&
-          *result <= kMaxTimeout) ||
-         bad_value(option,
-                   "Give a time between 10 ms and 1 h, in milliseconds or with a unit: ms, s, min.",
-                   fault);
-}
-
-bool read_memory_limit(DefElem* option, ServerOptions* result, Fault& fault) {
-  return parse_size(value_of(option), result->memory_limit) ||
-         bad_value(option, "Give a number of bytes, or a number with a unit: B, kB, MB, GB, TB.",
-                   fault);
-}
-
-bool read_max_filters(DefElem* option, ServerOptions* result, Fault& fault) {
-  return (parse_int(value_of(option), &result->max_filters, 0, nullptr) &&
-          result->max_filters >= 0) ||
-         bad_value(option, "Give a number of filters, 0 or more.", fault);
-}
-
-// Option port: one for each of several hosts, or one for all.
-bool check_port(DefElem* option, Fault& fault) {
-  for (char *rest = pstrdup(value_of(option)), *next; rest != nullptr; rest = next) {
-    next = strchr(rest, ',');
-    if (next != nullptr) *next++ = '\0';
-    int port;
-    if (!parse_int(rest, &port, 0, nullptr) || port < 1 || port > 65535)
-      return bad_value(option, "Give the number of a port, 1 to 65535.", fault);
-  }
-  return true;
-}
-
-bool read_option(DefElem* option, ServerOptions* result, Fault& fault) {
-  if (is_named(option, "memory_limit")) return read_memory_limit(option, result, fault);
-  if (is_named(option, "max_filters")) return read_max_filters(option, result, fault);
-  if (is_named(option, "connect_timeout"))
-    return read_timeout(option, &result->connect_timeout, fault);
-  if (is_named(option, "timeout")) return read_timeout(option, &result->timeout, fault);
-  if (is_named(option, "idle_timeout"))
-    return read_idle_timeout(option, &result->idle_timeout, fault);
-  if (!is_connection_option(option->defname) || !is_known_to_libpq(option->defname))
+bool read_server_option(DefElem* given, ServerOptions* result, Fault& fault) {
+  const Option* option = find(kServerOptions, given->defname);
+  if (option == nullptr || (option->use != kOurs && !is_known_to_libpq(option->name)))
     return unknown_option(
-        option, "server of filters",
-        "memory_limit, max_filters, host, port, dbname, sslmode, sslrootcert, "
-        "connect_timeout, timeout, idle_timeout, and others of libpq that docs/servers.md "
-        "names",
+        given, "server of filters",
+        psprintf("%s, and others of libpq that docs/servers.md names", list_usual(kServerOptions)),
         fault);
-  result->is_remote |= is_place_option(option->defname);
-  return !is_named(option, "port") || check_port(option, fault);
+  result->is_remote |= option->use == kPlace;
+  return read_value(given, option, result, fault);
+}
+
+bool check_user_option(DefElem* given, Fault& fault) {
+  const Option* option = find(kUserOptions, given->defname);
+  if (option == nullptr)
+    return unknown_option(given, "user of a server of filters", list_usual(kUserOptions), fault);
+  if (!read_value(given, option, nullptr, fault)) return false;
+  if (!option->is_of_superusers || superuser()) return true;
+  fault.set(ERRCODE_INSUFFICIENT_PRIVILEGE, "permission denied to set option \"%s\"",
+            given->defname);
+  return fault.add_detail("Only superusers set or keep it in a user mapping.");
 }
 
 }  // namespace
 
-bool is_connection_option(const char* name) { return is_among(name, kConnection); }
+bool is_connection_option(const char* name) {
+  const Option* option = find(kServerOptions, name);
+  return option != nullptr && option->use != kOurs;
+}
 
-bool is_place_option(const char* name) { return is_among(name, kPlace); }
+bool is_place_option(const char* name) {
+  const Option* option = find(kServerOptions, name);
+  return option != nullptr && option->use == kPlace;
+}
+
+bool is_user_option(const char* name) {
+  const Option* option = find(kUserOptions, name);
+  return option != nullptr && option->use != kOurs;
+}
 
 bool read_server_options(List* options, ServerOptions* result, Fault& fault) {
   ListCell* cell;
   foreach (cell, options)
-    if (!read_option(static_cast<DefElem*>(lfirst(cell)), result, fault)) return false;
+    if (!read_server_option(static_cast<DefElem*>(lfirst(cell)), result, fault)) return false;
   return true;
 }
 
@@ -153,25 +206,10 @@ ServerOptions server_options(List* options) {
   return result;
 }
 
-bool is_user_option(const char* name) { return is_among(name, kUser); }
-
 bool check_user_mapping_options(List* options, Fault& fault) {
   ListCell* cell;
-  foreach (cell, options) {
-    auto* option = static_cast<DefElem*>(lfirst(cell));
-    const bool is_requirement = is_named(option, "password_required");
-    if (!is_requirement && !is_user_option(option->defname))
-      return unknown_option(option, "user of a server of filters",
-                            "user, password, password_required, sslcert, sslkey, sslpassword",
-                            fault);
-    bool required;
-    if (is_requirement && !parse_bool(value_of(option), &required))
-      return bad_value(option, "Give true or false.", fault);
-    if (!is_among(option->defname, kSuperusers) || superuser()) continue;
-    fault.set(ERRCODE_INSUFFICIENT_PRIVILEGE, "permission denied to set option \"%s\"",
-              option->defname);
-    return fault.add_detail("Only superusers set or keep it in a user mapping.");
-  }
+  foreach (cell, options)
+    if (!check_user_option(static_cast<DefElem*>(lfirst(cell)), fault)) return false;
   return true;
 }
 
