@@ -1,21 +1,17 @@
 # Servers come and go: what sessions know of them must not fill up shared memory for good.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use IO::Socket::INET;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $node = PostgreSQL::Test::Cluster->new('producer');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
-	streamfilter.shared_memory = '16MB'
-	autovacuum = off});
-$node->start;
+my $node = start_node('producer', "streamfilter.shared_memory = '16MB'\n");
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE ROLE plain LOGIN;
 	GRANT USAGE ON FOREIGN DATA WRAPPER streamfilter TO plain;
 	GRANT CREATE ON SCHEMA public TO plain});

@@ -6,23 +6,17 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use FaultPoints;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('main', q{
 	client_min_messages = warning
 	streamfilter.shared_memory = '16MB'
 	streamfilter.max_in_flight = 1000
 	streamfilter.dynamic_memory = 0
-	max_prepared_transactions = 5
-	autovacuum = off});
-$node->start;
+	max_prepared_transactions = 5});
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE TABLE events (id int);
 	CREATE TABLE admitted (id int);
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '1MB');

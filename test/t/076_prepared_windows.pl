@@ -5,23 +5,17 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use FaultPoints;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Sessions;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
 	streamfilter.max_in_flight = 1000
 	streamfilter.restore_workers = 0
-	max_prepared_transactions = 5
-	autovacuum = off});
-$node->start;
+	max_prepared_transactions = 5});
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE TABLE events (id int);
 	CREATE TABLE others (id int);
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '10');

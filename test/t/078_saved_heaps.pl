@@ -5,20 +5,13 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use FaultPoints;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
-	streamfilter.shared_memory = '16MB'
-	autovacuum = off});
-$node->start;
+my $node = start_node('main', "streamfilter.shared_memory = '16MB'\n");
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB');
 	INSERT INTO seen VALUES (0)});
 my $faults = FaultPoints->new($node);

@@ -2,25 +2,20 @@
 use strict;
 use warnings;
 use FindBin;
+use lib $FindBin::Bin;
 use lib "$FindBin::Bin/../equality";
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 use Runner;
 
-my $node = PostgreSQL::Test::Cluster->new('equality');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
-streamfilter.shared_memory = '24MB'
-timezone = 'UTC'
-lc_messages = 'C'
-jit = off
-autovacuum = off
-max_prepared_transactions = 0
-fsync = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+my $node = start_node('equality', q{
+	streamfilter.shared_memory = '24MB'
+	timezone = 'UTC'
+	lc_messages = 'C'
+	jit = off
+	max_prepared_transactions = 0
+	fsync = off});
 
 my $seed = $ENV{STREAMFILTER_SEED} // 1 + int(rand(1_000_000_000));
 my $cases = $ENV{STREAMFILTER_CASES};

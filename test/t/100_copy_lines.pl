@@ -3,21 +3,17 @@
 use strict;
 use warnings;
 use FindBin;
+use lib $FindBin::Bin;
 use lib "$FindBin::Bin/../equality";
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 use Dice;
 
-my $node = PostgreSQL::Test::Cluster->new('lines');
-$node->init(extra => [ '-E', 'UTF8', '--locale=C' ]);
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
-streamfilter.shared_memory = '16MB'
-lc_messages = 'C'
-autovacuum = off
-fsync = off});
-$node->start;
+my $node = start_node('lines', q{
+	streamfilter.shared_memory = '16MB'
+	lc_messages = 'C'
+	fsync = off}, extra => [ '-E', 'UTF8', '--locale=C' ]);
 my $directory = PostgreSQL::Test::Utils::tempdir_short();
 
 sub quoted { my ($text) = @_; $text =~ s/([\\'])/\\$1/g; return "E'$text'" }
@@ -98,7 +94,6 @@ sub answers {
 	return split /^case \d+\n/m, $answers;
 }
 
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
 for my $schema (qw(on off)) {
 	$node->safe_psql('postgres', qq{
 		CREATE SCHEMA "$schema";

@@ -4,20 +4,16 @@
 # flavours: asserted quick
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
-	autovacuum = off
+my $node = start_node('main', q{
 	log_lock_waits = on
 	deadlock_timeout = 1ms});
-$node->start;
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE ROLE owner;
 	CREATE ROLE guest;
 	CREATE ROLE chief SUPERUSER;

@@ -3,21 +3,17 @@
 # flavours: asserted one_by_one
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
-shared_buffers = '16MB'
-temp_buffers = 100
-max_parallel_workers_per_gather = 0
-fsync = off
-autovacuum = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+my $node = start_node('main', q{
+	shared_buffers = '16MB'
+	temp_buffers = 100
+	max_parallel_workers_per_gather = 0
+	fsync = off});
 
 # Of 40 rows in each partition, one page a row; every second key comes twice.
 my $rows = 40;

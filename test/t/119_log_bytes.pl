@@ -3,23 +3,19 @@
 # flavours: quick asserted faults
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
 	streamfilter.min_log_size = '64kB'
 	max_prepared_transactions = 5
-	autovacuum = off
 	synchronous_commit = off
 	fsync = off});
-$node->start;
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE FUNCTION log_bytes(regclass) RETURNS bigint AS '$libdir/streamfilter', 'streamfilter_log_bytes' LANGUAGE C STRICT;
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB');
 	CREATE FOREIGN TABLE small (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB');

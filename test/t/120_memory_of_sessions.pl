@@ -5,23 +5,17 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Sessions;
+use SliceServers;
 use Test::More;
 
 my $filters = 300;
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', qq{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
 	streamfilter.max_filters = 400
-	autovacuum = off
 	fsync = off});
-$node->start;
 $node->safe_psql('postgres', qq{
-	CREATE EXTENSION streamfilter;
 	SELECT format('CREATE FOREIGN TABLE f_%s (id int, name text) SERVER streamfilter OPTIONS (kind ''sqf'', memory ''8kB'')', i)
 	FROM generate_series(1, $filters) i \\gexec});
 

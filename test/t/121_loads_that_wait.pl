@@ -5,21 +5,15 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Sessions;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('main', q{
 	streamfilter.max_in_flight = 1000
-	autovacuum = off
 	fsync = off});
-$node->start;
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1e6', fpr '1e-9');
 	CREATE TABLE parent (id int PRIMARY KEY);
 	INSERT INTO parent VALUES (1);

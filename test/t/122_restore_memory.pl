@@ -5,31 +5,25 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Sessions;
+use SliceServers;
 use Test::More;
 
 plan skip_all => 'no /proc' unless -r "/proc/$$/status";
 plan skip_all => 'sanitizers take their own memory' if ($ENV{LD_PRELOAD} // '') =~ /san/;
 
-my $node = PostgreSQL::Test::Cluster->new('restore_memory');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
-streamfilter.shared_memory = '16MB'
-streamfilter.min_log_size = '64MB'
-maintenance_work_mem = '1MB'
-temp_file_limit = 0
-log_temp_files = 0
-synchronous_commit = off
-autovacuum = off
-fsync = off});
-$node->start;
+my $node = start_node('restore_memory', q{
+	streamfilter.shared_memory = '16MB'
+	streamfilter.min_log_size = '64MB'
+	maintenance_work_mem = '1MB'
+	temp_file_limit = 0
+	log_temp_files = 0
+	synchronous_commit = off
+	fsync = off});
 # Kind sqf counts: a row that was played twice would stay when its key is deleted once. Of the keys that are even the first half
 # is deleted: that is right only where the rows are played in their order.
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'sqf', fingerprint 'integer', keys '200000', fpr '1e-6');
 	CREATE FOREIGN TABLE other (id int) SERVER streamfilter OPTIONS (kind 'bloom', k '7', memory '1MB');
 	CREATE PROCEDURE add_singly(filter text, first int, last int) LANGUAGE plpgsql AS $$

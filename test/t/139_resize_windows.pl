@@ -6,22 +6,16 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use FaultPoints;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('windows');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('windows', q{
 	streamfilter.shared_memory = '4MB'
 	streamfilter.dynamic_memory = '32MB'
 	max_prepared_transactions = 5
 	restart_after_crash = on
-	statement_timeout = '60s'
-	autovacuum = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	statement_timeout = '60s'});
 my $faults = FaultPoints->new($node);
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }

@@ -7,23 +7,17 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use FaultPoints;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('counted');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('counted', q{
 	streamfilter.shared_memory = '2MB'
 	streamfilter.dynamic_memory = '512MB'
 	streamfilter.restore_workers = 1
 	max_prepared_transactions = 5
 	max_wal_size = '4GB'
-	statement_timeout = '120s'
-	autovacuum = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	statement_timeout = '120s'});
 my $faults = FaultPoints->new($node);
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 sql(q{CREATE FUNCTION streamfilter_locked_work(again boolean) RETURNS text AS '$libdir/streamfilter' LANGUAGE C STRICT VOLATILE});

@@ -7,23 +7,17 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use FaultPoints;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('removals');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('removals', q{
 	streamfilter.shared_memory = '4MB'
 	streamfilter.dynamic_memory = '256MB'
 	streamfilter.restore_workers = 1
 	max_prepared_transactions = 10
 	restart_after_crash = on
-	statement_timeout = '60s'
-	autovacuum = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	statement_timeout = '60s'});
 my $faults = FaultPoints->new($node);
 $node->safe_psql('template1', q{CREATE FUNCTION streamfilter_fault(point text, action text) RETURNS void
 	AS '$libdir/streamfilter' LANGUAGE C STRICT VOLATILE});

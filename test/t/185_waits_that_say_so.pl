@@ -7,23 +7,17 @@ use FindBin;
 use lib $FindBin::Bin;
 use FaultPoints;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Sessions;
+use SliceServers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('told');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('told', q{
 	streamfilter.shared_memory = '2MB'
 	streamfilter.dynamic_memory = '256MB'
 	streamfilter.restore_workers = 1
 	max_prepared_transactions = 5
-	statement_timeout = '120s'
-	autovacuum = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	statement_timeout = '120s'}, allows_streaming => 1);
 my $faults = FaultPoints->new($node);
 $node->safe_psql('template1', q{CREATE FUNCTION streamfilter_fault(point text, action text) RETURNS void
 	AS '$libdir/streamfilter' LANGUAGE C STRICT VOLATILE});
