@@ -72,7 +72,7 @@ Block* make_block(const void* prototype, uint64 sum, MemoryContext context) {
   return block;
 }
 
-void make_room(Block* block, uint64 more, MemoryContext context) {
+void grow_events(Block* block, uint64 more, MemoryContext context) {
   const uint64 wanted = block->count + more;
   if (wanted <= block->room) return;
   if (wanted > kMaxEvents) raise_too_many();
@@ -179,7 +179,7 @@ SF_FUNCTION(streamfilter_distinct_agg_transition) {
   event.has_key =
       !PG_ARGISNULL(1) && hash_key_value(site->hasher, PG_GETARG_DATUM(1),
                                          key_rule(block->prototype->parameters), &event.hash);
-  make_room(block, 1, aggregate_context(fcinfo));
+  grow_events(block, 1, aggregate_context(fcinfo));
   block->events[block->count++] = event;
   PG_RETURN_POINTER(block);
 }
@@ -194,7 +194,7 @@ SF_FUNCTION(streamfilter_distinct_agg_combine) {
   }
   if (into == nullptr) into = make_block(from->prototype, from->checksum, context);
   if (into->checksum != from->checksum) raise_changed_prototype();
-  make_room(into, from->count, context);
+  grow_events(into, from->count, context);
   memcpy(into->events + into->count, from->events, from->count * sizeof(Event));
   into->count += from->count;
   PG_RETURN_POINTER(into);
@@ -223,7 +223,7 @@ SF_FUNCTION(streamfilter_distinct_agg_deserialize) {
   char* prototype = static_cast<char*>(palloc(memory));
   memcpy(prototype, bytes + sizeof start, memory);
   Block* block = make_block(prototype, start.checksum, CurrentMemoryContext);
-  make_room(block, start.count, CurrentMemoryContext);
+  grow_events(block, start.count, CurrentMemoryContext);
   memcpy(block->events, bytes + sizeof start + memory, start.count * sizeof(Event));
   block->count = start.count;
   PG_RETURN_POINTER(block);

@@ -219,7 +219,7 @@ void read_batch(RowBatch* batch, const Key& key, TupleDesc source, const Paramet
   }
 }
 
-void keep_row(const Conversion& conversion, const Row& row, Tuplestorestate* result) {
+void put_result_row(const Conversion& conversion, const Row& row, Tuplestorestate* result) {
   for (int i = 0; i < conversion.source->natts; ++i) {
     const int attribute = conversion.attributes[i];
     bool isnull = row.isnull[i];
@@ -230,8 +230,8 @@ void keep_row(const Conversion& conversion, const Row& row, Tuplestorestate* res
 }
 
 // Reads the query to its end, and puts rows that are no repeats into the result.
-void run(Portal portal, const Key& key, const Conversion& conversion, Header* filter,
-         Tuplestorestate* result) {
+void run_query(Portal portal, const Key& key, const Conversion& conversion, Header* filter,
+               Tuplestorestate* result) {
   const MemoryContext batch_context = AllocSetContextCreate(
       CurrentMemoryContext, "streamfilter_distinct batch", ALLOCSET_DEFAULT_SIZES);
   RowBatch* batch = make_batch(conversion.source->natts);
@@ -245,7 +245,7 @@ void run(Portal portal, const Key& key, const Conversion& conversion, Header* fi
     insert_many(filter, batch->elements, batch->has_key, static_cast<Size>(batch->count),
                 batch->seen);
     for (int i = 0; i < batch->count; ++i)
-      if (!batch->seen[i]) keep_row(conversion, batch->rows[i], result);
+      if (!batch->seen[i]) put_result_row(conversion, batch->rows[i], result);
     MemoryContextSwitchTo(caller);
     MemoryContextReset(batch_context);
     progress.add(SPI_processed);
@@ -296,7 +296,7 @@ SF_FUNCTION(streamfilter_distinct) {
   Portal portal = open_query(query, kFunction);
   const Conversion conversion = make_conversion(portal->tupDesc, set->setDesc, scalar);
   const Key key = make_key(conversion, names, key_rule(filter->parameters));
-  run(portal, key, conversion, filter, set->setResult);
+  run_query(portal, key, conversion, filter, set->setResult);
   SPI_cursor_close(portal);
   SPI_finish();
   return static_cast<Datum>(0);

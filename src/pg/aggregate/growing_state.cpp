@@ -85,7 +85,7 @@ void become_larger(GrowingState* state, MemoryContext context) {
 }
 
 // Makes room for one more key. False: the state is a filter now.
-pg_noinline bool make_room(FunctionCallInfo fcinfo, GrowingState* state) {
+pg_noinline bool grow_state(FunctionCallInfo fcinfo, GrowingState* state) {
   const MemoryContext context = aggregate_context(fcinfo);
   if (is_large(state))
     become_filter(state, context);
@@ -187,7 +187,7 @@ void add_word(FunctionCallInfo fcinfo, GrowingState* state, Word word) {
     }
   }
   if ((state->bits == 0 || !WordTable{state->words, state->bits}.has_room(state->count)) &&
-      !make_room(fcinfo, state)) {
+      !grow_state(fcinfo, state)) {
     exa_log_log::add_word(state->filter, word);
     return;
   }

@@ -37,16 +37,16 @@ struct Coercion {
 
 namespace {
 
-const char* name_of(const FilterRelation* filter) { return filter ? filter->name : ""; }
+const char* name_or_empty(const FilterRelation* filter) { return filter ? filter->name : ""; }
 
 [[noreturn]] void raise_mismatch(Oid source, const FilterColumn* column,
                                  const FilterRelation* filter, const char* what) {
-  ereport(
-      ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
-      errmsg("%s is of type %s, but column \"%s\" of filter \"%s\" is of type %s", what,
-             format_type_be(source), column->name, name_of(filter), format_type_be(column->type)),
-      errhint("Only implicit casts are applied: add an explicit cast, or change one of the two "
-              "types."));
+  ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
+          errmsg("%s is of type %s, but column \"%s\" of filter \"%s\" is of type %s", what,
+                 format_type_be(source), column->name, name_or_empty(filter),
+                 format_type_be(column->type)),
+          errhint("Only implicit casts are applied: add an explicit cast, or change one of the two "
+                  "types."));
   pg_unreachable();
 }
 

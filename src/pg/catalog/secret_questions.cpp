@@ -15,21 +15,21 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-char* text_of(HeapTuple function, AttrNumber column) {
+char* column_text(HeapTuple function, AttrNumber column) {
   bool isnull;
   const Datum value = SysCacheGetAttr(PROCOID, function, column, &isnull);
   return isnull ? nullptr : TextDatumGetCString(value);
 }
 
 bool names_us(HeapTuple function) {
-  char* source = text_of(function, Anum_pg_proc_prosrc);
+  char* source = column_text(function, Anum_pg_proc_prosrc);
   const bool found = source != nullptr && strcasestr(source, "streamfilter_") != nullptr;
   if (source != nullptr) pfree(source);
   return found;
 }
 
 bool calls_volatile(HeapTuple function) {
-  char* body = text_of(function, Anum_pg_proc_prosqlbody);
+  char* body = column_text(function, Anum_pg_proc_prosqlbody);
   return body != nullptr && contain_volatile_functions(static_cast<Node*>(stringToNode(body)));
 }
 

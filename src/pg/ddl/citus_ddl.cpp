@@ -138,14 +138,14 @@ const char* changes_of_options(List* options) {
   return text.data;
 }
 
-const char* text_of(const RoleSpec* role) {
+const char* role_text(const RoleSpec* role) {
   return role->roletype == ROLESPEC_PUBLIC ? "PUBLIC" : quote_identifier(get_rolespec_name(role));
 }
 
 // nullptr: it cannot be sent.
 const char* change_of(const AlterTableCmd* command) {
   if (command->subtype == AT_ChangeOwner)
-    return psprintf("OWNER TO %s", text_of(command->newowner));
+    return psprintf("OWNER TO %s", role_text(command->newowner));
   if (command->subtype != AT_GenericOptions) return nullptr;
   return psprintf("OPTIONS (%s)", changes_of_options(castNode(List, command->def)));
 }
@@ -221,11 +221,11 @@ void add_grant_on(List** commands, const GrantStmt* statement, Oid relid) {
   ListCell* cell;
   foreach (cell, statement->grantees)
     appendStringInfo(&text, "%s%s", foreach_current_index(cell) > 0 ? ", " : "",
-                     text_of(lfirst_node(RoleSpec, cell)));
+                     role_text(lfirst_node(RoleSpec, cell)));
   if (statement->is_grant && statement->grant_option)
     appendStringInfoString(&text, " WITH GRANT OPTION");
   if (statement->grantor != nullptr)
-    appendStringInfo(&text, " GRANTED BY %s", text_of(statement->grantor));
+    appendStringInfo(&text, " GRANTED BY %s", role_text(statement->grantor));
   if (!statement->is_grant && statement->behavior == DROP_CASCADE)
     appendStringInfoString(&text, " CASCADE");
   add(commands, relid, text.data);

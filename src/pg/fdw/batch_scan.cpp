@@ -57,7 +57,9 @@ struct BatchScanState {
   bool* seen;
 };
 
-BatchScanState* state_of(CustomScanState* node) { return reinterpret_cast<BatchScanState*>(node); }
+BatchScanState* scan_state_of(CustomScanState* node) {
+  return reinterpret_cast<BatchScanState*>(node);
+}
 
 // Passes rows on as the scan below gives them; for this node the core expects virtual tuples.
 void take_rows_of(CustomScanState* node, PlanState* child, EState* estate) {
@@ -87,7 +89,7 @@ void enlarge(T** values, int room) {
 }
 
 // Makes slots for `room` rows. The first ones pin pages if the scan does.
-void make_room(BatchScanState* state, int room) {
+void grow_batch(BatchScanState* state, int room) {
   TupleTableSlot* row = state->custom.ss.ss_ScanTupleSlot;
   EState* estate = state->custom.ss.ps.state;
   MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
@@ -103,8 +105,8 @@ void make_room(BatchScanState* state, int room) {
   MemoryContextSwitchTo(caller);
 }
 
-void begin(CustomScanState* node, EState* estate, int flags) {
-  BatchScanState* state = state_of(node);
+void begin_batch_scan(CustomScanState* node, EState* estate, int flags) {
+  BatchScanState* state = scan_state_of(node);
   auto* plan = reinterpret_cast<CustomScan*>(node->ss.ps.plan);
   PlanState* child = ExecInitNode(static_cast<Plan*>(linitial(plan->custom_plans)), estate, flags);
   node->custom_ps = list_make1(child);
@@ -125,7 +127,7 @@ void begin(CustomScanState* node, EState* estate, int flags) {
   init_key_call(&state->call, "streamfilter_seen", state->types, state->count, false);
   state->memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_SMALL_SIZES);
-  make_room(state, kBatch);
+  grow_batch(state, kBatch);
 }
 
 void evaluate_values(BatchScanState* state, ExprContext* context, TupleTableSlot* row) {
@@ -136,7 +138,7 @@ void evaluate_values(BatchScanState* state, ExprContext* context, TupleTableSlot
 
 // Reads the keys of the batch's rows, from `first` on.
 void read_keys(CustomScanState* node, int first) {
-  BatchScanState* state = state_of(node);
+  BatchScanState* state = scan_state_of(node);
   state->version = state->call.keys.version;
   state->mode = state->call.keys.filter->mode;
   if (state->mode == FilterMode::off) return;
@@ -210,7 +212,7 @@ int room_for_more(const BatchScanState* state) {
 
 pg_noinline void read_more_rows(BatchScanState* state) {
   const int room = room_for_more(state);
-  if (!state->finished && state->room < room) make_room(state, room);
+  if (!state->finished && state->room < room) grow_batch(state, room);
   Size bytes = 0;
   for (int i = 0; i < state->rows; ++i) bytes += size_of(state->slots[i]);
   while (state->rows < state->room && bytes <= kMaxBytes && fetch_into(state, state->rows))
@@ -237,7 +239,7 @@ void clear_slots(BatchScanState* state) {
 
 // Reads the next rows; false if there are none.
 bool read_batch(CustomScanState* node) {
-  BatchScanState* state = state_of(node);
+  BatchScanState* state = scan_state_of(node);
   state->rows = state->next = state->pages = 0;
   state->page = InvalidBuffer;
   state->judged = false;
@@ -277,9 +279,9 @@ bool passes(const BatchScanState* state, int i) {
   return !seen || state->mode != FilterMode::enforce;
 }
 
-TupleTableSlot* next_row(ScanState* scan) {
+TupleTableSlot* next_judged_row(ScanState* scan) {
   auto* node = reinterpret_cast<CustomScanState*>(scan);
-  BatchScanState* state = state_of(node);
+  BatchScanState* state = scan_state_of(node);
   for (;;) {
     if (state->next == state->rows && !read_batch(node)) return nullptr;
     const int i = state->next++;
@@ -297,12 +299,14 @@ TupleTableSlot* next_row(ScanState* scan) {
 
 bool recheck(ScanState*, TupleTableSlot*) { return true; }
 
-TupleTableSlot* execute(CustomScanState* node) { return ExecScan(&node->ss, next_row, recheck); }
+TupleTableSlot* execute_batch_scan(CustomScanState* node) {
+  return ExecScan(&node->ss, next_judged_row, recheck);
+}
 
 TupleTableSlot* execute_first(CustomScanState* node) {
   PreventCommandDuringRecovery("streamfilter_seen()");
   PreventCommandIfReadOnly("streamfilter_seen()");
-  return execute(node);
+  return execute_batch_scan(node);
 }
 
 void clear_batch(BatchScanState* state) {
@@ -311,20 +315,20 @@ void clear_batch(BatchScanState* state) {
   state->finished = false;
 }
 
-void end(CustomScanState* node) {
-  clear_batch(state_of(node));
+void end_batch_scan(CustomScanState* node) {
+  clear_batch(scan_state_of(node));
   ExecEndNode(static_cast<PlanState*>(linitial(node->custom_ps)));
 }
 
 void rescan(CustomScanState* node) {
-  clear_batch(state_of(node));
+  clear_batch(scan_state_of(node));
   auto* child = static_cast<PlanState*>(linitial(node->custom_ps));
   if (node->ss.ps.chgParam != nullptr) UpdateChangedParamSet(child, node->ss.ps.chgParam);
   ExecReScan(child);
 }
 
 void explain(CustomScanState* node, List*, ExplainState* es) {
-  const BatchScanState* state = state_of(node);
+  const BatchScanState* state = scan_state_of(node);
   const char* name = get_rel_name(state->filter);
   ExplainPropertyText("Discards Keys Seen By", name != nullptr ? name : "(dropped filter)", es);
   if (es->verbose) ExplainPropertyInteger("Rows Read Ahead", nullptr, Max(state->room, kBatch), es);
@@ -338,9 +342,9 @@ void explain(CustomScanState* node, List*, ExplainState* es) {
 
 const CustomExecMethods kExecMethods = {
     "streamfilter batch",
-    begin,
+    begin_batch_scan,
     execute_first,
-    end,
+    end_batch_scan,
     rescan,
     nullptr,
     nullptr,
@@ -378,7 +382,7 @@ void ask_ahead(PlanState* node, const AheadRule& rule) {
     }
     case T_CustomScanState: {
       auto* scan = reinterpret_cast<CustomScanState*>(node);
-      if (scan->methods == &kExecMethods) state_of(scan)->ahead = rule;
+      if (scan->methods == &kExecMethods) scan_state_of(scan)->ahead = rule;
       return;
     }
     default: return;

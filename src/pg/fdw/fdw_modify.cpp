@@ -88,7 +88,7 @@ KeyBuilder read_rows_of(FilterHandle* filter) {
 }
 
 // The filter and the builder of its keys, ready for the next rows.
-FilterHandle* prepare(ModifyState* state, Use use) {
+FilterHandle* prepare_filter(ModifyState* state, Use use) {
   FilterHandle* filter = state->keys.filter;
   use_filter(filter, use);
   filter->never_waits = state->never_waits;
@@ -103,7 +103,7 @@ FilterHandle* prepare(ModifyState* state, Use use) {
 // Forgets the key of the row that the plan has found, and puts that row into `slot`, in the current
 // memory context; false if the key was not there, or no longer.
 bool forget_row(ModifyState* state, TupleTableSlot* slot, TupleTableSlot* plan_slot) {
-  FilterHandle* filter = prepare(state, Use::erase);
+  FilterHandle* filter = prepare_filter(state, Use::erase);
   bool missing;
   const Datum row = ExecGetJunkAttribute(plan_slot, state->row, &missing);
   if (missing) elog(ERROR, "%s of filter \"%s\" is NULL", kRow, filter->relation->name);
@@ -126,7 +126,7 @@ void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
   state->row = row;
   state->never_waits = target->ri_RootResultRelInfo == nullptr;  // partitions are locked
   state->keys.filter = filter_handle(RelationGetRelid(target->ri_RelationDesc));
-  prepare(state, use);  // raises errors now
+  prepare_filter(state, use);  // raises errors now
   target->ri_FdwState = state;
 }
 
@@ -203,7 +203,7 @@ void begin_foreign_insert(ModifyTableState*, ResultRelInfo* target) {
 TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSlot* slot,
                                     TupleTableSlot*) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
-  FilterHandle* filter = prepare(state, Use::insert_granted);
+  FilterHandle* filter = prepare_filter(state, Use::insert_granted);
   note_asked(filter);
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
   Element element;
@@ -261,7 +261,7 @@ void insert_keys(ModifyState* state, KeysToAdd* batch) {
 TupleTableSlot** exec_foreign_batch_insert(EState*, ResultRelInfo* target, TupleTableSlot** slots,
                                            TupleTableSlot**, int* count) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
-  prepare(state, Use::insert_granted);
+  prepare_filter(state, Use::insert_granted);
   Assert(*count <= kMaxBatch);
   KeysToAdd batch;
   MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
@@ -288,7 +288,7 @@ KeyCounts insert_keys_of(PlanState* rows, ResultRelInfo* target) {
   for (bool more = true; more;) {
     TupleTableSlot* row = ExecProcNode(rows);
     more = !TupIsNull(row);
-    prepare(state, Use::insert_granted);
+    prepare_filter(state, Use::insert_granted);
     if (more) {
       MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
       add_row(state, row, &batch);

@@ -129,7 +129,7 @@ bool evaluate_key(ForeignScanState* node, ScanState* scan) {
   return true;
 }
 
-bool look_up(const ScanState* scan) {
+bool look_up_key(const ScanState* scan) {
   use_filter(scan->filter, Use::test_granted);
   check_keys(scan);
   for (int i = 0; i < scan->count; ++i)
@@ -178,7 +178,7 @@ TupleTableSlot* iterate_foreign_scan(ForeignScanState* node) {
   TupleTableSlot* slot = ExecClearTuple(node->ss.ss_ScanTupleSlot);
   if (scan->done) return slot;
   scan->done = true;
-  if (!evaluate_key(node, scan) || !look_up(scan)) return slot;
+  if (!evaluate_key(node, scan) || !look_up_key(scan)) return slot;
 
   // The values live in this row's memory, as the slot expects. Role columns are not known.
   memset(slot->tts_isnull, true, sizeof(bool) * slot->tts_tupleDescriptor->natts);

@@ -233,7 +233,7 @@ void search_statement(LossSearch* search, Loss loss) {
 
 // ---- the warning -------------------------------------------------------------------------------
 
-const char* name_of(Loss loss) {
+const char* loss_name(Loss loss) {
   switch (loss) {
     case Loss::limit: return "LIMIT or OFFSET leaves out rows";
     case Loss::distinct: return "DISTINCT, GROUP BY or UNION leaves out rows";
@@ -260,7 +260,7 @@ void warn(const LossSearch* search) {
       name != nullptr ? errmsg("query may discard rows that filter \"%s\" remembers", name)
                       : errmsg("query may discard rows that a filter remembers"),
       errdetail("%s after streamfilter_seen() has remembered them; from then on they are repeats.",
-                name_of(search->loss)),
+                loss_name(search->loss)),
       search->loss == Loss::aggregate
           ? errhint("Store the rows in the same statement: WITH new AS MATERIALIZED (SELECT ... "
                     "WHERE NOT streamfilter_seen(...)), stored AS (INSERT INTO ... SELECT * FROM "

@@ -40,7 +40,7 @@ void raise_changed_by_cast(const FilterHandle* filter) {
 
 namespace {
 
-void resolve(KeyCall* call, FilterHandle* filter) {
+void resolve_call(KeyCall* call, FilterHandle* filter) {
   const FilterRelation* relation = filter->relation;
   call->keys.filter = nullptr;
   MemoryContextReset(call->context);
@@ -81,7 +81,7 @@ void init_key_call(KeyCall* call, const char* function, const Oid* types, int co
 void resolve_key_call(KeyCall* call, Oid relid, Use use) {
   FilterHandle* filter = filter_handle(relid);
   use_filter(filter, use);
-  resolve(call, filter);
+  resolve_call(call, filter);
 }
 
 KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,

@@ -23,7 +23,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-Oid look_up(const char* text, Oid child) {
+Oid look_up_parent(const char* text, Oid child) {
   char *schema, *name;
   split_name(text, &schema, &name);
   const Oid space = schema != nullptr ? get_namespace_oid(schema, true) : get_rel_namespace(child);
@@ -36,7 +36,7 @@ int level_of(Oid relid) {
     if (!may_take_keys(relid)) return -1;
     const RelationOptions options = tree_options_of(relid);
     if (options.parent == nullptr) return level;
-    relid = look_up(options.parent, relid);
+    relid = look_up_parent(options.parent, relid);
   }
   return -1;
 }
@@ -113,7 +113,7 @@ RelationOptions tree_options_of(Oid relid) {
 
 Oid find_parent(Oid relid) {
   const RelationOptions options = tree_options_of(relid);
-  return options.parent != nullptr ? look_up(options.parent, relid) : InvalidOid;
+  return options.parent != nullptr ? look_up_parent(options.parent, relid) : InvalidOid;
 }
 
 namespace {
@@ -165,7 +165,7 @@ List* find_children(Oid relid) {
     const Oid other = list_nth_oid(candidates, i);
     if (other == relid) continue;
     const RelationOptions options = tree_options_of(other);
-    if (options.parent != nullptr && look_up(options.parent, other) == relid &&
+    if (options.parent != nullptr && look_up_parent(options.parent, other) == relid &&
         has_rights_on_parent(other, relid))
       children = lappend_oid(children, other);
   }
@@ -188,7 +188,7 @@ FilterRelation* try_load_filter_relation(Oid relid, Fault& fault) {
   relation->adopts_seed =
       relation->options.parent != nullptr && !relation->definition.is_given(Common::seed);
   if (relation->options.parent == nullptr) return relation;
-  relation->parent = look_up(relation->options.parent, relation->relid);
+  relation->parent = look_up_parent(relation->options.parent, relation->relid);
   relation->level = level_of(relation->relid);
   // An owner without rights on the parent must not learn its seed.
   if (relation->level < 0 || !relation->adopts_seed ||

@@ -235,7 +235,7 @@ bool read_row(CopyRows* rows, ExprContext* context, TupleTableSlot* row) {
 }
 
 // The next row of the source that satisfies WHERE; nullptr: there is none.
-TupleTableSlot* next_row(CopyRows* rows, int64* excluded) {
+TupleTableSlot* read_next_row(CopyRows* rows, int64* excluded) {
   CopyFromState copy = rows->copy;
   ExprContext* context = GetPerTupleExprContext(rows->estate);
   TupleTableSlot* row = row_to_fill(rows->ingest);
@@ -262,7 +262,7 @@ uint64 insert_rows(CopyRows* rows) {
   const int64 before = progress(PROGRESS_COPY_TUPLES_PROCESSED);
   const IngestCounts* counts = counts_of(rows->ingest);
   uint64 shown = 0;
-  while (TupleTableSlot* row = next_row(rows, &excluded)) {
+  while (TupleTableSlot* row = read_next_row(rows, &excluded)) {
     ++rows->rows;
     remember_line(rows);
     ingest_row(rows->ingest, row, rows->rows);

@@ -28,7 +28,7 @@ struct InsertState {
   IngestCounts counts;
 };
 
-InsertState* state_of(CustomScanState* node) { return reinterpret_cast<InsertState*>(node); }
+InsertState* insert_state_of(CustomScanState* node) { return reinterpret_cast<InsertState*>(node); }
 
 ModifyTableState* insert_of(CustomScanState* node) {
   return castNode(ModifyTableState, linitial(node->custom_ps));
@@ -75,8 +75,8 @@ const char* find_obstacle(const ModifyTableState* node) {
   return nullptr;
 }
 
-void begin(CustomScanState* node, EState* estate, int flags) {
-  InsertState* state = state_of(node);
+void begin_insert_node(CustomScanState* node, EState* estate, int flags) {
+  InsertState* state = insert_state_of(node);
   auto* plan = reinterpret_cast<CustomScan*>(node->ss.ps.plan);
   node->custom_ps =
       list_make1(ExecInitNode(static_cast<Plan*>(linitial(plan->custom_plans)), estate, flags));
@@ -120,15 +120,15 @@ void insert_rows(InsertState* state, ModifyTableState* insert) {
   insert->mt_done = true;
 }
 
-TupleTableSlot* execute(CustomScanState* node) {
-  InsertState* state = state_of(node);
+TupleTableSlot* execute_insert_node(CustomScanState* node) {
+  InsertState* state = insert_state_of(node);
   ModifyTableState* insert = insert_of(node);
   if (state->obstacle != nullptr) return ExecProcNode(&insert->ps);
   if (!insert->mt_done) insert_rows(state, insert);
   return nullptr;
 }
 
-void end(CustomScanState* node) { ExecEndNode(&insert_of(node)->ps); }
+void end_insert_node(CustomScanState* node) { ExecEndNode(&insert_of(node)->ps); }
 
 void rescan(CustomScanState* node) { ExecReScan(&insert_of(node)->ps); }
 
@@ -142,7 +142,7 @@ void explain_counts(const IngestCounts& counts, ExplainState* es) {
 }
 
 void explain(CustomScanState* node, List*, ExplainState* es) {
-  const InsertState* state = state_of(node);
+  const InsertState* state = insert_state_of(node);
   const bool own_way = state->obstacle == nullptr;
   const char* obstacle = own_way ? state->counts.obstacle : state->obstacle;
   const bool batches = own_way && (obstacle == nullptr || state->counts.batches > 0);
@@ -158,9 +158,9 @@ void explain(CustomScanState* node, List*, ExplainState* es) {
 
 const CustomExecMethods kExecMethods = {
     "streamfilter insert",
-    begin,
-    execute,
-    end,
+    begin_insert_node,
+    execute_insert_node,
+    end_insert_node,
     rescan,
     nullptr,
     nullptr,

@@ -78,7 +78,7 @@ bool queue_call(Connection* connection, const char* query, int count, const char
 }
 
 // From here on an error rolls the transaction back.
-void begin(const Move* move, Connection* connection, int idle_limit) {
+void begin_transaction(const Move* move, Connection* connection, int idle_limit) {
   if (!ensure_connected(connection)) move->interrupted(connection);
   // A frozen session must not lock others out for long.
   const char* limit = psprintf("SET LOCAL idle_in_transaction_session_timeout = %d", idle_limit);
@@ -89,7 +89,7 @@ void begin(const Move* move, Connection* connection, int idle_limit) {
   connection->level = connection->kept = 1;
 }
 
-void end(const Move* move, Connection* connection, const char* command) {
+void end_transaction(const Move* move, Connection* connection, const char* command) {
   finish(move, connection, queue_command(connection, command), nullptr);
   connection->level = connection->kept = 0;
 }
@@ -100,11 +100,11 @@ template <typename Run>
 void begin_locked(const Move* move, Connection* connection, Run&& run) {
   const int longest = Max(connection->options.timeout * 4 / 5, 1);
   for (int i = 0, wait = kFirstWait; i < kAttempts; ++i, wait = Min(wait * 2, longest)) {
-    begin(move, connection, Max(connection->options.timeout * 2, 1000));
+    begin_transaction(move, connection, Max(connection->options.timeout * 2, 1000));
     const char* limit = psprintf("SET LOCAL lock_timeout = %d", Min(wait, longest));
     finish(move, connection, queue_command(connection, limit), nullptr);
     if (run(i == kAttempts - 1 ? nullptr : "55P03")) return;
-    end(move, connection, "ROLLBACK");
+    end_transaction(move, connection, "ROLLBACK");
     pause(kPause, PG_WAIT_EXTENSION);
   }
 }
@@ -141,7 +141,7 @@ bool lock_and_fetch(const Move* move, const SlicePlace& from, ReceivedValue* sta
       move->interrupted(connection);
     return is_answered(connection, expected, &moved);
   });
-  if (moved) end(move, connection, "ROLLBACK");
+  if (moved) end_transaction(move, connection, "ROLLBACK");
   if (!moved) check_memory(*state);
   return !moved;
 }
@@ -184,9 +184,9 @@ SlicePlace make_place(const Move* move, const SlicePlace& from, int server,
   Connection* connection = move->remote->connections[server];
   SlicePlace place = {server, from.epoch + 1};
   for (int i = 1;; ++i) {
-    begin(move, connection, Max(connection->options.timeout * 2, 1000));
+    begin_transaction(move, connection, Max(connection->options.timeout * 2, 1000));
     if (take(move, connection, place.epoch, state, i < kMaxNames ? "42P07" : nullptr)) break;
-    end(move, connection, "ROLLBACK");
+    end_transaction(move, connection, "ROLLBACK");
     uint32 skipped;
     if (!pg_strong_random(&skipped, sizeof skipped))
       ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random epoch"));
@@ -197,7 +197,7 @@ SlicePlace make_place(const Move* move, const SlicePlace& from, int server,
     ask_to_mark(move, place, psprintf("%s?", move->retirements));
     is_answered(connection, nullptr, &moved);
   }
-  end(move, connection, "COMMIT");
+  end_transaction(move, connection, "COMMIT");
   return place;
 }
 
@@ -206,7 +206,7 @@ SlicePlace make_place(const Move* move, const SlicePlace& from, int server,
 void begin_confirming(const Move* move, const SlicePlace& copy) {
   Connection* connection = move->remote->connections[copy.server];
   bool moved;
-  begin(move, connection, Max(connection->options.timeout * 2, 1000));
+  begin_transaction(move, connection, Max(connection->options.timeout * 2, 1000));
   if (!can_mark(connection)) return;
   ask_to_mark(move, copy, move->retirements != nullptr ? move->retirements : "0");
   is_answered(connection, nullptr, &moved);
@@ -229,7 +229,7 @@ void confirm_place(const Move* move, const SlicePlace& place) {
     ask_to_mark(move, place, text);
     return is_answered(connection, expected, &moved);
   });
-  end(move, connection, moved ? "ROLLBACK" : "COMMIT");
+  end_transaction(move, connection, moved ? "ROLLBACK" : "COMMIT");
 }
 
 // The filter still belongs to the producer that has made it.
@@ -270,7 +270,7 @@ void tell_home(const Move* move, const SlicePlace& now) {
   if (known.epoch >= now.epoch) return;
   begin_locked(move, connection,
                [&](const char* expected) { return close(move, home, now, expected); });
-  end(move, connection, "COMMIT");
+  end_transaction(move, connection, "COMMIT");
 }
 
 void drop(const Move* move, const SlicePlace& place) {
@@ -294,10 +294,10 @@ bool move_from(const Move* move, const SlicePlace& from, int server) {
   stop_at(FaultPoint::move_copied);
   begin_confirming(move, now);
   close(move, from, now);
-  end(move, remote->connections[from.server], "COMMIT");
+  end_transaction(move, remote->connections[from.server], "COMMIT");
   remote->places[move->slice] = now;
   stop_at(FaultPoint::move_closed);
-  end(move, remote->connections[server], "COMMIT");
+  end_transaction(move, remote->connections[server], "COMMIT");
   tell_home(move, now);
   stop_at(FaultPoint::move_told);
   if (from.epoch > first_place(remote, move->slice).epoch) drop(move, from);
@@ -354,7 +354,7 @@ void drop_copy(const Move* move, const SlicePlace& copy) {
       !lock_and_fetch(move, place, &state))
     return;
   drop(move, copy);
-  end(move, remote->connections[place.server], "ROLLBACK");
+  end_transaction(move, remote->connections[place.server], "ROLLBACK");
 }
 
 // Does nobody ask that place of the slice any more, whatever moves are under way?
@@ -435,7 +435,7 @@ bool mark_slice(RemoteFilter* remote, uint32 slice, const char* retirements) {
     ask_to_mark(&move, place, retirements);
     return is_answered(connection, expected, &has_moved);
   });
-  end(&move, connection, has_moved ? "ROLLBACK" : "COMMIT");
+  end_transaction(&move, connection, has_moved ? "ROLLBACK" : "COMMIT");
   return !has_moved;
 }
 

@@ -120,7 +120,7 @@ Insertion* begin_insertion(const PostgresFdwFilter* fdw_filter) {
 }
 
 // Removed from the list first: if this raises, it is not tried again.
-void end(Insertion* insertion) {
+void end_insertion(Insertion* insertion) {
   ResourceOwner owner = CurrentResourceOwner;
   CurrentResourceOwner = CurTransactionResourceOwner;
   const FdwRoutine* wrapper = insertion->target->ri_FdwRoutine;
@@ -202,7 +202,7 @@ bool finds_rows(const FilterRelation* relation, const char* query, int count, Oi
   return found;
 }
 
-const char* equality_of(const FilterColumn* column) {
+const char* equality_there(const FilterColumn* column) {
   const char* name = equality_operator(getBaseType(column->type));
   if (name == nullptr)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_FUNCTION),
@@ -294,7 +294,7 @@ bool test_postgres_fdw_key(PostgresFdwFilter* fdw_filter, const Element& element
     types[i] = column->type;
     has_key = !row->isnull[i];
     appendStringInfo(&query, "%s %s %s $%d", i == 0 ? " WHERE" : " AND",
-                     quote_identifier(column->name), equality_of(column), i + 1);
+                     quote_identifier(column->name), equality_there(column), i + 1);
   }
   return has_key && finds_rows(relation, query.data, relation->key_count, types, row->values);
 }
@@ -303,7 +303,7 @@ void end_insertions() {
   while (insertions != nullptr) {
     Insertion* first = insertions;
     insertions = first->next;
-    end(first);
+    end_insertion(first);
   }
 }
 
@@ -311,7 +311,7 @@ void end_insertions_of(SubTransactionId subtransaction) {
   while (insertions != nullptr && insertions->since == subtransaction) {
     Insertion* first = insertions;
     insertions = first->next;
-    end(first);
+    end_insertion(first);
   }
 }
 

@@ -47,7 +47,7 @@ struct ProbeBatch {
   bool slice_lost;
 };
 
-ProbeState* state_of(const ProbeBatch* batch, int key, int probe) {
+ProbeState* probe_state(const ProbeBatch* batch, int key, int probe) {
   return &batch->states[key * batch->probes + probe];
 }
 
@@ -77,7 +77,7 @@ void locate(const ProbeBatch* batch) {
   const bool is_cut = remote->home_count > 1;
   for (int key = 0; key < batch->count; ++key)
     for (int i = 0; i < batch->probes; ++i) {
-      ProbeState* probe = state_of(batch, key, i);
+      ProbeState* probe = probe_state(batch, key, i);
       const uint64 hash = batch->elements[key].hash;
       const KeyProbe found = is_cut ? probe_of(remote->parameters, hash, static_cast<unsigned>(i))
                                     : KeyProbe{slice_of(remote->parameters, hash), hash};
@@ -476,7 +476,7 @@ void run_round(ProbeBatch* batch, Call call) {
 ProbesSeen probes_seen(const ProbeBatch* batch, int key) {
   ProbesSeen seen;
   seen.slice_lost = batch->slice_lost;
-  for (int i = 0; i < batch->probes; ++i) switch (state_of(batch, key, i)->bits) {
+  for (int i = 0; i < batch->probes; ++i) switch (probe_state(batch, key, i)->bits) {
       case Bits::set: seen.set += batch->bits; break;
       case Bits::unset: seen.unset += batch->bits; break;
       case Bits::unreachable: seen.lost += batch->bits; break;
@@ -487,7 +487,7 @@ ProbesSeen probes_seen(const ProbeBatch* batch, int key) {
 
 bool is_taken(const ProbeBatch* batch, int key) {
   for (int i = 0; i < batch->probes; ++i)
-    if (state_of(batch, key, i)->bits == Bits::taken) return true;
+    if (probe_state(batch, key, i)->bits == Bits::taken) return true;
   return false;
 }
 
@@ -506,7 +506,7 @@ void ask_probes(ProbeBatch* batch) {
     for (int key = 0; key < batch->count; ++key) {
       if (!may_be_repeat(probes_seen(batch, key), options.lost_slice.rule)) continue;
       for (int i = first; i < (in_turn ? first + 1 : batch->probes); ++i)
-        state_of(batch, key, i)->wanted = true;
+        probe_state(batch, key, i)->wanted = true;
     }
     run_round(batch, Call::test);
   }
@@ -516,10 +516,10 @@ void ask_probes(ProbeBatch* batch) {
 int find_primary(const ProbeBatch* batch, int key) {
   int primary = -1;
   for (int i = 0; i < batch->probes; ++i) {
-    const ProbeState* probe = state_of(batch, key, i);
+    const ProbeState* probe = probe_state(batch, key, i);
     if (probe->bits == Bits::unreachable || batch->remote->connections[probe->server]->lost)
       continue;
-    if (primary < 0 || probe->server < state_of(batch, key, primary)->server) primary = i;
+    if (primary < 0 || probe->server < probe_state(batch, key, primary)->server) primary = i;
   }
   return primary;
 }
@@ -528,13 +528,13 @@ void reserve_and_insert(ProbeBatch* batch, const bool* seen) {
   auto* primaries = static_cast<int*>(palloc(sizeof(int) * static_cast<Size>(batch->count)));
   for (int key = 0; key < batch->count; ++key) {
     primaries[key] = seen[key] ? -1 : find_primary(batch, key);
-    if (primaries[key] >= 0) state_of(batch, key, primaries[key])->wanted = true;
+    if (primaries[key] >= 0) probe_state(batch, key, primaries[key])->wanted = true;
   }
   run_round(batch, Call::reserve);
   for (int key = 0; key < batch->count; ++key)
     for (int i = 0; i < batch->probes && !seen[key] && !is_taken(batch, key); ++i)
-      state_of(batch, key, i)->wanted =
-          i != primaries[key] && state_of(batch, key, i)->bits != Bits::unreachable;
+      probe_state(batch, key, i)->wanted =
+          i != primaries[key] && probe_state(batch, key, i)->bits != Bits::unreachable;
   run_round(batch, Call::put);
 }
 
@@ -544,7 +544,7 @@ void answer_all(const ProbeBatch* batch, bool* seen) {
 
 // One round for all keys with one probe each.
 void run_single(ProbeBatch* batch, Call call) {
-  for (int key = 0; key < batch->count; ++key) state_of(batch, key, 0)->wanted = true;
+  for (int key = 0; key < batch->count; ++key) probe_state(batch, key, 0)->wanted = true;
   run_round(batch, call);
 }
 
@@ -639,7 +639,7 @@ bool erase_remote_key(RemoteFilter* remote, const Element& element) {
   MemoryContext caller = Scratch::enter();
   ProbeBatch* batch = make_batch(remote, &element, 1);
   run_single(batch, Call::erase);
-  const ProbeState* probe = state_of(batch, 0, 0);
+  const ProbeState* probe = probe_state(batch, 0, 0);
   MemoryContextSwitchTo(caller);
   if (probe->bits == Bits::unreachable)
     ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),

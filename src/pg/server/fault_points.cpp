@@ -58,7 +58,7 @@ void stop(Point* point) {
 }
 
 template <size_t kCount>
-int number_of(const char* const (&names)[kCount], const text* name) {
+int index_of_name(const char* const (&names)[kCount], const text* name) {
   const char* wanted = text_to_cstring(name);
   for (size_t i = 0; i < kCount; ++i)
     if (strcmp(names[i], wanted) == 0) return static_cast<int>(i);
@@ -68,7 +68,7 @@ int number_of(const char* const (&names)[kCount], const text* name) {
 Point* point_named(const text* name) {
   if (points == nullptr) elog(ERROR, "streamfilter is not preloaded");
   directs = true;
-  return &points[number_of(kPoints, name)];
+  return &points[index_of_name(kPoints, name)];
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ using namespace streamfilter::pg;
 
 SF_FUNCTION(streamfilter_fault) {
   Point* point = point_named(PG_GETARG_TEXT_PP(0));
-  const int action = number_of(kActions, PG_GETARG_TEXT_PP(1));
+  const int action = index_of_name(kActions, PG_GETARG_TEXT_PP(1));
   if (static_cast<Action>(action) == Action::skip) {
     pg_atomic_fetch_add_u32(&point->skipped, 1);
     PG_RETURN_VOID();

@@ -106,7 +106,8 @@ bool is_marked_arriving() { return is_marked; }
 namespace {
 
 // 0 if that transaction is marked no more.
-uint64 number_of(Arrival* other, uint64 transaction, const CommitWait& wait, const char* context) {
+uint64 commit_number_of(Arrival* other, uint64 transaction, const CommitWait& wait,
+                        const char* context) {
   constexpr int kSpins = 1000;
   for (int spins = 0;; ++spins) {
     const uint64 number = pg_atomic_read_u64(&other->number);
@@ -124,7 +125,7 @@ uint64 number_of(Arrival* other, uint64 transaction, const CommitWait& wait, con
 bool is_earlier(Arrival* other, uint64 transaction, const CommitWait& wait, const char* context) {
   Arrival* own = own_arrival();
   return do_not_commute(own, other) &&
-         number_of(other, transaction, wait, context) < pg_atomic_read_u64(&own->number);
+         commit_number_of(other, transaction, wait, context) < pg_atomic_read_u64(&own->number);
 }
 
 void wait_until_unmarked(Arrival* other, uint64 transaction, const CommitWait& wait,

@@ -13,7 +13,7 @@ namespace {
 constexpr uint32 kNotesTogether = 256;  // per hold of the lock
 constexpr uint32 kLine = 64;            // bytes that a change is counted for
 
-uint32 number_of(const FilterSlot* slot) {
+uint32 slot_number(const FilterSlot* slot) {
   return static_cast<uint32>(slot - shared_state->slots) + 1;
 }
 
@@ -129,7 +129,7 @@ bool begin_copy(FilterSlot* slot, FilterSlot* copy, uint64 note_bytes) {
   pg_atomic_write_u32(&slot->copy.spoiled, 0);
   uint32 none = 0;
   pg_memory_barrier();
-  if (!pg_atomic_compare_exchange_u32(&slot->copy.to, &none, number_of(copy))) return false;
+  if (!pg_atomic_compare_exchange_u32(&slot->copy.to, &none, slot_number(copy))) return false;
   state->of = slot;
   return true;
 }
@@ -175,7 +175,7 @@ void end_copy(FilterSlot* copy) {
   FilterSlot* slot = copy->copy.of;
   if (slot == nullptr) return;
   copy->copy.of = nullptr;
-  uint32 own = number_of(copy);
+  uint32 own = slot_number(copy);
   if (pg_atomic_compare_exchange_u32(&slot->copy.to, &own, 0)) wait_for_applying(slot, nullptr);
 }
 

@@ -43,7 +43,7 @@ Size bytes() {
   return add_size(offsetof(LogPages, chunks), mul_size(sizeof(Chunk), chunk_count()));
 }
 
-uint64 owner_of(Oid database, BlockNumber page) {
+uint64 page_owner(Oid database, BlockNumber page) {
   return static_cast<uint64>(database) << 32 | page / kPages;
 }
 
@@ -67,7 +67,7 @@ Chunk* find_place(uint64 of, uint64 owner) {
 Chunk* find_chunk(Oid file, BlockNumber page) {
   static Chunk* latest = nullptr;  // most rows lie near the one before
   if (shared == nullptr) return nullptr;
-  const uint64 owner = owner_of(MyDatabaseId, page);
+  const uint64 owner = page_owner(MyDatabaseId, page);
   if (latest == nullptr || pg_atomic_read_u64(&latest->owner) != owner)
     latest = find_place(owner, owner);
   return latest != nullptr && pg_atomic_read_u32(&latest->file) == file ? latest : nullptr;
@@ -109,7 +109,7 @@ void note_page(Oid file, BlockNumber page, const PageFilters& filters) {
 bool make_room_for_page(Oid file, BlockNumber page) {
   if (shared == nullptr) return false;
   if (find_chunk(file, page) != nullptr) return true;
-  const uint64 owner = owner_of(MyDatabaseId, page);
+  const uint64 owner = page_owner(MyDatabaseId, page);
   LWLockAcquire(shared->lock, LW_EXCLUSIVE);
   Chunk* chunk = find_place(owner, owner);
   if (chunk == nullptr) chunk = find_place(owner, 0);

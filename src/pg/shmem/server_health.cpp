@@ -98,7 +98,7 @@ void forget(Unreachable* entry) {
 }
 
 // A free entry, or the one that was tried longest ago.
-Unreachable* make_room(int64 now) {
+Unreachable* free_entry(int64 now) {
   Unreachable* result = &servers->unreachable[0];
   for (Unreachable& entry : servers->unreachable) {
     if (OidIsValid(entry.server) && now - entry.retry_at > int64{kForgotten} * 1000) forget(&entry);
@@ -139,7 +139,7 @@ void note_unreachable(Oid server) {
   LWLockAcquire(servers->lock, LW_EXCLUSIVE);
   Unreachable* entry = find_unreachable(server);
   if (entry == nullptr) {
-    entry = make_room(now);
+    entry = free_entry(now);
     *entry = {MyDatabaseId, server, since, 0};
     pg_atomic_fetch_add_u32(&servers->count, 1);
   }

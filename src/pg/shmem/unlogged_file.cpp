@@ -226,7 +226,7 @@ bool read_statistics(FILE* file, uint64 magic, const FilterRecord& record, Stati
 }
 
 // A slot for the record; nullptr: there is none, or no room for the block.
-FilterSlot* make_room(const FilterRecord& record, bool is_moved) {
+FilterSlot* make_slot_for(const FilterRecord& record, bool is_moved) {
   FilterSlot* slot = find_free_slot(is_moved);
   if (slot == nullptr || (record.size > 0 && !take_space(slot, record.size))) return nullptr;
   enter_slot(slot, record.database, record.relation,
@@ -271,7 +271,7 @@ bool read_filter(FILE* file, uint64 magic) {
   const auto skip = [&] { return fseeko(file, static_cast<off_t>(record.size), SEEK_CUR) == 0; };
   // Used since the upgrade already.
   if (find_slot(record.database, record.relation, SlotState::live) != nullptr) return skip();
-  FilterSlot* slot = make_room(record, magic == kFileMagic && record.counts[0] != 0);
+  FilterSlot* slot = make_slot_for(record, magic == kFileMagic && record.counts[0] != 0);
   if (slot == nullptr) {
     if (record.size > 0)
       ereport(LOG, errmsg("not enough room for an unlogged filter of %llu bytes, it will be empty",

@@ -40,7 +40,7 @@ char* definition_of(Oid relid) {
 }
 
 // Runs a command on every worker, outside of this transaction; returns the results.
-List* run(const char* command, const char* filter) {
+List* run_command(const char* command, const char* filter) {
   List* rows = query_rows(
       "SELECT n.nodename, n.nodeport, r.success, r.result FROM "
       "pg_catalog.run_command_on_workers($1) r JOIN pg_catalog.pg_dist_node n "
@@ -151,10 +151,11 @@ SF_FUNCTION(streamfilter_distribute) {
   set_identity(relid, identity_of_filter(relid));
   ListCell* cell;
   List* rows = NIL;
-  foreach (cell, definition_commands(relid)) rows = run(static_cast<char*>(lfirst(cell)), name);
+  foreach (cell, definition_commands(relid))
+    rows = run_command(static_cast<char*>(lfirst(cell)), name);
   const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
-  run(mark_command(full, identity_of_filter(relid)), name);
-  rows = run(
+  run_command(mark_command(full, identity_of_filter(relid)), name);
+  rows = run_command(
       psprintf("SELECT %s(%s::pg_catalog.regclass)",
                quote_qualified_identifier(get_namespace_name(schema), "streamfilter_definition"),
                quote_literal_cstr(full)),

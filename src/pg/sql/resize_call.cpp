@@ -74,7 +74,7 @@ const char* alter_commands(Oid relid, const char* memory) {
   return text.data;
 }
 
-[[noreturn]] void refuse(const Resize* resize, const char* detail) {
+[[noreturn]] void refuse_resize(const Resize* resize, const char* detail) {
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
           errmsg("filter \"%s\" cannot be resized while rows come", get_rel_name(resize->relid)),
           errdetail("%s", detail),
@@ -118,16 +118,16 @@ void check_kind(const Resize* resize, const FilterRelation* relation) {
             errdetail("It is a part of a filter on another server, which compares their sizes."),
             errhint("Type there: ALTER FOREIGN TABLE ... OPTIONS (SET memory ...), with the memory "
                     "of the whole filter."));
-  if (is_remote(relation)) refuse(resize, "Its state is on other servers.");
+  if (is_remote(relation)) refuse_resize(resize, "Its state is on other servers.");
   if (is_in_tree(relation->relid))
-    refuse(resize, "It belongs to a tree, whose filters start empty in another size.");
+    refuse_resize(resize, "It belongs to a tree, whose filters start empty in another size.");
 }
 
 void check_slices(const Resize* resize, const Parameters& parameters) {
   if (parameters.k1 > 0 || parameters.slicing != Slicing::horizontal)
-    refuse(resize, "Its keys lie in several slices each.");
+    refuse_resize(resize, "Its keys lie in several slices each.");
   if (parameters.slice_bytes > kLargestSlice)
-    refuse(resize, "One of its slices has more than 1 GB, and rows wait while one is read.");
+    refuse_resize(resize, "One of its slices has more than 1 GB, and rows wait while one is read.");
 }
 
 [[noreturn]] void raise_in_use(const FilterRelation* relation) {
@@ -143,7 +143,7 @@ void save_if_unsaved(FilterHandle* filter) {
 }
 
 // Returns false if there is nothing to do.
-bool begin(Resize* resize) {
+bool begin_resize(Resize* resize) {
   require_own_filter(resize->relid);
   FilterHandle* filter = filter_handle(resize->relid);
   LockRelationOid(resize->relid, AccessShareLock);
@@ -187,7 +187,7 @@ Parameters parameters_for(const Resize* resize) {
   Parameters parameters{};
   Problem problem;
   if (!resized_parameters(resize->relation, resize->former, from, &parameters, problem))
-    refuse(resize, problem.detail[0] != '\0' ? problem.detail : problem.message);
+    refuse_resize(resize, problem.detail[0] != '\0' ? problem.detail : problem.message);
   check_slices(resize, from);
   check_slices(resize, parameters);
   return parameters;
@@ -338,7 +338,7 @@ void swap(const Resize* resize) {
   warn_of_rate(altered, block_of(resize->former), block_of(resize->copy));
 }
 
-void run(Resize* resize) {
+void run_resize(Resize* resize) {
   MemoryContext work =
       AllocSetContextCreate(TopTransactionContext, "streamfilter resize", ALLOCSET_DEFAULT_SIZES);
   const MemoryContext caller = MemoryContextSwitchTo(work);
@@ -373,9 +373,9 @@ SF_FUNCTION(streamfilter_resize) {
     resize_on_all_nodes(&resize, fcinfo->flinfo->fn_oid);
     SPI_commit();
   }
-  if (begin(&resize)) {
+  if (begin_resize(&resize)) {
     SPI_commit();
-    run(&resize);
+    run_resize(&resize);
   }
   SPI_commit();
   SPI_finish();

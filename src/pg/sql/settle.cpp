@@ -98,7 +98,7 @@ Arguments arguments_for(const Places* places) {
 
 // ---- statements --------------------------------------------------------------------------------
 
-void execute(const char* text, const Places* places, int wanted) {
+void execute_query(const char* text, const Places* places, int wanted) {
   Arguments arguments = {};
   if (places != nullptr) arguments = arguments_for(places);
   const int result = SPI_execute_with_args(text, places == nullptr ? 0 : kPlaceColumns,
@@ -117,8 +117,8 @@ int64 confirm(const SettleTask* task, const Places* places) {
   if (places->count == 0) return 0;
   int64 confirmed = 0;
   for (int nulls = 0; nulls <= (task->equal_nulls ? 1 : 0); ++nulls) {
-    execute(statement_for_known(task, nulls != 0), places,
-            task->keep ? SPI_OK_SELECT : SPI_OK_DELETE);
+    execute_query(statement_for_known(task, nulls != 0), places,
+                  task->keep ? SPI_OK_SELECT : SPI_OK_DELETE);
     confirmed += task->keep ? result_number(1) : static_cast<int64>(SPI_processed);
   }
   return confirmed;
@@ -152,7 +152,8 @@ int64 confirm_all(const SettleTask* task, const Datum* since) {
 int64 restore(const SettleTask* task, const Places* places) {
   if (places->count == 0) return 0;
   const RestoredRows rows = {topmost_table(task->target), 0, false};
-  while_restoring(rows, [&] { execute(statement_for_restoring(task), places, SPI_OK_SELECT); });
+  while_restoring(rows,
+                  [&] { execute_query(statement_for_restoring(task), places, SPI_OK_SELECT); });
   const int64 taken = result_number(1);
   if (result_number(2) != taken) raise_not_moved(task);
   return taken;
@@ -302,12 +303,13 @@ void settle_duplicates(const SettleTask* task, Duplicates what, Progress* progre
   if (what == Duplicates::ignore) return;
   progress->begin("looking for duplicates", 0, "rows");
   if (what == Duplicates::report) {
-    execute(query_for_duplicates(task), nullptr, SPI_OK_SELECT);
+    execute_query(query_for_duplicates(task), nullptr, SPI_OK_SELECT);
     settled->duplicates = result_number(1);
     return;
   }
   const RestoredRows rows = {topmost_table(task->target), kNoStatement, true};
-  while_restoring(rows, [&] { execute(statement_for_duplicates(task), nullptr, SPI_OK_DELETE); });
+  while_restoring(rows,
+                  [&] { execute_query(statement_for_duplicates(task), nullptr, SPI_OK_DELETE); });
   settled->duplicates = static_cast<int64>(SPI_processed);
 }
 

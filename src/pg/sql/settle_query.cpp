@@ -48,7 +48,7 @@ void append_key(StringInfo text, const char* row, const SettleColumn& column) {
   appendStringInfoChar(text, ')');
 }
 
-const char* equality_of(Oid type) {
+const char* comparison_of(Oid type) {
   const char* text = equality_operator(type);
   if (text == nullptr)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_FUNCTION),
@@ -85,7 +85,7 @@ void append_comparison(StringInfo text, const SettleColumn& column, Equality equ
   appendStringInfoString(text, open);
   append_key(text, "t", column);
   appendStringInfo(text, "%s %s %s", close,
-                   nulls ? "OPERATOR(pg_catalog.=)" : equality_of(column.compared_as), open);
+                   nulls ? "OPERATOR(pg_catalog.=)" : comparison_of(column.compared_as), open);
   append_key(text, "d", column);
   appendStringInfoString(text, close);
 }

@@ -41,7 +41,7 @@ void check_is_table(Oid relation) {
                     "from."));
 }
 
-void check_rights(Oid table, AclMode rights) {
+void check_table_rights(Oid table, AclMode rights) {
   if (pg_class_aclmask(table, GetUserId(), rights, ACLMASK_ALL) != rights)
     aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(table));
   if (check_enable_rls(table, InvalidOid, true) == RLS_ENABLED)
@@ -86,8 +86,8 @@ void check_is_here(Oid table, Oid diverted, Oid target) {
 void check_tables(Oid diverted, Oid target) {
   check_is_table(diverted);
   check_is_table(target);
-  check_rights(diverted, ACL_SELECT | ACL_DELETE);
-  check_rights(target, ACL_SELECT | ACL_INSERT);
+  check_table_rights(diverted, ACL_SELECT | ACL_DELETE);
+  check_table_rights(target, ACL_SELECT | ACL_INSERT);
   for (const Oid table : {diverted, target}) check_is_here(table, diverted, target);
   if (topmost_table(diverted) == topmost_table(target))
     ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -26,7 +26,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-void run(const char* command) {
+void run_sql(const char* command) {
   if (SPI_execute(command, false, 0) < 0) elog(ERROR, "could not run \"%s\"", command);
 }
 
@@ -70,7 +70,7 @@ void drop_remains(Oid schema, const char* name, uint32 slice) {
     bool isnull;
     const Oid relid = DatumGetObjectId(SPI_getbinval(found->vals[i], found->tupdesc, 1, &isnull));
     if (is_moved_slice(relid, name, slice) && !may_be_first_place(relid))
-      run(psprintf("DROP FOREIGN TABLE %s", qualified_name(relid)));
+      run_sql(psprintf("DROP FOREIGN TABLE %s", qualified_name(relid)));
   }
   SPI_finish();
 }
@@ -214,7 +214,7 @@ SF_FUNCTION(streamfilter_slice_close) {
     appendStringInfo(&command, ", SET producer %s", quote_literal_cstr(text_argument(fcinfo, 4)));
   appendStringInfoChar(&command, ')');
   SPI_connect();
-  run(command.data);
+  run_sql(command.data);
   SPI_finish();
   ForceSyncCommit();
   PG_RETURN_VOID();
@@ -233,9 +233,9 @@ SF_FUNCTION(streamfilter_slice_mark) {
       strcmp(before.text, told.text) == 0)
     PG_RETURN_VOID();
   SPI_connect();
-  run(psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s retirements %s)", qualified_name(filter->relid),
-               before.text != nullptr ? "SET" : "ADD",
-               quote_literal_cstr(text_argument(fcinfo, 2))));
+  run_sql(psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s retirements %s)",
+                   qualified_name(filter->relid), before.text != nullptr ? "SET" : "ADD",
+                   quote_literal_cstr(text_argument(fcinfo, 2))));
   SPI_finish();
   ForceSyncCommit();
   PG_RETURN_VOID();

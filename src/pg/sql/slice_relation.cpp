@@ -59,7 +59,7 @@ List* options_of(const Definition& definition) {
 }
 
 // The definition contains the seed.
-void check_rights(const FilterRelation* relation) {
+void check_right_to_define(const FilterRelation* relation) {
   if (pg_class_aclmask(relation->relid, GetUserId(), ACL_INSERT | ACL_SELECT, ACLMASK_ANY) == 0)
     aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_FOREIGN_TABLE, relation->name);
 }
@@ -180,7 +180,7 @@ SF_FUNCTION(streamfilter_hashes_define) {
   if (OidIsValid(relid)) {
     LockRelationOid(relid, AccessShareLock);
     const FilterRelation* relation = load_filter_relation(relid);
-    check_rights(relation);
+    check_right_to_define(relation);
     check_relation(relation);
     if (wanted != nullptr && !made)
       check_producer_agrees(relation, {text_argument(fcinfo, 3), text_argument(fcinfo, 5)});

@@ -94,7 +94,7 @@ void put_estimate(NamedRow& row, const char* name, double value) {
 }
 
 // Where the state is; nullptr: nowhere, or on other servers.
-const char* state_of(const FilterRelation* relation, const Numbers& numbers) {
+const char* describe_state(const FilterRelation* relation, const Numbers& numbers) {
   if (numbers.set_aside[0] != '\0') return psprintf("set aside: %s", numbers.set_aside);
   if (numbers.exists) return numbers.clock_went_back ? "clock went back" : "loaded";
   return !is_remote(relation) && is_anything_saved(relation->relid) ? "saved" : nullptr;
@@ -133,7 +133,7 @@ void fill_row(NamedRow& row, const FilterRelation* relation) {
   row.put_time("last_saved", numbers.last_saved);
   row.put_time("restored", numbers.restored);
   row.put_time("stats_reset", numbers.stats_reset);
-  row.put("state", state_of(relation, numbers));
+  row.put("state", describe_state(relation, numbers));
 }
 
 // As far as sessions here have learned since the start of the server; otherwise the first place.

@@ -89,7 +89,7 @@ bool read_data(HeapTuple tuple, Datum value, const char** data, Size* size) {
   return *size <= kRowData && *size <= static_cast<Size>(end - *data);
 }
 
-const char* name_of(StateTable table) { return table == StateTable::log ? kLogName : kImageName; }
+const char* heap_name(StateTable table) { return table == StateTable::log ? kLogName : kImageName; }
 
 // The heaps are in the handler's schema: one of their own, before version 1.2 the extension's.
 Oid schema_of(Oid handler) { return get_func_namespace(handler); }
@@ -104,7 +104,7 @@ Oid schema_of_heaps(Oid filter) {
 
 // InvalidOid if it is missing. Never returns another object of that name.
 Oid find_heap(StateTable table, Oid schema) {
-  const Oid relid = get_relname_relid(name_of(table), schema);
+  const Oid relid = get_relname_relid(heap_name(table), schema);
   return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_MATVIEW ? relid : InvalidOid;
 }
 
@@ -140,7 +140,7 @@ Oid place_of_log(Oid filter) {
 
 [[noreturn]] void raise_missing(StateTable table, Oid schema, Oid filter) {
   ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
-          errmsg("materialized view \"%s\" of extension streamfilter is missing", name_of(table)),
+          errmsg("materialized view \"%s\" of extension streamfilter is missing", heap_name(table)),
           OidIsValid(filter)
               ? errdetail("What is saved of filter \"%s\" belongs there.", get_rel_name(filter))
               : errdetail("What is saved of filters belongs there."),

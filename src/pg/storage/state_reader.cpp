@@ -25,7 +25,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-void keep_row(LogRows* rows, const LogRow& row) {
+void keep_log_row(LogRows* rows, const LogRow& row) {
   if (rows->count == rows->places) {
     rows->places = Max(rows->places * 2, uint64{256});
     const Size bytes = sizeof(LogRow) * rows->places;
@@ -85,7 +85,7 @@ void read_prepared(StateReading* reading) {
       continue;
     reading->next_number = Max(reading->next_number, static_cast<uint64>(row.number) + 1);
     reading->has_prepared = true;
-    if (is_header(row.change)) keep_row(&reading->prepared, row);
+    if (is_header(row.change)) keep_log_row(&reading->prepared, row);
     if (row.change != LogChange::add && row.change != LogChange::roles) continue;
     const uint64 count = count_changes(row);
     for (uint64 i = 0; i < count; ++i)
@@ -114,7 +114,7 @@ void read_log(StateReading* reading) {
       continue;
     }
     if (reading->sort != nullptr) reading->sort->put(tuple);
-    if (brings_no_keys(row.change)) keep_row(&reading->log, row);
+    if (brings_no_keys(row.change)) keep_log_row(&reading->log, row);
     ++reading->log.all;
     reading->log.bytes += tuple->t_len;
     reading->last_page = ItemPointerGetBlockNumber(&tuple->t_self) + 1;

@@ -56,7 +56,7 @@ const char* group_of(Oid filter) {
   return separator != nullptr ? separator + 1 : nullptr;
 }
 
-void execute(const char* commands) {
+void execute_commands(const char* commands) {
   SPI_connect();
   if (SPI_execute(commands, false, 0) < 0) elog(ERROR, "could not make a filter: %s", commands);
   SPI_finish();
@@ -173,11 +173,11 @@ void import_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin
   if (!success || text_at(row, 1) == nullptr)
     raise_missing(full_name(trigger, kind, origin), text_at(row, 1));
   const char* name = full_name(trigger, kind, origin);
-  if (OidIsValid(existing)) execute(psprintf("DROP FOREIGN TABLE %s", name));
-  execute(text_at(row, 1));
+  if (OidIsValid(existing)) execute_commands(psprintf("DROP FOREIGN TABLE %s", name));
+  execute_commands(text_at(row, 1));
   const Oid filter = find_filter(trigger, kind, origin);
   if (const char* identity = find_option(options_of_filter(filter), "identity"))
-    execute(mark_command(name, identity));
+    execute_commands(mark_command(name, identity));
 }
 
 void check_distribution(const Trigger* trigger, TriggerKind kind, Relation table) {

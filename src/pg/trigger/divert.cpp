@@ -39,7 +39,7 @@ namespace {
 // ---- which table -------------------------------------------------------------------------------
 
 // Unlike a filter, it is nowhere but in the schema of the table.
-Oid look_up(const char* schema, const char* name, const TriggerOrigin* origin) {
+Oid look_up_target(const char* schema, const char* name, const TriggerOrigin* origin) {
   const Oid space = schema == nullptr ? origin->schema : LookupNamespaceNoError(schema);
   return OidIsValid(space) ? get_relname_relid(name, space) : InvalidOid;
 }
@@ -49,7 +49,7 @@ Oid look_up_argument(const Trigger* trigger, const TriggerOrigin* origin) {
   char* name;
   parse_name(trigger->tgargs[1], "a table", "streamfilter_divert('filter', 'my_schema.my_table')",
              &schema, &name);
-  return look_up(schema, name, origin);
+  return look_up_target(schema, name, origin);
 }
 
 void check_is_table(Oid target) {
@@ -202,7 +202,7 @@ void choose_columns(InsertPlan* plan, Relation table, Relation target, StringInf
 }
 
 // Identity columns get what the row has: it is kept as it came.
-const char* text_of(InsertPlan* plan, Relation table, Relation target) {
+const char* insert_text(InsertPlan* plan, Relation table, Relation target) {
   StringInfoData text;
   initStringInfo(&text);
   appendStringInfo(&text, "INSERT INTO %s (", plan->name);
@@ -222,7 +222,7 @@ void make_plan(InsertPlan* plan, Relation table, Oid target_id) {
   plan->table_changes = plan->table_watch->changes;
   plan->target_changes = plan->target_watch->changes;
   plan->name = MemoryContextStrdup(plan->memory, qualified_name(target_id));
-  const char* text = text_of(plan, table, target);
+  const char* text = insert_text(plan, table, target);
   relation_close(target, NoLock);
   SPIPlanPtr prepared = SPI_prepare(text, plan->count, plan->types);
   if (prepared == nullptr || SPI_keepplan(prepared) != 0)

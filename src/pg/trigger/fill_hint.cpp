@@ -57,7 +57,7 @@ bool has_rows(Relation table) {
   return false;
 }
 
-const char* name_of(Oid relid) { return quote_literal_cstr(qualified_name(relid)); }
+const char* quoted_name(Oid relid) { return quote_literal_cstr(qualified_name(relid)); }
 
 // The argument `columns`, needed if the table's names differ from the filter's.
 const char* columns_of(Relation table, const TriggerPlan* plan) {
@@ -82,8 +82,8 @@ void hint_to_fill(const Trigger* trigger, Relation table, const TriggerPlan* pla
   ereport(NOTICE,
           errmsg("table \"%s\" has rows that filter \"%s\" does not know",
                  RelationGetRelationName(table), filter->name),
-          errhint("SELECT streamfilter_warm(%s, %s%s); fills it.", name_of(filter->relid),
-                  name_of(RelationGetRelid(table)), columns_of(table, plan)));
+          errhint("SELECT streamfilter_warm(%s, %s%s); fills it.", quoted_name(filter->relid),
+                  quoted_name(RelationGetRelid(table)), columns_of(table, plan)));
 }
 
 }  // namespace streamfilter::pg

@@ -51,7 +51,7 @@ Oid bind_and_lock(const Trigger* trigger, TriggerOrigin* origin, LOCKMODE mode) 
 // ---- DELETE and UPDATE
 // ---------------------------------------------------------------------------
 
-void resolve(ForgetState* state, const TriggerData* call) {
+void resolve_forget(ForgetState* state, const TriggerData* call) {
   const Trigger* trigger = call->tg_trigger;
   state->keys.filter = nullptr;
   MemoryContextReset(state->context);
@@ -68,7 +68,7 @@ void resolve(ForgetState* state, const TriggerData* call) {
   MemoryContextSwitchTo(caller);
 }
 
-ForgetState* prepare(FunctionCallInfo fcinfo, const TriggerData* call) {
+ForgetState* prepare_forget(FunctionCallInfo fcinfo, const TriggerData* call) {
   auto* state = static_cast<ForgetState*>(fcinfo->flinfo->fn_extra);
   if (unlikely(state == nullptr)) {
     state = static_cast<ForgetState*>(
@@ -79,7 +79,7 @@ ForgetState* prepare(FunctionCallInfo fcinfo, const TriggerData* call) {
   }
   if (likely(state->keys.filter != nullptr)) use_filter(state->keys.filter, Use::judge_granted);
   if (unlikely(!is_current(&state->keys) || state->trigger != call->tg_trigger->tgoid))
-    resolve(state, call);
+    resolve_forget(state, call);
   check_mode(state->keys.filter, state->owner);
   return state;
 }
@@ -110,7 +110,7 @@ void update_row(const ForgetState* state, TupleTableSlot* before, TupleTableSlot
 }
 
 void follow_row(FunctionCallInfo fcinfo, const TriggerData* call) {
-  const ForgetState* state = prepare(fcinfo, call);
+  const ForgetState* state = prepare_forget(fcinfo, call);
   if (state->keys.filter->mode == FilterMode::off) return;
   ++(*counts_to_add_to(state->pending_counts))[TriggerCount::rows];
   if (TRIGGER_FIRED_BY_UPDATE(call->tg_event))

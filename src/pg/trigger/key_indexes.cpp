@@ -129,8 +129,8 @@ bool make_keys(Relation index, TupleTableSlot* row, ScanKey keys) {
 
 // The transaction to wait for before the answer is known; otherwise sets whether there is such a
 // row.
-TransactionId look_up(Relation index, Relation table, ScanKey keys, TupleTableSlot* found,
-                      bool* is_there, ItemPointerData* where) {
+TransactionId look_up_in_index(Relation index, Relation table, ScanKey keys, TupleTableSlot* found,
+                               bool* is_there, ItemPointerData* where) {
   SnapshotData snapshot;
   InitDirtySnapshot(snapshot);
   IndexScanDesc scan = SF_INDEX_BEGINSCAN(table, index, &snapshot, index->rd_index->indnkeyatts);
@@ -152,7 +152,7 @@ bool is_in_index(Relation index, Relation table, TupleTableSlot* row) {
   bool is_there;
   for (;;) {
     ItemPointerData where;
-    const TransactionId other = look_up(index, table, keys, found, &is_there, &where);
+    const TransactionId other = look_up_in_index(index, table, keys, found, &is_there, &where);
     ExecClearTuple(found);
     if (!TransactionIdIsValid(other)) break;
     hand_over_filters();

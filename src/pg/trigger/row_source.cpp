@@ -62,7 +62,7 @@ int place_in_portal(const QueryDesc* query) {
   return -1;
 }
 
-uint64 number_of(const QueryDesc* query) {
+uint64 statement_number(const QueryDesc* query) {
   const int place = place_in_portal(query);
   if (place < 0) return ++statements;
   // The queries run in order, so the first query of another run is not mistaken for the next one of
@@ -136,7 +136,7 @@ void go_on_in(const Frame& frame, Call* call) {
 
 void track_run(RunCall* call) {
   auto* query = call->get<QueryDesc*>();
-  const Frame frame = {query, nullptr, number_of(query), ++queries, top};
+  const Frame frame = {query, nullptr, statement_number(query), ++queries, top};
   go_on_in(frame, call);
   hint_after_delete(query);
   if (top == nullptr) end_statement_report();

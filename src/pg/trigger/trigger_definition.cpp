@@ -32,7 +32,7 @@ void parse_filter_name(const Trigger* trigger, TriggerKind kind, char** schema, 
 }
 
 // Looks up by fixed schemas, never by search_path, and without the inserting user's rights on them.
-Oid look_up(const char* schema, const char* name, const TriggerOrigin* origin) {
+Oid look_up_filter(const char* schema, const char* name, const TriggerOrigin* origin) {
   if (schema != nullptr) {
     const Oid space = LookupNamespaceNoError(schema);
     return OidIsValid(space) ? get_relname_relid(name, space) : InvalidOid;
@@ -43,7 +43,7 @@ Oid look_up(const char* schema, const char* name, const TriggerOrigin* origin) {
 
 [[noreturn]] void raise_no_filter(const char* schema, const char* name, const char* text,
                                   const TriggerOrigin* origin) {
-  const bool unquoted = OidIsValid(look_up(schema, text, origin));
+  const bool unquoted = OidIsValid(look_up_filter(schema, text, origin));
   ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
           schema ? errmsg("filter \"%s.%s\" does not exist", schema, name)
                  : errmsg("filter \"%s\" does not exist", name),
@@ -78,7 +78,7 @@ Oid look_up_argument(const Trigger* trigger, TriggerKind kind, const TriggerOrig
   char* schema;
   char* name;
   parse_filter_name(trigger, kind, &schema, &name);
-  return look_up(schema, name, origin);
+  return look_up_filter(schema, name, origin);
 }
 
 // The filter that the first argument names, for a trigger that is not bound yet.
@@ -95,7 +95,7 @@ Oid lock_named_filter(const Trigger* trigger, TriggerKind kind, const TriggerOri
   // While we wait for the lock, the name may come to mean another relation.
   Oid locked = InvalidOid;
   for (;;) {
-    const Oid relid = look_up(schema, name, origin);
+    const Oid relid = look_up_filter(schema, name, origin);
     if (!OidIsValid(relid)) raise_no_filter(schema, name, trigger->tgargs[0], origin);
     if (relid == locked) return relid;
     if (OidIsValid(locked)) UnlockRelationOid(locked, lockmode);
