@@ -2,7 +2,7 @@
 # Holds the includes of src/ against src/ROOMS: none may lead to a room further down the list, and no modules (a header
 # with its source) may include each other in a circle. Every room has a README.md. Run by `make check-layers`, from the
 # top folder. Other findings: look-ups by OID that have no answer for what another session has dropped, and
-# functions that are too long, and files that are too short.
+# functions that are too long, files that are too short, and names of functions that stand in too many sources.
 use strict;
 use warnings;
 use File::Find;
@@ -44,7 +44,10 @@ pg/server/wait_events.cpp     list: the names of wait events
 pg/trigger/trigger_kind.hpp   list: the trigger functions
 END
 
-my (%uses, %files);
+# A function of the server side says what it does: a name that stands in more sources tells too little.
+my $most_sources = 3;
+
+my (%uses, %files, %defined_in);
 find({ no_chdir => 1, wanted => sub {
 	return unless m{^src/(.*)\.([ch]pp)$};
 	my ($module, $file) = ($1, substr($_, 4));
@@ -53,7 +56,14 @@ find({ no_chdir => 1, wanted => sub {
 	return push @findings, "$_: its folder is not in src/ROOMS" unless exists $rank{$room};
 	open my $source, '<', $_ or die "$_: $!\n";
 	my %begin;
+	my $head = '';    # of a declaration or definition, as far as it was read
 	while (my $line = <$source>) {
+		$head = $line =~ /^(?!(?:return|else|namespace|using|typedef|struct|class|enum|extern|static_assert)\b)[A-Za-z_\[]/ ? $line
+			: $line =~ /^ {4}/ && $head ne '' ? $head . $line : '';
+		if ($head =~ /[{;]/) {
+			$defined_in{$1}{$module} = 1 if $room =~ /^pg/ && $head =~ /^[^(){;=]*[\s*&](\w+)\([^;]*\)[^;)]*\{/;
+			$head = '';
+		}
 		for my $indent ('', '  ') {
 			push @findings, "src/$file:$begin{$indent}: a function of " . ($. - $begin{$indent} + 1) . " lines"
 				if $line =~ /^$indent\}$/ && defined $begin{$indent} && $. - $begin{$indent} >= $most_lines;
@@ -77,6 +87,12 @@ find({ no_chdir => 1, wanted => sub {
 	close $source;
 } }, 'src');
 push @findings, map { "src/$_: in the list of test/check_rooms.pl, but is not there" } sort grep { !$files{$_} } keys %may_be_short;
+
+for my $name (sort keys %defined_in) {
+	my @sources = sort keys %{ $defined_in{$name} };
+	push @findings, "$name() stands in " . @sources . " sources: " . join(', ', @sources) . '; say what each does'
+		if @sources > $most_sources;
+}
 
 # Circles: the strongly connected components of more than one module (Tarjan 1972).
 my (%index, %low, %on_stack, @stack);
