@@ -70,7 +70,7 @@ find({ no_chdir => 1, wanted => sub {
 			$begin{$indent} = $. if $line =~ m{^$indent[^ /#\n]};
 		}
 		push @findings, "src/$file:$.: read it as pg/server/syscache.hpp does"
-			if $file !~ m{^pg/server/(?:syscache|no_raise)} && $line =~ /\bSearchSysCache\d?\(/;
+			if $file !~ m{^pg/server/(?:syscache|no_raise)} && $line =~ /\bSearchSysCache\w*\(/;
 		push @findings, "src/$file:$.: $1 has no answer for what was dropped just now: see pg/catalog/lookup.hpp"
 			if $file !~ m{^pg/catalog/lookup} && $line =~ m{^(?!\s*//).*?\b($blind)\(} && $line !~ m{//.* has it locked};
 		my ($included) = $line =~ m{^\s*#include "((?:core|pg)/[^"]+)\.hpp"} or next;

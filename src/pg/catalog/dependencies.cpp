@@ -50,8 +50,8 @@ List* find_dependencies(Direction direction, Oid from_class, Oid from, Oid to_cl
 }
 
 bool is_there(Oid class_id, Oid object) {
-  return SearchSysCacheExists1(class_id == ForeignServerRelationId ? FOREIGNSERVEROID : RELOID,
-                               ObjectIdGetDatum(object));
+  return is_in_catalog(class_id == ForeignServerRelationId ? FOREIGNSERVEROID : RELOID,
+                       ObjectIdGetDatum(object));
 }
 
 }  // namespace

@@ -81,8 +81,7 @@ const ForeignServer* server_of_oid(Oid server) {
 
 bool has_user_mapping(Oid role, Oid server) {
   for (const Oid user : {role, InvalidOid})
-    if (SearchSysCacheExists2(USERMAPPINGUSERSERVER, ObjectIdGetDatum(user),
-                              ObjectIdGetDatum(server)))
+    if (is_in_catalog(USERMAPPINGUSERSERVER, ObjectIdGetDatum(user), ObjectIdGetDatum(server)))
       return true;
   return false;
 }

@@ -1,4 +1,5 @@
 #include "pg/ddl/default_fpr.hpp"
+#include "pg/server/syscache.hpp"
 
 extern "C" {
 #include "access/genam.h"
@@ -46,7 +47,7 @@ bool has_default() {
 
 void add_fpr(Oid relid, const char* fpr) {
   Relation catalog = table_open(ForeignTableRelationId, RowExclusiveLock);
-  HeapTuple tuple = SearchSysCacheCopy1(FOREIGNTABLEREL, ObjectIdGetDatum(relid));
+  HeapTuple tuple = copy_of_row(FOREIGNTABLEREL, relid);
   if (!HeapTupleIsValid(tuple)) elog(ERROR, "cache lookup failed for foreign table %u", relid);
   int column = Anum_pg_foreign_table_ftoptions;
   bool isnull;

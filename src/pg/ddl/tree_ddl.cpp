@@ -12,12 +12,13 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/ddl/tree_ddl.hpp"
 #include "pg/handle/tree.hpp"
+#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
 void look_again(Oid relid) {
-  if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid))) CacheInvalidateRelcacheByRelid(relid);
+  if (is_in_catalog(RELOID, ObjectIdGetDatum(relid))) CacheInvalidateRelcacheByRelid(relid);
 }
 
 void look_again(List* relids) {

@@ -4,6 +4,7 @@
 #include "pg/server/postgres.hpp"
 
 #include "pg/key/key_hash.hpp"
+#include "pg/server/syscache.hpp"
 
 extern "C" {
 #include "access/tupdesc.h"
@@ -326,7 +327,7 @@ TypeHasher* make_part_hasher(Oid type, Oid collation, const char* what) {
 }  // namespace
 
 bool check_type(Oid type, const char* what, Fault& fault) {
-  if (SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(type))) return true;
+  if (is_in_catalog(TYPEOID, ObjectIdGetDatum(type))) return true;
   return fault.set(ERRCODE_UNDEFINED_OBJECT, "the type of %s does not exist any more",
                    what != nullptr ? what : "the key");
 }

@@ -35,6 +35,16 @@ Value read_field(int cache, Oid oid, Value Row::*field, std::type_identity_t<Val
   return otherwise;
 }
 
+// Is there a row with this key, of one column or two?
+inline bool is_in_catalog(int cache, Datum key, Datum second = 0) {
+  return SearchSysCacheExists(cache, key, second, 0, 0);
+}
+
+// A copy of the row, to be changed; nullptr if there is no such row.
+inline HeapTuple copy_of_row(int cache, Oid oid) {
+  return SearchSysCacheCopy(cache, ObjectIdGetDatum(oid), 0, 0, 0);
+}
+
 struct WantedOid {
   int column;
   Oid oid;

@@ -15,6 +15,7 @@ extern "C" {
 #include "pg/handle/filter_keys.hpp"
 #include "pg/key/hash_method.hpp"
 #include "pg/server/citus.hpp"
+#include "pg/server/syscache.hpp"
 #include "pg/sql/settle_task.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/trigger/citus_tables.hpp"
@@ -55,7 +56,7 @@ void check_table_rights(Oid table, AclMode rights) {
 void lock_table(Oid table) {
   const char* name = get_rel_name(table);
   LockRelationOid(table, RowExclusiveLock);
-  if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table))) return;
+  if (is_in_catalog(RELOID, ObjectIdGetDatum(table))) return;
   ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
           name != nullptr ? errmsg("table \"%s\" does not exist any more", name)
                           : errmsg("relation with OID %u does not exist", table));

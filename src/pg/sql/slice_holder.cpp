@@ -20,6 +20,7 @@ extern "C" {
 #include "pg/catalog/retirements.hpp"
 #include "pg/handle/judge_key.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/server/syscache.hpp"
 #include "pg/sql/slice_export.hpp"
 #include "pg/sql/slice_relation.hpp"
 
@@ -78,7 +79,7 @@ void drop_remains(Oid schema, const char* name, uint32 slice) {
 // If not, the mover tries another name.
 void check_is_free(Oid schema, const char* name) {
   if (!OidIsValid(get_relname_relid(name, schema)) &&
-      !SearchSysCacheExists2(TYPENAMENSP, CStringGetDatum(name), ObjectIdGetDatum(schema)))
+      !is_in_catalog(TYPENAMENSP, CStringGetDatum(name), ObjectIdGetDatum(schema)))
     return;
   ereport(ERROR, errcode(ERRCODE_DUPLICATE_TABLE), errmsg("relation \"%s\" already exists", name));
 }
