@@ -143,6 +143,14 @@ bool read_found(const char* text, Parameters* result) {
   return true;
 }
 
+Definition definition_in(const char* text) {
+  Definition definition;
+  Problem problem;
+  std::size_t used;
+  if (!parse_definition(text, strlen(text), definition, used, problem)) raise(problem);
+  return definition;
+}
+
 const char* definition_on(const RemoteFilter* remote, int server) {
   if (remote->home_count == 1) return print(remote->parameters);
   return print(parameters_of_part(remote, slices_on(remote, static_cast<uint32>(server))));

@@ -5,8 +5,10 @@
 
 namespace streamfilter::pg {
 
-// Reads a definition that a server has sent; false: this version cannot read it.
+// Reads a definition that another server has sent: false, or an error, where this version cannot.
+// Only the first completes it.
 bool read_found(const char* text, Parameters* result);
+Definition definition_in(const char* text);
 
 // Definition of the relation on one of the first servers.
 const char* definition_on(const RemoteFilter* remote, int server);

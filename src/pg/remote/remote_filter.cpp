@@ -10,7 +10,6 @@
 #include "pg/remote/postgres_fdw_filter.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/remote/remote_transaction.hpp"
-#include "pg/server/problem_report.hpp"
 #include "pg/server/transaction_use.hpp"
 
 namespace streamfilter::pg {
@@ -32,15 +31,6 @@ bool comes_again(const RemoteFilter* remote) {
   return false;
 }
 
-// The seed in a definition.
-uint64 seed_in(const char* text) {
-  Definition definition;
-  Problem problem;
-  std::size_t used;
-  if (!parse_definition(text, strlen(text), definition, used, problem)) raise(problem);
-  return definition.parameters.seed;
-}
-
 void take_seed(RemoteFilter* remote, uint64 seed) {
   remote->parameters.seed = seed;
   remote->seed_known = true;
@@ -59,7 +49,7 @@ SeedAt find_seed(RemoteFilter* remote, int server, const char* name) {
   const char* found = define_slices(connection, &wanted, &made);
   if (found == nullptr) return SeedAt::unreachable;
   if (found[0] == '\0') return SeedAt::absent;
-  take_seed(remote, seed_in(found));
+  take_seed(remote, definition_in(found).parameters.seed);
   return SeedAt::found;
 }
 
@@ -131,7 +121,7 @@ bool define_on(RemoteFilter* remote, int server, bool* made) {
   if (found == nullptr) return false;
   // Of two producers with random seeds that come at once, the other may have been faster.
   if (!remote->seed_known) {
-    take_seed(remote, seed_in(found));
+    take_seed(remote, definition_in(found).parameters.seed);
     wanted.definition = definition_on(remote, server);
   }
   if (!is_as_asked(remote, slices_on(remote, static_cast<uint32>(server)), found)) {

@@ -18,7 +18,7 @@ extern "C" {
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
-#include "pg/server/problem_report.hpp"
+#include "pg/remote/part_definition.hpp"
 #include "pg/sql/slice_relation.hpp"
 
 namespace streamfilter::pg {
@@ -62,19 +62,11 @@ class OptionChanges {
   StringInfoData text_;
 };
 
-Definition parse_wanted(const char* text) {
-  Definition definition;
-  Problem problem;
-  std::size_t used;
-  if (!parse_definition(text, strlen(text), definition, used, problem)) raise(problem);
-  return definition;
-}
-
 const char* find_changes(Oid relid, const char* wanted, const char* conflict,
                          const char* persistence, const char* producer) {
   OptionChanges changes(options_of_filter(relid));
   if (wanted != nullptr) {
-    const Definition definition = parse_wanted(wanted);
+    const Definition definition = definition_in(wanted);
     for (ListedOptions given(definition); given.next();) changes.set(given.name(), given.value());
     changes.drop_others(definition);
   }

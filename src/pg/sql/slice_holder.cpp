@@ -19,7 +19,7 @@ extern "C" {
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/retirements.hpp"
 #include "pg/handle/judge_key.hpp"
-#include "pg/server/problem_report.hpp"
+#include "pg/remote/part_definition.hpp"
 #include "pg/server/syscache.hpp"
 #include "pg/sql/slice_export.hpp"
 #include "pg/sql/slice_relation.hpp"
@@ -97,23 +97,16 @@ bool is_slice_of(const Parameters& whole, const Parameters& one) {
 // Definition of the relation for the slice: from the mover, or, if the filter was resized, as the
 // slice is.
 const char* definition_for(const Header* state, const char* wanted) {
-  Definition asked, own;
-  Problem problem;
-  std::size_t used;
-  if (!parse_definition(wanted, strlen(wanted), asked, used, problem) ||
-      !complete(asked, problem) || is_slice_of(state->parameters, asked.parameters))
-    return wanted;
+  Parameters asked, own;
+  if (!read_found(wanted, &asked) || is_slice_of(state->parameters, asked)) return wanted;
   Parameters cut = state->parameters;
   take_share(cut, 1);
   cut.slices = 1;
   cut.memory = sizeof(Header) + cut.slice_bytes;
-  cut.keys = asked.parameters.keys;
+  cut.keys = asked.keys;
   auto* text = static_cast<char*>(palloc(kMaxDefinitionText));
   print_definition(cut, text, kMaxDefinitionText);
-  if (!parse_definition(text, strlen(text), own, used, problem) || !complete(own, problem) ||
-      !is_slice_of(state->parameters, own.parameters))
-    return wanted;
-  return text;
+  return read_found(text, &own) && is_slice_of(state->parameters, own) ? text : wanted;
 }
 
 void fill(FilterHandle* filter, const Header* state) {
