@@ -45,7 +45,7 @@ unsigned place_in(const std::vector<std::uint64_t>& list, std::uint64_t fingerpr
 
 struct Touched {
   bool has, found, is_full;
-  unsigned last_slot;
+  unsigned last_field;
 };
 
 // Moves to the front or pushes in front, in a line.
@@ -58,7 +58,7 @@ template <bool kWide, bool kAlone>
   touched.has = queue.has(fingerprint);
   touched.found = queue.find(fingerprint, reach);
   touched.is_full = queue.is_full();
-  touched.last_slot = queue.last_slot(reach);
+  touched.last_field = queue.last_field(reach);
   queue.push(fingerprint, reach);
   queue.store(line);
   return touched;
@@ -99,7 +99,7 @@ void compare(const LineShape& shape, bool wide, bool alone, std::mt19937_64& ran
     const Touched touched = alone ? touch<true>(shape, line.bytes, start, fingerprint, wide)
                                   : touch<false>(shape, line.bytes, start, fingerprint, wide);
     BOOST_REQUIRE_EQUAL(touched.is_full, was_full);
-    BOOST_REQUIRE_EQUAL(touched.last_slot, before);
+    BOOST_REQUIRE_EQUAL(touched.last_field, before);
     BOOST_REQUIRE_EQUAL(touched.has, touched.found);
     BOOST_REQUIRE_EQUAL(touched.found, touch(lists[bucket], fingerprint, shape.length));
   }
