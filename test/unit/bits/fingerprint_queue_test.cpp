@@ -36,7 +36,7 @@ bool touch(std::vector<std::uint64_t>& list, std::uint64_t fingerprint, unsigned
   return found;
 }
 
-// Where a fingerprint is in a list; the last slot if it is not.
+// Where a fingerprint is in a list; the last field if it is not.
 unsigned place_in(const std::vector<std::uint64_t>& list, std::uint64_t fingerprint,
                   unsigned length) {
   const auto at = std::find(list.begin(), list.end(), fingerprint);
