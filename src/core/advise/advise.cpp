@@ -16,19 +16,6 @@ constexpr double kMaxRows = 1e15;
 // When filters are compared, lower rates count as zero.
 constexpr double kNone = 1e-9;
 
-// Parameters to try beside those that a kind derives by itself.
-struct Variant {
-  Kind kind;
-  const char* option;
-  const char* value;
-};
-constexpr Variant kVariants[] = {
-    {Kind::sbf, "max", "3"},
-    {Kind::sbf, "max", "7"},
-    {Kind::rsbf, "variant", "measured"},
-    {Kind::clq, "lines", "2"},
-};
-
 bool out_of_range(Problem& problem, const char* what, double value) noexcept {
   return problem.set(Error::out_of_range, "%s %.15g is out of range", what, value);
 }
@@ -91,8 +78,8 @@ class ParameterSearch {
 
   bool try_all(std::uint64_t keys) noexcept {
     bool any = attempt(keys, nullptr, nullptr);
-    for (const Variant& variant : kVariants)
-      if (variant.kind == ops_.kind) any |= attempt(keys, variant.option, variant.value);
+    for (const OptionToTry& option : ops_.to_try)
+      if (option.has_model) any |= attempt(keys, option.name, option.value);
     return any;
   }
 

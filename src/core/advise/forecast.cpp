@@ -11,15 +11,6 @@
 namespace streamfilter {
 namespace {
 
-// Options to try beside those that a kind derives by itself.
-constexpr Recipe kVariants[] = {
-    {Kind::sbf, false, "max", "3"},
-    {Kind::sbf, false, "max", "7"},
-    {Kind::rsbf, false, "variant", "measured"},
-    {Kind::clq, false, "policy", "second"},
-    {Kind::clq, false, "lines", "2"},
-};
-
 bool can_be_tried(const FilterOps& ops) noexcept {
   return !ops.counts_only && ops.kind != Kind::timer && ops.uses_importance != always;
 }
@@ -70,9 +61,8 @@ unsigned list_recipes(Recipe* recipes) noexcept {
     for (const bool is_for_keys : {false, true}) {
       if (!is_for_keys && !ops->keeps_fpr_forever) continue;
       recipes[count++] = {ops->kind, is_for_keys, nullptr, nullptr};
-      for (const Recipe& variant : kVariants)
-        if (variant.kind == ops->kind)
-          recipes[count++] = {variant.kind, is_for_keys, variant.option, variant.value};
+      for (const OptionToTry& option : ops->to_try)
+        recipes[count++] = {ops->kind, is_for_keys, option.name, option.value};
     }
   }
   return count;

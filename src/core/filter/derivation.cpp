@@ -43,17 +43,14 @@ bool keeps_fpr(const Definition& definition) noexcept {
          definition.wanted_fpr();
 }
 
-// In a kind that keeps fpr anyway, does `keys` say how many keys to remember? Other kinds that
-// forget would need far too much memory.
-bool remembers_keys(Kind kind) noexcept { return kind == Kind::clq; }
-
 // Would the kind keep fpr in this memory, and remember the keys?
 bool suffices(Definition attempt, std::uint64_t memory) noexcept {
   Problem ignored;
   Parameters& p = attempt.parameters;
   p.memory = memory;
   return derive_in_memory(attempt, ignored) && keeps_fpr(attempt) &&
-         (!remembers_keys(p.kind) || window_keys(p, kForgettable) >= static_cast<double>(p.keys));
+         (!find_ops(p.kind)->remembers_keys ||
+          window_keys(p, kForgettable) >= static_cast<double>(p.keys));
 }
 
 }  // namespace
@@ -121,7 +118,7 @@ bool derive_parameters(Definition& definition, Problem& problem) noexcept {
   if (!check_slicing(definition, *ops, problem)) return false;
   const bool promised = definition.given == 0 && p.keys > 0;
   if (!definition.is_given(Common::memory)) {
-    const bool for_keys = p.keys > 0 && (!ops->keeps_fpr_forever || remembers_keys(p.kind) ||
+    const bool for_keys = p.keys > 0 && (!ops->keeps_fpr_forever || ops->remembers_keys ||
                                          (promised && !suffices(definition, kDefaultMemory)));
     p.memory = for_keys ? memory_for_keys(definition) : kDefaultMemory;
     if (p.memory == 0) p.memory = promised ? kMaxMemory : kDefaultMemory;

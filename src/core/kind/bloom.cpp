@@ -625,6 +625,8 @@ const FilterOps bloom_ops = {
     .derive = derive,
     .needs_keys = [](const Definition& definition) noexcept { return !definition.has(kK); },
     .prefetch = prefetch,
+    .in_one_line = [](const Parameters& p,
+                      const SliceState&) noexcept { return p.layout == Layout::blocked; },
     .test = test,
     .insert = insert,
     .merge = merge,

@@ -149,6 +149,13 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   return clq_model::predict(shape_of(p), buckets_of_slice(p) * p.slices, stream);
 }
 
+// A change of size may have left copies of a key in other lines.
+bool in_one_line(const Parameters& p, const SliceState& state) noexcept {
+  return !has_choice(p) && !has_window(p) && (state.own[2] | state.own[3] | state.own[4]) == 0;
+}
+
+constexpr OptionToTry kToTry[] = {{"policy", "second", /*has_model=*/false}, {"lines", "2"}};
+
 }  // namespace
 
 const FilterOps clq_ops = {
@@ -158,11 +165,13 @@ const FilterOps clq_ops = {
         "cache-line queue: keeps its false-positive rate for ever, remembers the keys seen last",
     .options = kOptions,
     .keeps_fpr_forever = true,
+    .remembers_keys = true,
     .uses_importance = has_importance,
     .uses_time = has_window,
     .learns_from_repeats = true,
     .derive = derive,
     .prefetch = prefetch,
+    .in_one_line = in_one_line,
     .test = test,
     .insert = insert,
     .expired = expired,
@@ -179,6 +188,7 @@ const FilterOps clq_ops = {
     .buckets = buckets_of_slice,
     .find_rank = find_rank,
     .promote = promote,
+    .to_try = kToTry,
     .resize =
         {
             .places = places,

@@ -359,6 +359,7 @@ const FilterOps capped_ops = {
     .keeps_fpr_forever = true,
     .derive = derive,
     .prefetch = prefetch,
+    .in_one_line = [](const Parameters&, const SliceState&) noexcept { return true; },
     .test = test,
     .insert = insert,
     .merge = merge,

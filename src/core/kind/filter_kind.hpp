@@ -71,6 +71,13 @@ struct Resizing {
   double (*fpr_to_come)(const Parameters&, ConstSlice) noexcept = nullptr;
 };
 
+// An option worth trying beside what a kind derives by itself (core/advise).
+struct OptionToTry {
+  const char* name;
+  const char* value;
+  bool has_model = true;  // its rates can be predicted
+};
+
 struct FilterOps {
   Kind kind;
   const char* name;
@@ -78,6 +85,9 @@ struct FilterOps {
   std::span<const OptionSpec> options;
   bool has_blocked_layout = false;
   bool keeps_fpr_forever = false;  // without `keys`, on any stream
+  // Then `keys`, if it is given, says how many are to be remembered. Other kinds that forget would
+  // need far too much memory.
+  bool remembers_keys = false;
   bool counts_only = false;  // counts distinct keys, and finds repeats only while there are few
 
   // Does the kind use an element's importance, or time? nullptr: never.
@@ -97,6 +107,10 @@ struct FilterOps {
 
   // Adds the memory that `test` and `insert` will read to the prefetches. nullptr: not worth it.
   void (*prefetch)(const Parameters&, ConstSlice, const Element&, Prefetches&) noexcept = nullptr;
+
+  // True if all that a slice has of a key lies in the one line that `prefetch` fetches. nullptr:
+  // never.
+  bool (*in_one_line)(const Parameters&, const SliceState&) noexcept = nullptr;
 
   // Returns true if the key was (probably) seen. Changes nothing.
   bool (*test)(const Parameters&, ConstSlice, const Element&) noexcept;
@@ -172,6 +186,8 @@ struct FilterOps {
 
   // True if `merge` can keep what the parameters promise. nullptr: always.
   bool (*fits)(const Parameters&, ConstSlice into, ConstSlice from) noexcept = nullptr;
+
+  std::span<const OptionToTry> to_try = {};
 
   Resizing resize = {};
 };

@@ -143,6 +143,8 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return seen;
 }
 
+constexpr OptionToTry kToTry[] = {{"variant", "measured"}};
+
 }  // namespace
 
 const FilterOps rsbf_ops = {
@@ -164,6 +166,7 @@ const FilterOps rsbf_ops = {
     .rate_at = rate_at,
     .fnr_at = Modelled::fnr_at,
     .predict = Modelled::predict,
+    .to_try = kToTry,
     .resize = biased_bit_arrays::resizing(fpr_to_come),
 };
 

@@ -201,6 +201,8 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
       stream.part(regions * p.slices));
 }
 
+constexpr OptionToTry kToTry[] = {{"max", "3"}, {"max", "7"}};
+
 }  // namespace
 
 const FilterOps sbf_ops = {
@@ -222,6 +224,7 @@ const FilterOps sbf_ops = {
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .predict = predict,
+    .to_try = kToTry,
     .resize =
         {
             .sized = words(kP, kCells),
