@@ -170,4 +170,11 @@ double distinct_keys(const Header* header, bool& full) noexcept;
 // Checksum of a whole block without the host's word.
 std::uint64_t checksum(const Header* header) noexcept;
 
+// Does a key use one line of 64 bytes and its slice's counters, and nothing else, whatever is done
+// with it? Such a slice can be used before all of its lines are there. `state`: of one of them.
+bool uses_one_line(const Parameters& parameters, const SliceState& state) noexcept;
+
+// Bytes from the start of its slice to a key's line.
+std::uint64_t line_of_key(const Header* header, std::uint64_t hash) noexcept;
+
 }  // namespace streamfilter

@@ -10,7 +10,6 @@ extern "C" {
 }
 
 #include "core/filter/filter.hpp"
-#include "core/filter/key_lines.hpp"
 #include "core/filter/resize.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/monotonic.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/filter/key_lines.hpp"
+#include "core/filter/filter.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/streams.hpp"
 
