@@ -72,7 +72,7 @@ inline constexpr FirstBits kFirstBits;
 // A queue of up to `length` different fingerprints of `width` bits, newest first; 0 means none.
 // Works on a copy of the whole line; `store` writes it back. `kWide`: the caller is
 // FOR_WIDE_REGISTERS. `kAlone`: nothing else is in the line, except, with `kCounted`, the count in
-// its last bits (line_entries.hpp).
+// its last bits (line_tail.hpp).
 template <bool kWide, bool kAlone = false, bool kCounted = false>
 class BasicFingerprintQueue {
 #define ALWAYS_INLINE [[gnu::always_inline]] inline  // so that the caller's instruction set applies

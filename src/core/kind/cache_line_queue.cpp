@@ -22,7 +22,7 @@
 // has come again: keys that never do cannot wash it out.
 //
 // With two lines, a key may be in either, and a new key enters the line that has had fewer entries
-// (line_entries.hpp). That keeps lines even: at 1 % of false negatives a third more keys fit.
+// (line_tail.hpp). That keeps lines even: at 1 % of false negatives a third more keys fit.
 //
 // A stamp is a tick modulo 2^32. If a line is left alone for longer, expired keys in it can seem
 // live again; the false-positive rate holds whatever is in a line.

@@ -12,7 +12,7 @@ constexpr unsigned kMaxQueue = 64;
 
 // How a 64-byte line is cut: buckets of `length` fingerprints of `bits`. Ages (line_tail.hpp)
 // leave less room for them. A key that may be in either of two `lines` has one bucket in each
-// (line_entries.hpp).
+// (line_tail.hpp).
 struct LineShape {
   unsigned bits;
   unsigned length;
