@@ -38,6 +38,19 @@ $node{p}->safe_psql('postgres', 'DROP FUNCTION IF EXISTS streamfilter_fault');
 sub sql { return $node{p}->safe_psql('postgres', $_[0]); }
 sub everywhere { my ($statements) = @_; $_->safe_psql('postgres', $statements) for @origins; return; }
 
+# As soon as all servers answer again: one that was killed is left alone for some seconds.
+sub once_all_answer
+{
+	my ($origin, $statements) = @_;
+	for (1 .. 60)
+	{
+		return if $origin->psql('postgres', $statements) == 0;
+		sleep 0.5;
+	}
+	$origin->safe_psql('postgres', $statements);
+	return;
+}
+
 everywhere(join '', map { sprintf(
 	q{CREATE SERVER %s FOREIGN DATA WRAPPER streamfilter
 	  OPTIONS (host '%s', port '%d', dbname 'postgres', connect_timeout '2s', timeout '4s');
@@ -64,7 +77,7 @@ sub start_producers
 {
 	my ($seconds) = @_;
 	my $start = time;
-	everywhere("TRUNCATE rows_flat, rows_wide, flat, wide");
+	once_all_answer($_, 'TRUNCATE rows_flat, rows_wide, flat, wide') for @origins;
 	$model = ChaosModel->new(servers => { map { $_ => [qw(a b c d)] } @filters });
 	@logs = map { sprintf '%s/producer%d_%d.log', $PostgreSQL::Test::Utils::tmp_check, ++$runs, $_ } 1 .. 4;
 	for my $id (1 .. 4)
@@ -162,6 +175,7 @@ SKIP:
 			my $filter = $filters[ $turn++ % 2 ];
 			my ($slice, $from) = split /\|/, sql("SELECT slice, server FROM streamfilter_slice_places('$filter') WHERE server <> 'b' ORDER BY epoch DESC, slice LIMIT 1");
 			my $to = $from eq 'c' ? 'd' : 'c';
+			once_all_answer($node{p}, "SELECT streamfilter_test(f, i) FROM unnest('{flat,wide}'::regclass[]) f, generate_series(1, 200) i");
 			$faults->set($point, $victim =~ /server/ ? 'kill' : 'stop');
 			my $move = $faults->start("SET application_name = 'mover'; SELECT streamfilter_move_slice('$filter', $slice, '$to')");
 			$faults->reached($point) if $victim !~ /server/;
