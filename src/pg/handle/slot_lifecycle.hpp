@@ -15,7 +15,8 @@ FilterSlot* attach_slot(const FilterRelation* relation, bool empties = false);
 // The slot with this definition; nullptr if there is none.
 FilterSlot* peek_slot(const FilterRelation* relation);
 
-// An ALTER to other options that derive the same keeps the state: it is known by these from now on.
+// An ALTER to other options that derive the same keeps the state, which is known by these from the
+// next transaction that uses it on.
 void note_wording(FilterSlot* slot, const FilterRelation* relation);
 
 // The seed of a filter with state; false if it has none.
