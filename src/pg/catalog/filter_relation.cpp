@@ -383,14 +383,11 @@ uint64 signature_of(const FilterRelation* relation, const Parameters& complete) 
 bool is_asked_for(const FilterRelation* relation, const Parameters& complete) {
   const Definition& asked = relation->options.asked;
   const Parameters& p = asked.parameters;
+  // Given or not, what is never derived.
+  const uint32 compared =
+      (asked.common & kGeometry & ~set_of(Common::kind)) | set_of(Common::slicing, Common::dice);
   if ((p.kind != Kind::automatic && p.kind != complete.kind) || p.keys != complete.keys ||
-      !is_same_fpr(p.fpr, complete.fpr) ||
-      (asked.is_given(Common::memory) && p.memory != complete.memory) ||
-      (asked.is_given(Common::slices) &&
-       (p.slices != complete.slices || p.slices2 != complete.slices2)) ||
-      (asked.is_given(Common::layout) && p.layout != complete.layout) ||
-      p.slicing != complete.slicing || p.dice != complete.dice ||
-      (asked.has_probes() && (p.k1 != complete.k1 || p.k2 != complete.k2)))
+      !is_same_fpr(p.fpr, complete.fpr) || find_difference(p, complete, compared) != nullptr)
     return false;
   const FilterOps* ops = find_ops(complete.kind);
   for (const OptionSpec& option : ops->options)
