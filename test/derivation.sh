@@ -27,7 +27,7 @@ patch() { # in the tree $1
 	local kind=$1/src/core/kind model=$1/src/core/model
 	replace 'double kMax = 16;' 'double kMax = 6;' "$model/timing_model.cpp"
 	replace 'double kMaxDerivedHashes = 16;' 'double kMaxDerivedHashes = 6;' "$kind/bloom.cpp"
-	replace 'saturate<std::uint64_t>(limit)' 'saturate<std::uint64_t>(0.99 * limit)' "$kind/bloom.cpp" "$kind/timing_options.cpp"
+	replace 'saturate<std::uint64_t>(limit)' 'saturate<std::uint64_t>(0.99 * limit)' "$model/timing_model.cpp"
 }
 
 replace() { # text by text in files, where it must be
