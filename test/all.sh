@@ -419,7 +419,7 @@ main() {
 	trap 'exit 143' TERM
 	make_work
 	PG_MODULES=(plproxy partman)
-	prepare libboost-test-dev libipc-run-perl perl gnuplot-nox
+	prepare libboost-test-dev libipc-run-perl perl gnuplot-nox procps
 	! is_wanted format || install_if_available clang-format
 	! is_wanted scripts || install_missing shellcheck libperl-critic-perl
 	! is_wanted tap || install_if_available python3-psycopg
