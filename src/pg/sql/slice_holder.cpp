@@ -37,13 +37,15 @@ const char* producer_of_moved_slice(uint32 slice, uint32 epoch) {
   return psprintf("{\"slice\": \"%u\", \"epoch\": \"%u\"}", slice, epoch);
 }
 
-// Was the relation made by a move? Other filters may have similar names.
+// Was the relation made by a move? Other filters may have similar names. False if it was dropped.
 bool is_moved_slice(Oid relid, const char* name, uint32 slice) {
+  const char* relation = get_rel_name(relid);
+  const char* mark = relation != nullptr ? strrchr(relation, '@') : nullptr;
   const char* producer = find_option(options_of_filter(relid), "producer");
-  const char* epoch = strrchr(get_rel_name(relid), '@') + 1;
-  const auto number = static_cast<uint32>(strtoul(epoch, nullptr, 10));
-  return producer != nullptr && strcmp(producer, producer_of_moved_slice(slice, number)) == 0 &&
-         strcmp(get_rel_name(relid), name_of_moved_slice(name, slice, number)) == 0;
+  if (mark == nullptr || producer == nullptr) return false;
+  const auto epoch = static_cast<uint32>(strtoul(mark + 1, nullptr, 10));
+  return strcmp(producer, producer_of_moved_slice(slice, epoch)) == 0 &&
+         strcmp(relation, name_of_moved_slice(name, slice, epoch)) == 0;
 }
 
 // Where the slice was when a server was retired, a search for it may begin: option first_places of

@@ -165,20 +165,20 @@ SF_FUNCTION(streamfilter_hashes_define) {
     ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
             errmsg("schema and name of a filter must not be null"));
   RangeVar* relation_name = makeRangeVar(pstrdup(schema), pstrdup(name), -1);
-  Oid relid = RangeVarGetRelid(relation_name, NoLock, true);
+  // Waits for who is dropping it, and then looks again.
+  Oid relid = RangeVarGetRelid(relation_name, AccessShareLock, true);
   if (!OidIsValid(relid) && wanted != nullptr) {
     lock_slice_relations();
-    relid = RangeVarGetRelid(relation_name, NoLock, true);
+    relid = RangeVarGetRelid(relation_name, AccessShareLock, true);
   }
   const bool made = !OidIsValid(relid) && wanted != nullptr;
   if (made) {
     make_slice_relation(relation_name, {wanted, text_argument(fcinfo, 3), text_argument(fcinfo, 4),
                                         text_argument(fcinfo, 5)});
-    relid = RangeVarGetRelid(relation_name, NoLock, false);
+    relid = RangeVarGetRelid(relation_name, AccessShareLock, false);
   }
   row.put("made", BoolGetDatum(made));
   if (OidIsValid(relid)) {
-    LockRelationOid(relid, AccessShareLock);
     const FilterRelation* relation = load_filter_relation(relid);
     check_right_to_define(relation);
     check_relation(relation);
