@@ -78,6 +78,19 @@ sql(q{BEGIN; SAVEPOINT s; SELECT streamfilter_save('g'); ROLLBACK TO s;} . fill(
 	. q{; PREPARE TRANSACTION 'p'; COMMIT PREPARED 'p'});
 is(known('g', 201, 210), 10, 'one that was taken back is');
 
+# What a later DROP takes away anyway is no obstacle.
+sql(create('gone', 'logged') . ';' . fill('gone', 1, 10));
+for my $change ('SELECT streamfilter_save', 'SELECT streamfilter_forget_saved')
+{
+	sql(qq{BEGIN; $change('gone'); DROP FOREIGN TABLE gone; PREPARE TRANSACTION 'p'});
+	is(sql('SELECT count(*) FROM pg_prepared_xacts'), 1, "$change and DROP are prepared");
+	sql(q{ROLLBACK PREPARED 'p'});
+	crash();
+	is(known('gone', 1, 10), 10, 'taken back, the keys are still saved');
+}
+sql(q{BEGIN; SELECT streamfilter_save('gone'); DROP FOREIGN TABLE gone; PREPARE TRANSACTION 'p'; COMMIT PREPARED 'p'});
+is(sql(q{SELECT count(*) FROM pg_class WHERE relname = 'gone'}), 0, 'and with a commit it is gone');
+
 sql(alter('g', 'unlogged'));
 refused(fill('g', 301, 400),
 	qr/ERROR:  cannot PREPARE a transaction that replaces what is saved of filter "g".*HINT:  Commit another change/s,

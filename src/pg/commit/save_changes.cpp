@@ -216,15 +216,9 @@ void save_logged() {
   table_close(log, NoLock);
 }
 
-bool has_something_to_save() {
+bool is_any_saved(bool (*such)(const TransactionChanges*) = nullptr) {
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
-    if (is_saved(changes)) return true;
-  return false;
-}
-
-bool has_to_replace_saved() {
-  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
-    if (is_saved(changes) && replaces_saved(changes)) return true;
+    if (is_saved(changes) && (such == nullptr || such(changes))) return true;
   return false;
 }
 
@@ -251,8 +245,8 @@ void await_changed_slices() {
 void save_transaction_changes() {
   await_changed_slices();
   note_persistence();
-  if (!has_something_to_save()) return;
-  PushActiveSnapshot(has_to_replace_saved() ? GetTransactionSnapshot() : SnapshotSelf);
+  if (!is_any_saved()) return;
+  PushActiveSnapshot(is_any_saved(replaces_saved) ? GetTransactionSnapshot() : SnapshotSelf);
   const CommitWait wait;
   for_each_saved(false, [&wait](TransactionChanges* changes) {
     wait.for_lock(kHeaps, [changes] { delete_saved(changes); });
@@ -262,14 +256,15 @@ void save_transaction_changes() {
 }
 
 // An image in a prepared transaction blocks every other save, and DROP, until its end. A
-// transaction that has the filter for itself, to alter or empty it, writes one all the same.
+// transaction that has the filter for itself, to alter, empty or drop it, writes one all the same.
 void refuse_to_prepare_saving() {
   note_persistence();
   for (const TransactionChanges* changes = first_changes(); changes != nullptr;
        changes = changes->next)
-    if (changes->saving.saved_at != 0 || changes->saving.forgotten_level > 0 ||
-        (has_changes(changes) && replaces_saved(changes) && !is_locked_by_me(changes) &&
-         (changes->saving.logged || is_anything_saved(changes->slot->relation))))
+    if (!is_dropped(changes) &&
+        (changes->saving.saved_at != 0 || changes->saving.forgotten_level > 0 ||
+         (has_changes(changes) && replaces_saved(changes) && !is_locked_by_me(changes) &&
+          (changes->saving.logged || is_anything_saved(changes->slot->relation)))))
       refuse_to_prepare(changes);
 }
 
