@@ -73,12 +73,12 @@ my $load = q{DO $$ BEGIN
     INSERT INTO rows_horizontal SELECT (i * 7 + j) % 1000 FROM generate_series(1, 10) j;
     INSERT INTO rows_vertical SELECT (i * 7 + j) % 1000 FROM generate_series(1, 10) j;
     COMMIT;
-    PERFORM pg_sleep(0.005);
+    PERFORM pg_sleep(0.02);
   END LOOP;
 END $$};
 my ($out, $err) = ('', '');
 my $run = IPC::Run::start([ 'psql', '-X', '-q', '-d', $node->connstr('postgres'), '-c', $load ], '>', \$out, '2>', \$err);
-sleep 1;
+$node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM rows_vertical') or die 'it has not begun';
 my $start = time;
 $holder{b}->stop('immediate');
 ok($run->finish, 'a load goes on without a server');

@@ -9,6 +9,7 @@ use PostgreSQL::Test::Utils;
 use List::Util qw(sum);
 use SliceServers;
 use Test::More;
+use Time::HiRes;
 
 my %node = map { $_ => start_node($_, "streamfilter.max_filters = 200\n") } qw(p a b c);
 my @holders = @node{qw(a b c)};
@@ -244,9 +245,14 @@ like(output(q{DROP FOREIGN TABLE lost}), qr/WARNING:  .*stays on server "b", whi
 $node{b}->start;
 my $found = output(q{CREATE TABLE arrivals (id int);
       CREATE FOREIGN TABLE lost (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'bloom', memory '512kB', k '4');
-      CREATE TRIGGER zz BEFORE INSERT ON arrivals FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('lost');
-      SELECT pg_sleep(2.5);
-      INSERT INTO arrivals SELECT generate_series(1, 100)});
+      CREATE TRIGGER zz BEFORE INSERT ON arrivals FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('lost')});
+for (1 .. 60)
+{
+	last if $found =~ /starts empty/;
+	Time::HiRes::sleep(0.5);
+	$found .= output(q{SELECT count(streamfilter_test('lost', i)) FROM generate_series(1, 100) i});
+}
+sql('INSERT INTO arrivals SELECT generate_series(1, 100)');
 like($found, qr/WARNING:  filter "lost" starts empty on server "b"/, 'a new filter of the name does not go on with it');
 is(sql('SELECT count(*) FROM arrivals'), '100', '... so no row is lost');
 
