@@ -55,15 +55,14 @@ struct Failures {
   int count;
 };
 
-void note_failure(Failures* failures, Oid relid, const ErrorData* error) {
-  const char* name = get_rel_name(relid);
+void note_failure(Failures* failures, const char* name, const ErrorData* error) {
   appendStringInfo(&failures->list, "%s%s: %s", failures->count > 0 ? "\n" : "",
-                   name != nullptr ? quote_identifier(name) : "?", error->message);
+                   quote_identifier(name), error->message);
   ++failures->count;
 }
 
 // In a savepoint, so that a failure removes the unfinished image. Cancellation is no failure of
-// this filter.
+// this filter, nor is it one that the filter was dropped meanwhile.
 void try_to_save(Oid relid, Failures* failures) {
   ErrorData* error = error_in_savepoint([relid] {
     if (!has_state_here(relid)) return;
@@ -73,7 +72,7 @@ void try_to_save(Oid relid, Failures* failures) {
   });
   if (error == nullptr) return;
   if (error->sqlerrcode == ERRCODE_QUERY_CANCELED) ReThrowError(error);
-  note_failure(failures, relid, error);
+  if (const char* name = get_rel_name(relid); name != nullptr) note_failure(failures, name, error);
   FreeErrorData(error);
 }
 
