@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/saturate.hpp"
 #include "core/model/exa_log_log_model.hpp"
 #include "pg/aggregate/distinct_count.hpp"
 #include "pg/server/named_row.hpp"
@@ -18,12 +17,7 @@ namespace {
 int64 count_words_of(const WordsOfValue& value) {
   if (!exa_log_log::have_room(value.parameters, value.words, value.count))
     return count_keys(filter_of(value));
-  auto* scratch = static_cast<exa_log_log_model::Likelihood*>(
-      palloc0(value.parameters.slices * sizeof(exa_log_log_model::Likelihood)));
-  const double keys =
-      exa_log_log::distinct_words(value.parameters, value.words, value.count, value.count, scratch);
-  pfree(scratch);
-  return saturate<int64>(std::round(keys));
+  return count_distinct_words(value.parameters, value.words, value.count, value.count);
 }
 
 int64 count_value(Datum value) {

@@ -43,4 +43,13 @@ int64 count_keys(const Header* filter) {
   return saturate<int64>(std::round(keys));
 }
 
+int64 count_distinct_words(const Parameters& parameters, const exa_log_log::Word* words,
+                           uint32 places, uint32 count) {
+  auto* scratch = static_cast<exa_log_log_model::Likelihood*>(
+      palloc0(parameters.slices * sizeof(exa_log_log_model::Likelihood)));
+  const double keys = exa_log_log::distinct_words(parameters, words, places, count, scratch);
+  pfree(scratch);
+  return saturate<int64>(std::round(keys));
+}
+
 }  // namespace streamfilter::pg

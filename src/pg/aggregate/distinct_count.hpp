@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/filter/filter.hpp"
+#include "core/kind/exa_log_log_words.hpp"
 
 namespace streamfilter::pg {
 
@@ -14,5 +15,9 @@ Parameters parse_prototype(const char* definition);
 // Number of distinct keys that the filter has seen. Raises feature_not_supported if its kind cannot
 // tell; warns if it is full, because the number is then a lower bound.
 int64 count_keys(const Header* filter);
+
+// The number of keys behind `count` words in `places` places (exa_log_log_words.hpp).
+int64 count_distinct_words(const Parameters& parameters, const exa_log_log::Word* words,
+                           uint32 places, uint32 count);
 
 }  // namespace streamfilter::pg

@@ -74,14 +74,19 @@ void become_filter(GrowingState* state, MemoryContext context) {
   state->count = state->bits = 0;
 }
 
-void become_larger(GrowingState* state, MemoryContext context) {
-  const uint32 bits = state->bits > 0 ? state->bits + 1 : GrowingState::kFirstBits;
+// A table of their own for the words.
+void move_to_table(GrowingState* state, uint32 bits, MemoryContext context) {
   const WordTable table = {
       static_cast<Word*>(MemoryContextAllocZero(context, sizeof(Word) << bits)), bits};
   for_each_word(state, [&](Word word) { table.add(word); });
-  if (state->words != nullptr) pfree(state->words);
   state->words = table.words;
   state->bits = bits;
+}
+
+void become_larger(GrowingState* state, MemoryContext context) {
+  Word* former = state->words;
+  move_to_table(state, state->bits > 0 ? state->bits + 1 : GrowingState::kFirstBits, context);
+  if (former != nullptr) pfree(former);
 }
 
 // Makes room for one more key. False: the state is a filter now.
@@ -122,11 +127,7 @@ void own_words(GrowingState* state, MemoryContext context) {
   if (state->bits == 0) {
     uint32 bits = GrowingState::kFirstBits;
     while (!WordTable{nullptr, bits}.has_room(state->count)) ++bits;
-    const WordTable table = {
-        static_cast<Word*>(MemoryContextAllocZero(context, sizeof(Word) << bits)), bits};
-    for_each_word(state, [&](Word word) { table.add(word); });
-    state->words = table.words;
-    state->bits = bits;
+    move_to_table(state, bits, context);
   } else {
     state->words =
         static_cast<Word*>(memcpy(MemoryContextAlloc(context, sizeof(Word) << state->bits),
@@ -281,12 +282,7 @@ int64 count_keys(GrowingState* state) {
   if (state->filter != nullptr) return count_keys(state->filter);
   const Parameters& p = *state->parameters;
   if (exa_log_log::are_few(p, state->count)) return state->count;
-  auto* scratch = static_cast<exa_log_log_model::Likelihood*>(
-      palloc0(p.slices * sizeof(exa_log_log_model::Likelihood)));
-  const double keys =
-      exa_log_log::distinct_words(p, list_of(state), places_of(state), state->count, scratch);
-  pfree(scratch);
-  return saturate<int64>(std::round(keys));
+  return count_distinct_words(p, list_of(state), places_of(state), state->count);
 }
 
 // Words travel in the compact form, a filter unchanged: its block has room for a varlena length.

@@ -95,12 +95,9 @@ bool read_max_future(const char* value, const RelationOption&, RelationOptions* 
   return true;
 }
 
-bool read_moved(const char* value, const RelationOption&, RelationOptions* options) {
-  return read_moved_slices(value, &options->moved);
-}
-
-bool read_first_places(const char* value, const RelationOption&, RelationOptions* options) {
-  return read_moved_slices(value, &options->first_places);
+template <auto member>
+bool read_places(const char* value, const RelationOption&, RelationOptions* options) {
+  return read_moved_slices(value, &(options->*member));
 }
 
 // Read where they are needed (retirements.hpp).
@@ -140,8 +137,9 @@ constexpr RelationOption kRelationOptions[] = {
     {"identity", read_text<&RelationOptions::identity>, nullptr, nullptr, true},
     {"home_servers", read_number<&RelationOptions::home_servers, 1, PG_INT32_MAX>,
      "Give how many of the servers the filter was made with."},
-    {"moved", read_moved, "streamfilter_move_slice() sets it, from where the events arrive."},
-    {"first_places", read_first_places,
+    {"moved", read_places<&RelationOptions::moved>,
+     "streamfilter_move_slice() sets it, from where the events arrive."},
+    {"first_places", read_places<&RelationOptions::first_places>,
      "streamfilter_retire() sets it, and says what other producers have to type."},
     {"retired", check_retired,
      "streamfilter_retire() sets it, and says what other producers have to type."},

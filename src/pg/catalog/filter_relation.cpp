@@ -200,8 +200,7 @@ bool check_first_places(const FilterRelation* relation, Fault& fault) {
 // home, and not find it.
 bool check_retired(const FilterRelation* relation, Fault& fault) {
   const RelationOptions& options = relation->options;
-  const auto homes =
-      static_cast<uint32>(options.home_servers > 0 ? options.home_servers : relation->server_count);
+  const auto homes = static_cast<uint32>(home_count(relation));
   const RetiredServers retired = retired_servers_in(options_of_filter(relation->relid));
   for (int i = 0; i < retired.count && options.servers != nullptr; ++i) {
     const uint32 server = retired.numbers[i] - 1;

@@ -105,13 +105,6 @@ bool is_asked_for(const FilterRelation* relation, const Parameters& complete);
 // Compares rates in options and bytes: 0 (not given) equals the default of 1.1.
 bool is_same_fpr(double a, double b);
 
-// The false-positive rate that the filter should keep; 0: no promise. For slices of another server,
-// the rate of their producer's filter.
-double promised_fpr_of(const FilterRelation* relation);
-
-// Are repeats discarded even while the filter holds more than that allows?
-bool discards_overfull(const FilterRelation* relation);
-
 // A filter with state of another version keeps that state's geometry.
 void adopt_geometry(FilterRelation* relation, const Parameters& parameters);
 

@@ -22,4 +22,11 @@ bool was_dropped_here(const char* identity);
 // For slices of another server's filter: have keys further places on other servers?
 bool has_places_elsewhere(const FilterRelation* relation);
 
+// The false-positive rate that the filter should keep; 0: no promise. For slices of another server,
+// the rate of their producer's filter.
+double promised_fpr_of(const FilterRelation* relation);
+
+// Are repeats discarded even while the filter holds more than that allows?
+bool discards_overfull(const FilterRelation* relation);
+
 }  // namespace streamfilter::pg

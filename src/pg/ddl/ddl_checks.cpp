@@ -25,6 +25,7 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"
+#include "pg/catalog/slice_origin.hpp"
 #include "pg/ddl/ddl_checks.hpp"
 #include "pg/ddl/default_fpr.hpp"
 #include "pg/ddl/heap_guard.hpp"

@@ -23,15 +23,12 @@ Definition read_request(const char* memory, double fpr) {
   return requested;
 }
 
-namespace {
-
-void put_advice(ReturnSetInfo* set, const Advice& advice, double distinct_rows) {
+const char* put_prototype(NamedRow& row, const Advice& advice, double distinct_rows) {
   const Parameters& parameters = advice.parameters;
   char prototype[kMaxDefinitionText], note[256];
   print_definition(parameters, prototype, sizeof prototype);
   explain(advice, note, sizeof note);
   const double window = window_keys(parameters, 0.01);
-  NamedRow row(set->setDesc);
   row.put("prototype", prototype);
   row.put_rate("predicted_fpr", advice.predicted.fpr);
   row.put_rate("predicted_fnr", advice.predicted.fnr);
@@ -39,11 +36,8 @@ void put_advice(ReturnSetInfo* set, const Advice& advice, double distinct_rows) 
   row.put("kind", find_ops(parameters.kind)->name);
   row.put_rate("fpr_bound", advice.fpr_bound);
   if (window < 9.2e18) row.put_count("window_keys", saturate<int64>(window));
-  row.put("note", note);
-  row.add_to(set);
+  return pstrdup(note);
 }
-
-}  // namespace
 }  // namespace streamfilter::pg
 
 using namespace streamfilter;
@@ -66,6 +60,10 @@ SF_FUNCTION(streamfilter_advise) {
   auto* advice = static_cast<Advice*>(palloc(sizeof(Advice) * kMaxAdvice));
   const unsigned count = advise(requested, stream, advice, problem);
   if (count == 0) raise(problem);
-  for (unsigned i = 0; i < count; ++i) put_advice(set, advice[i], distinct_rows);
+  for (unsigned i = 0; i < count; ++i) {
+    NamedRow row(set->setDesc);
+    row.put("note", put_prototype(row, advice[i], distinct_rows));
+    row.add_to(set);
+  }
   return static_cast<Datum>(0);
 }

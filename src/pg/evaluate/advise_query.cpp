@@ -102,26 +102,14 @@ int keep_best(Tried* tried, int count, double fpr) {
 }
 
 void put_row(ReturnSetInfo* set, const Tried& tried, const Sample& sample) {
-  const Parameters& parameters = tried.advice.parameters;
-  char prototype[kMaxDefinitionText], note[256];
-  print_definition(parameters, prototype, sizeof prototype);
-  explain(tried.advice, note, sizeof note);
-  const double window = window_keys(parameters, 0.01),
-               distinct = sample.rows.distinct() / sample.rows.rate;
   NamedRow row(set->setDesc);
-  row.put("prototype", prototype);
-  row.put_rate("predicted_fpr", tried.forecast[0].fpr.rate);
+  const char* note = put_prototype(row, tried.advice, sample.rows.distinct() / sample.rows.rate);
   row.put_rate("fpr_error", tried.forecast[0].fpr.error);
-  row.put_rate("predicted_fnr", tried.forecast[0].fnr.rate);
   row.put_rate("fnr_error", tried.forecast[0].fnr.error);
   row.put_rate("fnr_half", tried.forecast[1].fnr.rate);
   row.put_rate("fnr_half_error", tried.forecast[1].fnr.error);
   row.put_rate("fnr_double", tried.forecast[2].fnr.rate);
   row.put_rate("fnr_double_error", tried.forecast[2].fnr.error);
-  row.put_rate("bits_per_key", static_cast<double>(parameters.memory) * 8 / distinct);
-  row.put("kind", find_ops(parameters.kind)->name);
-  row.put_rate("fpr_bound", tried.advice.fpr_bound);
-  if (window < 9.2e18) row.put_count("window_keys", saturate<int64>(window));
   row.put_count("sampled_rows", sample.rows.count);
   row.put("note", sample.is_complete ? note
                                      : psprintf("%s; the first %lld rows", note,

@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/handle/filter_handle.hpp"
+#include "pg/shmem/loss_estimate.hpp"
 #include "pg/shmem/server_health.hpp"
 
 namespace streamfilter::pg {
@@ -127,17 +128,7 @@ void explain_key(Plan* plan, List* conditions, ExplainState* es) {
 double fill_of(const FilterRelation* relation) {
   const FilterSlot* slot = peek_slot(relation);
   if (slot == nullptr) return 0;
-  const Header* header = block_of(slot);
-  const Parameters& parameters = header->parameters;
-  Totals totals{};
-  for (uint32 i = 0; i < parameters.slices; ++i) {
-    CHECK_FOR_INTERRUPTS();
-    LWLock* lock = slice_lock(slot, i);
-    LWLockAcquire(lock, LW_SHARED);
-    add_slice(totals, parameters, slice_at(header, i));
-    LWLockRelease(lock);
-  }
-  return 100 * totals.estimate.fill;
+  return 100 * read_totals(slot, block_of(slot)->parameters).estimate.fill;
 }
 
 // Where the state is, and which of these servers are now unreachable.

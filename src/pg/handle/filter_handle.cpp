@@ -16,6 +16,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/catalog/dependencies.hpp"
+#include "pg/catalog/slice_origin.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/judged_report.hpp"
 #include "pg/handle/tree.hpp"
@@ -24,10 +25,12 @@ extern "C" {
 #include "pg/remote/remote_filter.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/server/transaction_use.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/restore_ranges.hpp"
+#include "pg/storage/saved_definition.hpp"
 #include "pg/storage/standby_replay.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
@@ -257,9 +260,7 @@ void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   slot->signature = relation->signature;
   note_wording(slot, relation);
   slot->server = relation->server;  // pg_upgrade gives servers other OIDs
-  if (slot->saved.identity == 0)
-    slot->saved.identity =
-        identity_of(asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
+  if (slot->saved.identity == 0) slot->saved.identity = asked_identity(relation, parameters);
   if (has_same_geometry(relation->definition.parameters, parameters)) return;
   adopt_geometry(relation, parameters);
   filter->rule = key_rule(relation->definition.parameters);
@@ -382,14 +383,9 @@ FilterHandle* filter_handle(Oid relid) {
   if (latest != nullptr && latest->relid == relid) return latest;
   if (handles == nullptr) {
     if (CacheMemoryContext == nullptr) CreateCacheMemoryContext();
-    HASHCTL control = {};
-    control.keysize = sizeof(Oid);
-    control.entrysize = sizeof(FilterHandle);
-    control.hcxt = CacheMemoryContext;
     retired = AllocSetContextCreate(CacheMemoryContext, "streamfilter retired handles",
                                     ALLOCSET_SMALL_SIZES);
-    handles =
-        hash_create("streamfilter handles", 16, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+    handles = make_hash_table<Oid, FilterHandle>("streamfilter handles", 16, CacheMemoryContext);
     CacheRegisterRelcacheCallback(on_invalidation, static_cast<Datum>(0));
     CacheRegisterSyscacheCallback(FOREIGNSERVEROID, on_server_change, static_cast<Datum>(0));
     CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, on_server_change, static_cast<Datum>(0));

@@ -6,6 +6,7 @@
 #include "pg/handle/key_reservation.hpp"
 #include "pg/handle/overfull.hpp"
 #include "pg/server/problem_report.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
@@ -221,11 +222,9 @@ Header* copy_local_filter(FilterHandle* filter) {
   memcpy(static_cast<void*>(copy), filter->header, sizeof(Header));
   for (uint32 i = 0; i < parameters.slices; ++i) {
     CHECK_FOR_INTERRUPTS();
-    LWLock* lock = slice_lock(filter->slot, i);
-    LWLockAcquire(lock, LW_SHARED);
+    const LockHeld held(slice_lock(filter->slot, i), LW_SHARED);
     memcpy(static_cast<void*>(slice_at(copy, i).state), slice_at(filter->header, i).state,
            parameters.slice_bytes);
-    LWLockRelease(lock);
   }
   if (const TransactionChanges* changes = changes_of(filter))
     apply_changes(&changes->log, copy, nullptr);
@@ -245,11 +244,9 @@ Header* copy_local_slice(FilterHandle* filter, uint32 slice) {
     pfree(all);
     return copy;
   }
-  LWLock* lock = slice_lock(filter->slot, slice);
-  LWLockAcquire(lock, LW_SHARED);
+  const LockHeld held(slice_lock(filter->slot, slice), LW_SHARED);
   memcpy(static_cast<void*>(slice_at(copy, 0).state), slice_at(filter->header, slice).state,
          parameters.slice_bytes);
-  LWLockRelease(lock);
   return copy;
 }
 

@@ -8,6 +8,7 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "pg/handle/overfull.hpp"
 #include "pg/server/monotonic.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 
 namespace streamfilter::pg {
@@ -21,10 +22,8 @@ bool exceeds(FilterHandle* filter, const Element& element) {
   OverfullVerdict& known = filter->overfull.verdicts[slice % lengthof(filter->overfull.verdicts)];
   const uint64 applied = pg_atomic_read_u64(&filter->slot->applied) + 1;
   if (known.applied == applied && known.slice == slice) return known.exceeds;
-  LWLock* lock = slice_lock(filter->slot, slice);
-  LWLockAcquire(lock, LW_SHARED);
+  const LockHeld held(slice_lock(filter->slot, slice), LW_SHARED);
   known = {applied, slice, exceeds_rate(filter->header, element.hash, filter->overfull.limit)};
-  LWLockRelease(lock);
   return known.exceeds;
 }
 
@@ -35,9 +34,8 @@ void count_row(FilterHandle* filter, const Element& element) {
   if (parameters.kind != Kind::timer || parameters.k1 > 0) return;
   LWLock* lock = slice_lock(filter->slot, slice_of(parameters, element.hash));
   unsigned position;
-  LWLockAcquire(lock, LW_EXCLUSIVE);
+  const LockHeld held(lock, LW_EXCLUSIVE);
   promote(filter->header, element, position);
-  LWLockRelease(lock);
 }
 
 bool is_log_due(FilterSlot* slot) {

@@ -13,6 +13,7 @@
 #include "pg/server/progress.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/storage/restore_ranges.hpp"
+#include "pg/storage/saved_definition.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
@@ -74,8 +75,7 @@ void take_over_counts(FilterSlot* slot, const FilterSlot* former) {
 void begin_saved(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters) {
   SavedState* saved = &slot->saved;
   saved->logged = relation->options.persistence == Persistence::logged;
-  saved->identity =
-      identity_of(asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
+  saved->identity = asked_identity(relation, parameters);
   saved->ran.count = -1;
   // What is saved of an unlogged one's former state goes with its first change.
   pg_atomic_write_u32(&saved->has_header, saved->logged ? 0 : 1);

@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/server/lock_wait.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/server/transaction_use.hpp"
 #include "pg/shmem/log_pages.hpp"
 #include "pg/shmem/server_health.hpp"
@@ -120,22 +121,31 @@ bool is_of(const Work* item, SubTransactionId subtransaction) {
   return subtransaction == InvalidSubTransactionId || item->subtransaction == subtransaction;
 }
 
+// Takes items out of the list, and frees their slots, where leaves(item). Needs directory_lock.
+template <typename Leaves>
+void free_work(Leaves&& leaves) {
+  for (Work** at = &work; *at != nullptr;) {
+    Work* item = *at;
+    if (!leaves(item)) {
+      at = &item->next;
+      continue;
+    }
+    if (item->slot != nullptr) free_slot(item->slot);
+    *at = item->next;
+  }
+}
+
 // Frees slots that the (sub)transaction has built, and forgets its drops.
 void roll_back(SubTransactionId subtransaction) {
   bool building = false;
   for (const Work* item = work; item != nullptr; item = item->next)
     if (item->slot != nullptr && is_of(item, subtransaction)) end_copy(item->slot);
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-  for (Work** at = &work; *at != nullptr;) {
-    Work* item = *at;
-    if (!is_of(item, subtransaction)) {
-      at = &item->next;
-      continue;
-    }
-    building |= item->action == Action::build;
-    if (item->slot != nullptr) free_slot(item->slot);
-    *at = item->next;
-  }
+  free_work([&](const Work* item) {
+    const bool leaves = is_of(item, subtransaction);
+    building |= leaves && item->action == Action::build;
+    return leaves;
+  });
   LWLockRelease(shared_state->directory_lock);
   give_back_slots();
   if (building) ConditionVariableBroadcast(&shared_state->built);
@@ -174,6 +184,10 @@ struct SlotsOfRelation {
   FilterSlot* outdated = nullptr;  // live, for another definition
 };
 
+bool is_own_pending(const FilterSlot* slot) {
+  return slot->state == SlotState::pending && slot->owner == MyProcPid;
+}
+
 // Of this transaction's states the last one counts, and any of them before the live one.
 bool is_newer(const FilterSlot* pending, const FilterSlot* other) {
   return other == nullptr || other->state == SlotState::live ||
@@ -187,7 +201,7 @@ SlotsOfRelation find_slots(const FilterRelation* relation) {
     const bool is_usable = fits(slot, relation);
     if (slot->state == SlotState::building)
       found.building = slot;
-    else if (slot->state == SlotState::pending && slot->owner == MyProcPid)
+    else if (is_own_pending(slot))
       found.usable = is_usable && is_newer(slot, found.usable) ? slot : found.usable;
     else if (slot->state == SlotState::live && !(is_usable && found.usable == nullptr))
       found.outdated = slot;
@@ -230,16 +244,10 @@ int filters_in_use(Oid server, Oid except) {
 // directory_lock.
 void free_states_of_subtransaction(Oid relation, const FilterSlot* except = nullptr) {
   const SubTransactionId current = GetCurrentSubTransactionId();
-  for (Work** at = &work; *at != nullptr;) {
-    Work* item = *at;
-    if (item->action != Action::define || item->subtransaction != current ||
-        item->slot->relation != relation || item->slot == except) {
-      at = &item->next;
-      continue;
-    }
-    free_slot(item->slot);
-    *at = item->next;
-  }
+  free_work([=](const Work* item) {
+    return item->action == Action::define && item->subtransaction == current &&
+           item->slot->relation == relation && item->slot != except;
+  });
 }
 
 // Takes a slot and memory for it, in state `building`. Frees states of older definitions, unless
@@ -450,11 +458,6 @@ void roll_back_definitions() {
 
 namespace {
 
-bool is_to_be_dropped(const FilterSlot* slot) {
-  return slot->state == SlotState::live ||
-         (slot->state == SlotState::pending && slot->owner == MyProcPid);
-}
-
 // Calls f(change, slot), the latest first. Skips counts, which are no definitions: they stay if the
 // transaction ends in another session. Needs directory_lock.
 template <typename Function>
@@ -469,22 +472,14 @@ void for_each_prepared(Function&& f) {
     if (item->action != Action::drop || !OidIsValid(item->relation)) continue;
     FilterSlot* slot = first_slot_of(item->database, item->relation);
     for (; slot != nullptr; slot = next_slot_of(slot))
-      if (is_to_be_dropped(slot)) f(PreparedChange::drop, slot);
+      if (slot->state == SlotState::live || is_own_pending(slot)) f(PreparedChange::drop, slot);
   }
 }
 
 // Frees states that the transaction has built before the last one of the same filter.
 void free_superseded_states() {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-  for (Work** at = &work; *at != nullptr;) {
-    Work* item = *at;
-    if (item->action != Action::define || !is_superseded(item)) {
-      at = &item->next;
-      continue;
-    }
-    free_slot(item->slot);
-    *at = item->next;
-  }
+  free_work([](const Work* item) { return item->action == Action::define && is_superseded(item); });
   LWLockRelease(shared_state->directory_lock);
   give_back_slots();
 }
@@ -534,28 +529,23 @@ void note_wording(FilterSlot* slot, const FilterRelation* relation) {
 FilterSlot* peek_slot(const FilterRelation* relation) {
   if (shared_state == nullptr) return nullptr;
   resolve_removals(relation->relid);
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  FilterSlot* slot = find_slots(relation).usable;
-  LWLockRelease(shared_state->directory_lock);
-  return slot;
+  const LockHeld held(shared_state->directory_lock, LW_SHARED);
+  return find_slots(relation).usable;
 }
 
 bool peek_seed(const FilterRelation* relation, uint64* seed) {
   if (shared_state == nullptr) return false;
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  const LockHeld held(shared_state->directory_lock, LW_SHARED);
   const FilterSlot* slot = find_slots(relation).usable;
   if (slot != nullptr) *seed = block_of(slot)->parameters.seed;
-  LWLockRelease(shared_state->directory_lock);
   return slot != nullptr;
 }
 
 namespace {
 
 bool is_building(const FilterRelation* relation) {
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  const bool building = find_slots(relation).building != nullptr;
-  LWLockRelease(shared_state->directory_lock);
-  return building;
+  const LockHeld held(shared_state->directory_lock, LW_SHARED);
+  return find_slots(relation).building != nullptr;
 }
 
 // A large filter is restored by a worker, from which its rows get what they need first. nullptr:
@@ -614,27 +604,35 @@ FilterSlot* attach_slot(const FilterRelation* relation, bool empties) {
 
 FilterSlot* latest_slot(const FilterRelation* relation) {
   if (shared_state == nullptr) return nullptr;
-  FilterSlot *pending = nullptr, *live = nullptr;
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  FilterSlot* latest = nullptr;
+  const LockHeld held(shared_state->directory_lock, LW_SHARED);
   FilterSlot* slot = first_slot_of(MyDatabaseId, relation->relid);
   for (; slot != nullptr; slot = next_slot_of(slot)) {
-    if (slot->state == SlotState::live) live = slot;
-    if (slot->state == SlotState::pending && slot->owner == MyProcPid &&
-        (pending == nullptr || slot->generation > pending->generation))
-      pending = slot;
+    if (slot->state == SlotState::live ? latest == nullptr
+                                       : is_own_pending(slot) && is_newer(slot, latest))
+      latest = slot;
   }
-  LWLockRelease(shared_state->directory_lock);
-  return pending != nullptr ? pending : live;
+  return latest;
 }
 
-FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& parameters,
-                          void (*fill)(FilterSlot* slot, void* arg), void* arg) {
+namespace {
+
+// Takes a slot beside the filter's, whose state is still needed.
+Work* reserve_second(const FilterRelation* relation, uint64 size, bool is_copy) {
   const ServerOptions server = server_options(server_of_oid(relation->server)->options);
   Work* item = new_work(Action::build);
   const Reservation reservation =
-      reserve(relation, parameters.memory, server, GetCurrentTimestamp(), item, /*needed=*/true);
-  if (reservation != Reservation::done)
-    raise_no_room(relation, parameters.memory, server, reservation);
+      reserve(relation, size, server, GetCurrentTimestamp(), item, /*needed=*/true);
+  if (is_copy && reservation == Reservation::no_space) raise_no_room_for_two(relation, size);
+  if (reservation != Reservation::done) raise_no_room(relation, size, server, reservation);
+  return item;
+}
+
+}  // namespace
+
+FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& parameters,
+                          void (*fill)(FilterSlot* slot, void* arg), void* arg) {
+  Work* item = reserve_second(relation, parameters.memory, /*is_copy=*/false);
   back(item->slot, relation);
   fill(item->slot, arg);
   open_slot(item->slot, relation, item);
@@ -646,26 +644,19 @@ FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& para
 }
 
 FilterSlot* add_copy(const FilterRelation* relation, uint64 size) {
-  const ServerOptions server = server_options(server_of_oid(relation->server)->options);
-  Work* item = new_work(Action::build);
-  const Reservation reservation =
-      reserve(relation, size, server, GetCurrentTimestamp(), item, /*needed=*/true);
-  if (reservation == Reservation::no_space) raise_no_room_for_two(relation, size);
-  if (reservation != Reservation::done) raise_no_room(relation, size, server, reservation);
-  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  Work* item = reserve_second(relation, size, /*is_copy=*/true);
+  const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);
   item->slot->state = SlotState::copying;
-  LWLockRelease(shared_state->directory_lock);
   return item->slot;
 }
 
 void back_copy(const FilterSlot* copy, const FilterRelation* relation) { back(copy, relation); }
 
 void define_copy(FilterSlot* copy) {
-  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);
   copy->state = SlotState::pending;
   for (Work* item = work; item != nullptr; item = item->next)
     if (item->slot == copy) item->action = Action::define;
-  LWLockRelease(shared_state->directory_lock);
 }
 
 void drop_at_commit(Oid database, Oid relation) {

@@ -291,8 +291,7 @@ bool has_rights_on_parent(Oid relid, Oid parent) {
 void check_rights_on_parent(int level, const FilterRelation* relation,
                             const FilterRelation* parent) {
   if (has_rights_on_parent(relation->relid, parent->relid)) return;
-  const char* name = GetUserNameFromId(owner_of(relation->relid), true);
-  if (name == nullptr) name = "?";
+  const char* name = name_of_role(owner_of(relation->relid));
   ereport(level, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
           errmsg("permission denied for filter \"%s\"", parent->name),
           errdetail("The owner of its child \"%s\", role \"%s\", needs SELECT and INSERT on it.",

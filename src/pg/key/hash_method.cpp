@@ -1,6 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 #include "pg/key/hash_method.hpp"
+#include "pg/server/shared_memory.hpp"
 
 extern "C" {
 #include "nodes/pg_list.h"
@@ -87,12 +88,7 @@ namespace {
 // columns of the same type would double the work at each level.
 class TypeQueue {
  public:
-  TypeQueue() {
-    HASHCTL control = {};
-    control.keysize = control.entrysize = sizeof(Oid);
-    control.hcxt = CurrentMemoryContext;
-    known_ = hash_create("streamfilter types", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-  }
+  TypeQueue() { known_ = make_hash_table<Oid>("streamfilter types", 64, CurrentMemoryContext); }
 
   void add(Oid type) {
     type = getBaseType(type);

@@ -13,6 +13,7 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/remote/connection.hpp"
 #include "pg/server/no_raise.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/server/transaction_use.hpp"
 
 namespace streamfilter::pg {
@@ -41,10 +42,7 @@ void close_all(int, Datum) {
 }
 
 void init_connections() {
-  HASHCTL control = {};
-  control.keysize = sizeof(ConnectionKey);
-  control.entrysize = sizeof(Connection);
-  connections = hash_create("streamfilter connections", 8, &control, HASH_ELEM | HASH_BLOBS);
+  connections = make_hash_table<ConnectionKey, Connection>("streamfilter connections", 8);
   CacheRegisterSyscacheCallback(FOREIGNSERVEROID, on_invalidation, static_cast<Datum>(0));
   CacheRegisterSyscacheCallback(USERMAPPINGOID, on_invalidation, static_cast<Datum>(0));
   on_proc_exit(close_all, static_cast<Datum>(0));

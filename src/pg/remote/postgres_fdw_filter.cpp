@@ -23,6 +23,7 @@ extern "C" {
 #include "pg/key/trusted_code.hpp"
 #include "pg/remote/postgres_fdw_filter.hpp"
 #include "pg/server/hooks.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/server/transaction_use.hpp"
 
 namespace streamfilter::pg {
@@ -149,14 +150,9 @@ void turn_over(PostgresFdwFilter* fdw_filter) {
   if (fdw_filter->older.memory != nullptr) MemoryContextDelete(fdw_filter->older.memory);
   fdw_filter->older = fdw_filter->recent;
   fdw_filter->recent = {};
-  HASHCTL control = {};
-  control.keysize = sizeof(uint64);
-  control.entrysize = sizeof(KeptRow);
-  control.hcxt =
+  MemoryContext memory = fdw_filter->recent.memory =
       AllocSetContextCreate(fdw_filter->memory, "streamfilter rows", ALLOCSET_SMALL_SIZES);
-  fdw_filter->recent.memory = control.hcxt;
-  fdw_filter->recent.by_hash =
-      hash_create("streamfilter rows", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+  fdw_filter->recent.by_hash = make_hash_table<uint64, KeptRow>("streamfilter rows", 64, memory);
 }
 
 const KeptRow* find_row(const KeptRows& rows, uint64 hash) {

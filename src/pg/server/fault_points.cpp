@@ -12,6 +12,7 @@ extern "C" {
 
 #include "pg/server/fault_points.hpp"
 #include "pg/server/no_raise.hpp"
+#include "pg/server/shared_memory.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -96,10 +97,8 @@ void stop_at(FaultPoint point) {
 void request_fault_points() { RequestAddinShmemSpace(sizeof(Point) * lengthof(kPoints)); }
 
 void start_fault_points() {
-  bool found;
-  points = static_cast<Point*>(
-      ShmemInitStruct("streamfilter fault points", sizeof(Point) * lengthof(kPoints), &found));
-  if (found) return;
+  if (!attach_shared(points, "streamfilter fault points", sizeof(Point) * lengthof(kPoints)))
+    return;
   for (size_t i = 0; i < lengthof(kPoints); ++i) {
     pg_atomic_init_u32(&points[i].action, static_cast<uint32>(Action::pass));
     pg_atomic_init_u32(&points[i].skipped, 0);

@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/server/monotonic.hpp"
 #include "pg/server/named_row.hpp"
 #include "pg/server/progress.hpp"
+#include "pg/server/shared_memory.hpp"
 
 namespace streamfilter::pg {
 
@@ -41,6 +42,8 @@ constexpr int64 kQuiet = 2 * USECS_PER_SEC;     // before the first notice
 constexpr int64 kInterval = 5 * USECS_PER_SEC;  // between notices
 
 ProgressPlace* places = nullptr;
+
+Size bytes_of_places() { return mul_size(sizeof(ProgressPlace), static_cast<Size>(MaxBackends)); }
 
 // nullptr: the library is not preloaded, or this process has no place.
 ProgressPlace* own_place() {
@@ -183,17 +186,11 @@ double seconds_left(Command command, Oid filter) {
   return -1;
 }
 
-void request_progress() {
-  RequestAddinShmemSpace(mul_size(sizeof(ProgressPlace), static_cast<Size>(MaxBackends)));
-}
+void request_progress() { RequestAddinShmemSpace(bytes_of_places()); }
 
 void start_progress() {
-  bool found;
-  places = static_cast<ProgressPlace*>(
-      ShmemInitStruct("streamfilter progress",
-                      mul_size(sizeof(ProgressPlace), static_cast<Size>(MaxBackends)), &found));
-  if (found) return;
-  memset(static_cast<void*>(places), 0, sizeof(ProgressPlace) * MaxBackends);
+  if (!attach_shared(places, "streamfilter progress", bytes_of_places())) return;
+  memset(static_cast<void*>(places), 0, bytes_of_places());
   for (int i = 0; i < MaxBackends; ++i) SpinLockInit(&places[i].lock);
 }
 

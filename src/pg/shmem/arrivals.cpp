@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include "pg/server/fault_points.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/arrivals.hpp"
 
@@ -168,9 +169,7 @@ FullTransactionId next_arriving(const FilterSlot* slot, uint32* at) {
 void request_arrivals() { RequestAddinShmemSpace(bytes()); }
 
 void start_arrivals() {
-  bool found;
-  arrivals = static_cast<Arrivals*>(ShmemInitStruct("streamfilter arrivals", bytes(), &found));
-  if (found) return;
+  if (!attach_shared(arrivals, "streamfilter arrivals", bytes())) return;
   pg_atomic_init_u64(&arrivals->next_number, 1);
   pg_atomic_init_u32(&arrivals->erasing, 0);
   pg_atomic_init_u32(&arrivals->waiting, 0);

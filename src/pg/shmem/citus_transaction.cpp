@@ -9,6 +9,7 @@ extern "C" {
 #include "storage/shmem.h"
 }
 
+#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/citus_transaction.hpp"
 
 namespace streamfilter::pg {
@@ -49,10 +50,8 @@ bool is_same_distributed_transaction(FullTransactionId transaction) {
 void request_citus_transactions() { RequestAddinShmemSpace(bytes()); }
 
 void start_citus_transactions() {
-  bool found;
-  parts = static_cast<pg_atomic_uint64*>(
-      ShmemInitStruct("streamfilter citus transactions", bytes(), &found));
-  for (int i = 0; !found && i < MaxBackends; ++i) pg_atomic_init_u64(&parts[i], 0);
+  if (attach_shared(parts, "streamfilter citus transactions", bytes()))
+    for (int i = 0; i < MaxBackends; ++i) pg_atomic_init_u64(&parts[i], 0);
 }
 
 }  // namespace streamfilter::pg

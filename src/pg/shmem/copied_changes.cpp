@@ -3,6 +3,7 @@
 #include <initializer_list>
 
 #include "core/filter/filter.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/state_copy.hpp"
@@ -16,20 +17,6 @@ constexpr uint32 kLine = 64;            // bytes that a change is counted for
 uint32 slot_number(const FilterSlot* slot) {
   return static_cast<uint32>(slot - shared_state->slots) + 1;
 }
-
-class LockedSlice {
- public:
-  LockedSlice(const FilterSlot* slot, uint32 slice) : lock_(slice_lock(slot, slice)) {
-    LWLockAcquire(lock_, LW_EXCLUSIVE);
-  }
-  // Nothing raises while the lock is held.
-  ~LockedSlice() { LWLockRelease(lock_); }
-  LockedSlice(const LockedSlice&) = delete;
-  LockedSlice& operator=(const LockedSlice&) = delete;
-
- private:
-  LWLock* lock_;
-};
 
 bool is_none(pg_atomic_uint32* count) {
   pg_memory_barrier();
@@ -93,7 +80,7 @@ void note_change(FilterSlot* copy, uint8 type, const Element& element) {
 void insert_into_copy(FilterSlot* copy, const Element& element) {
   Header* header = block_of(copy);
   const uint32 slice = slice_of(header->parameters, element.hash);
-  const LockedSlice locked(copy, slice);
+  const LockHeld held(slice_lock(copy, slice), LW_EXCLUSIVE);
   switch (copy_gate(copy, slice)) {
     case CopyGate::skip: break;
     case CopyGate::note: note_change(copy, kAddition, element); break;
@@ -107,7 +94,7 @@ void promote_in_copy(FilterSlot* slot, const Element& element) {
   if (FilterSlot* copy = copy_of(slot)) {
     Header* header = block_of(copy);
     const uint32 slice = slice_of(header->parameters, element.hash);
-    const LockedSlice locked(copy, slice);
+    const LockHeld held(slice_lock(copy, slice), LW_EXCLUSIVE);
     unsigned rank;
     switch (copy_gate(copy, slice)) {
       case CopyGate::skip: break;
@@ -144,7 +131,7 @@ void wait_for_applying(FilterSlot* slot, void (*between)()) {
 }
 
 void begin_slice(FilterSlot* copy, uint32 slice) {
-  const LockedSlice locked(copy, slice);
+  const LockHeld held(slice_lock(copy, slice), LW_EXCLUSIVE);
   CopyNotes* notes = copy->copy.notes;
   notes->first = notes->count = 0;
   notes->overflowed = false;
@@ -152,7 +139,7 @@ void begin_slice(FilterSlot* copy, uint32 slice) {
 }
 
 Noted apply_notes(FilterSlot* copy, uint32 slice, void (*apply)(Header* header, const CopyNote&)) {
-  const LockedSlice locked(copy, slice);
+  const LockHeld held(slice_lock(copy, slice), LW_EXCLUSIVE);
   StateCopy* state = &copy->copy;
   CopyNotes* notes = state->notes;
   if (notes->overflowed) {

@@ -8,6 +8,7 @@ extern "C" {
 }
 
 #include "core/filter/filter.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/filter_directory.hpp"
@@ -20,10 +21,9 @@ constexpr uint64 kMuch = 64 * 1024 * 1024;  // bytes that justify a worker, or a
 
 // nullptr if there is none.
 FilterSlot* take_emptied() {
-  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);
   FilterSlot* slot = shared_state->first_emptied;
   if (slot != nullptr) shared_state->first_emptied = slot->next_emptied;
-  LWLockRelease(shared_state->directory_lock);
   return slot;
 }
 
@@ -39,10 +39,8 @@ void give_back_all() {
 
 // Includes those that another process is giving back.
 bool is_any_emptied() {
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  const bool any = shared_state->emptied_bytes > 0;
-  LWLockRelease(shared_state->directory_lock);
-  return any;
+  const LockHeld held(shared_state->directory_lock, LW_SHARED);
+  return shared_state->emptied_bytes > 0;
 }
 
 // False if no worker is free. Allocates nothing.
@@ -58,10 +56,6 @@ bool start_worker() {
   return RegisterDynamicBackgroundWorker(&worker, nullptr);
 }
 
-Region* region_of(const FilterSlot* slot) {
-  return is_dynamic(slot) ? &shared_state->dynamic : &shared_state->arena;
-}
-
 // The limit of dynamic memory counts what is used: of two blocks there only one is.
 bool take_place_beside(const FilterSlot* slot, Place* place) {
   return is_dynamic(slot) ? take_place(&shared_state->dynamic, place, slot->place.size)
@@ -70,13 +64,12 @@ bool take_place_beside(const FilterSlot* slot, Place* place) {
 
 // A slot that holds a block of zeroes for somebody else; nullptr: there is none.
 FilterSlot* take_spare(const FilterSlot* slot) {
-  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);
   FilterSlot* spare = find_free_slot(true);
   if (spare != nullptr &&
       (spare->state != SlotState::free || !take_place_beside(slot, &spare->place)))
     spare = nullptr;
   if (spare != nullptr) enter_slot(spare, InvalidOid, InvalidOid, SlotState::building);
-  LWLockRelease(shared_state->directory_lock);
   return spare;
 }
 

@@ -26,6 +26,7 @@ extern "C" {
 
 #include "core/base/hash.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/locked_work.hpp"
@@ -135,10 +136,8 @@ void start_shared_state(MemoryCall* call) {
   call->go_on();
   LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
   shared_state = nullptr;  // left from before a crash
-  bool found;
-  shared_state = static_cast<SharedState*>(ShmemInitStruct(
-      "streamfilter", directory_bytes() + arena_bytes() + PG_CACHE_LINE_SIZE, &found));
-  if (!found) {
+  if (attach_shared(shared_state, "streamfilter",
+                    directory_bytes() + arena_bytes() + PG_CACHE_LINE_SIZE)) {
     memset(static_cast<void*>(shared_state), 0, directory_bytes());
     start_directory(reinterpret_cast<char*>(shared_state));
   }
@@ -155,7 +154,7 @@ uint64 dynamic_limit() {
 
 char* reserve_segment(uint64 size) {
   char* start = nullptr;
-  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);
   for (Place& segment : shared_state->segments) {
     if (segment.start != nullptr) continue;
     if (shared_state->segments_in_use + size > dynamic_limit() / 2 || !take_dynamic(&segment, size))
@@ -164,7 +163,6 @@ char* reserve_segment(uint64 size) {
     start = segment.start;
     break;
   }
-  LWLockRelease(shared_state->directory_lock);
   return start;
 }
 
@@ -338,22 +336,19 @@ void make_live(FilterSlot* slot) {
 }
 
 void shrink_slot(FilterSlot* slot, uint64 size) {
-  Region* region = is_dynamic(slot) ? &shared_state->dynamic : &shared_state->arena;
+  Region* region = region_of(slot);
   const uint64 kept = TYPEALIGN64(region->unit, size), had = slot->place.size;
   if (is_dynamic(slot) && had > kept) give_back_memory(slot->place.start + kept, had - kept);
-  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);
   shrink_place(region, &slot->place, size);
   slot->size = size;
-  LWLockRelease(shared_state->directory_lock);
 }
 
 namespace {
 
 uint64 dynamic_in_use() {
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  const uint64 bytes = shared_state->dynamic.in_use;
-  LWLockRelease(shared_state->directory_lock);
-  return bytes;
+  const LockHeld held(shared_state->directory_lock, LW_SHARED);
+  return shared_state->dynamic.in_use;
 }
 
 // The place is taken already.
@@ -389,19 +384,16 @@ char* take_segment(uint64 wanted, uint64 least, uint64* size) {
 void give_back_segment(char* start) {
   Place* segment = find_segment(start);
   give_back_memory(start, segment->size);
-  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);
   shared_state->segments_in_use -= segment->size;
   free_place(&shared_state->dynamic, segment);
-  LWLockRelease(shared_state->directory_lock);
 }
 
 void format_all_slices(FilterSlot* slot, Header* block) {
   for (uint32 i = 0; i < block->parameters.slices; ++i) {
-    LWLock* lock = slice_lock(slot, i);
-    LWLockAcquire(lock, LW_EXCLUSIVE);
+    const LockHeld held(slice_lock(slot, i), LW_EXCLUSIVE);
     format_slice(block, i);
     count_work(Work::bytes, block->parameters.slice_bytes);
-    LWLockRelease(lock);
   }
 }
 

@@ -234,6 +234,10 @@ inline bool is_dynamic(const FilterSlot* slot) {
   return is_within(shared_state->dynamic, slot->place.start);
 }
 
+inline Region* region_of(const FilterSlot* slot) {
+  return is_dynamic(slot) ? &shared_state->dynamic : &shared_state->arena;
+}
+
 // Frees memory beyond `size` bytes of this process's slot. Takes directory_lock.
 void shrink_slot(FilterSlot* slot, uint64 size);
 

@@ -21,6 +21,7 @@ extern "C" {
 #include "pg/server/fault_points.hpp"
 #include "pg/server/lock_batches.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 
@@ -255,9 +256,8 @@ bool open_further() {
 // Has the partition got another table since the caller found no room?
 bool has_grown(InFlightPartition* partition) {
   bool grown = false;
-  LWLockAcquire(partition->lock, LW_SHARED);
+  const LockHeld held(partition->lock, LW_SHARED);
   for (int i = 0; i < kMaxFurther && !grown; ++i) grown = has_room(partition, i);
-  LWLockRelease(partition->lock);
   return grown;
 }
 
@@ -276,11 +276,10 @@ XactStatus xact_status(FullTransactionId transaction) {
   const TransactionId xid = XidFromFullTransactionId(transaction);
   if (TransactionIdIsInProgress(xid)) return XactStatus::running;
   // The commit log must not be truncated meanwhile.
-  LWLockAcquire(XactTruncationLock, LW_SHARED);
+  const LockHeld held(XactTruncationLock, LW_SHARED);
   // If nobody can know any more: rather keep a repeat than lose a row.
   const bool known = !TransactionIdPrecedes(xid, SF_OLDEST_CLOG_XID);
   const bool committed = known && TransactionIdDidCommit(xid);
-  LWLockRelease(XactTruncationLock);
   return committed ? XactStatus::committed : XactStatus::aborted;
 }
 
@@ -334,9 +333,8 @@ namespace {
 
 void remove_one(const InFlightKey& key) {
   InFlightPartition* partition = partition_of(key.tag);
-  LWLockAcquire(partition->lock, LW_EXCLUSIVE);
+  const LockHeld held(partition->lock, LW_EXCLUSIVE);
   remove(partition, key);
-  LWLockRelease(partition->lock);
 }
 
 }  // namespace
@@ -389,8 +387,7 @@ void give_back_unused_in_flight() {
 
 void pass_all_partitions() {
   for (uint32 i = 0; i < partition_count; ++i) {
-    LWLockAcquire(partitions[i].lock, LW_EXCLUSIVE);
-    LWLockRelease(partitions[i].lock);
+    const LockHeld held(partitions[i].lock, LW_EXCLUSIVE);
   }
 }
 
@@ -399,12 +396,11 @@ uint64 count_in_flight(const FilterSlot* slot) {
   uint64 count = pg_atomic_read_u64(&further->keys[number]);
   for (uint32 i = 0; i < partition_count; ++i) {
     if (is_empty_partition(&partitions[i])) continue;
-    LWLockAcquire(partitions[i].lock, LW_SHARED);
+    const LockHeld held(partitions[i].lock, LW_SHARED);
     for (uint32 at = 0; at < partition_capacity; ++at) {
       const InFlightEntry* entry = &partitions[i].entries[at];
       count += entry->tag != 0 && entry->owner >> kOwnerBits == number;
     }
-    LWLockRelease(partitions[i].lock);
   }
   return count;
 }
@@ -438,14 +434,13 @@ void request_in_flight() {
 }
 
 void start_in_flight() {
-  bool found;
-  char* start =
-      static_cast<char*>(ShmemInitStruct("streamfilter in flight", in_flight_bytes(), &found));
+  char* start;
+  const bool is_new = attach_shared(start, "streamfilter in flight", in_flight_bytes());
   partitions = reinterpret_cast<InFlightPartition*>(CACHELINEALIGN(start));
   auto* entries = reinterpret_cast<InFlightEntry*>(partitions + partition_count);
   further = reinterpret_cast<FurtherTables*>(entries + static_cast<Size>(partition_count) *
                                                            partition_capacity);
-  if (found) return;
+  if (!is_new) return;
   memset(start, 0, in_flight_bytes());
   init_further();
   LWLockPadded* locks = GetNamedLWLockTranche(kTranche);

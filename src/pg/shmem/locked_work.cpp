@@ -8,6 +8,7 @@ extern "C" {
 #include "utils/wait_event.h"
 }
 
+#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
 
 namespace streamfilter::pg {
@@ -68,12 +69,10 @@ void count_work(Work work, uint64 amount) {
 void request_locked_work() { RequestAddinShmemSpace(sizeof(MostWork)); }
 
 void start_locked_work() {
-  bool found;
-  shared =
-      static_cast<MostWork*>(ShmemInitStruct("streamfilter locked work", sizeof(MostWork), &found));
+  const bool is_new = attach_shared(shared, "streamfilter locked work");
   directory = &GetNamedLWLockTranche("streamfilter_directory")->lock;
   prepared = &GetNamedLWLockTranche("streamfilter_prepared")->lock;
-  if (found) return;
+  if (!is_new) return;
   for (auto& held : shared->most)
     for (pg_atomic_uint64& most : held) pg_atomic_init_u64(&most, 0);
 }

@@ -12,6 +12,7 @@ extern "C" {
 
 #include "core/base/hash.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/log_pages.hpp"
 
 namespace streamfilter::pg {
@@ -110,7 +111,7 @@ bool make_room_for_page(Oid file, BlockNumber page) {
   if (shared == nullptr) return false;
   if (find_chunk(file, page) != nullptr) return true;
   const uint64 owner = page_owner(MyDatabaseId, page);
-  LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+  const LockHeld held(shared->lock, LW_EXCLUSIVE);
   Chunk* chunk = find_place(owner, owner);
   if (chunk == nullptr) chunk = find_place(owner, 0);
   if (chunk != nullptr &&
@@ -119,7 +120,6 @@ bool make_room_for_page(Oid file, BlockNumber page) {
     pg_atomic_write_u64(&chunk->owner, owner);
     pg_atomic_write_u32(&chunk->file, file);
   }
-  LWLockRelease(shared->lock);
   return chunk != nullptr;
 }
 
@@ -138,14 +138,13 @@ bool has_log_pages(Oid database) {
 }
 
 void forget_log_pages(Oid database) {
-  LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+  const LockHeld held(shared->lock, LW_EXCLUSIVE);
   for (uint32 i = 0; i < chunk_count(); ++i) {
     Chunk* chunk = &shared->chunks[i];
     if (database_of(pg_atomic_read_u64(&chunk->owner)) != database) continue;
     forget(chunk);
     pg_atomic_write_u64(&chunk->owner, 0);
   }
-  LWLockRelease(shared->lock);
 }
 
 void request_log_pages() {
@@ -154,9 +153,7 @@ void request_log_pages() {
 }
 
 void start_log_pages() {
-  bool found;
-  shared = static_cast<LogPages*>(ShmemInitStruct("streamfilter log pages", bytes(), &found));
-  if (found) return;
+  if (!attach_shared(shared, "streamfilter log pages", bytes())) return;
   memset(static_cast<void*>(shared), 0, bytes());
   shared->lock = &GetNamedLWLockTranche(kTranche)->lock;
 }

@@ -7,6 +7,7 @@ extern "C" {
 #include <bit>
 #include <cmath>
 
+#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 
 namespace streamfilter::pg {
@@ -120,10 +121,8 @@ double losses_of(FilterSlot* slot, const RowsToAdd& rows) {
 Totals read_totals(const FilterSlot* slot, const Parameters& parameters) {
   Totals totals{};
   for (uint32 i = 0; i < parameters.slices; ++i) {
-    LWLock* lock = slice_lock(slot, i);
-    LWLockAcquire(lock, LW_SHARED);
+    const LockHeld held(slice_lock(slot, i), LW_SHARED);
     add_slice(totals, parameters, slice_at(static_cast<const Header*>(block_of(slot)), i));
-    LWLockRelease(lock);
   }
   return totals;
 }

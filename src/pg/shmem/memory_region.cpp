@@ -31,6 +31,12 @@ void skip_full(Region* region) {
   }
 }
 
+// Makes its neighbours point at the place.
+void enlist(Region* region, Place* place) {
+  (place->before != nullptr ? place->before->after : region->first) = place;
+  if (place->after != nullptr) place->after->before = place;
+}
+
 }  // namespace
 
 bool take_place(Region* region, Place* place, uint64 size) {
@@ -40,8 +46,7 @@ bool take_place(Region* region, Place* place, uint64 size) {
   if (gap.size < size) return false;
   *place = {gap.start, size, gap.start >= region->new_from, gap.before, gap.after};
   region->new_from = Max(region->new_from, gap.start + size);
-  (gap.before != nullptr ? gap.before->after : region->first) = place;
-  if (gap.after != nullptr) gap.after->before = place;
+  enlist(region, place);
   region->in_use += size;
   skip_full(region);
   return true;
@@ -68,10 +73,6 @@ void exchange_places(Region* of_one, Place* one, Region* of_other, Place* other)
   const auto now = [one, other](Place* was) {
     return was == one ? other : was == other ? one : was;
   };
-  const auto link = [](Region* region, Place* place) {
-    (place->before != nullptr ? place->before->after : region->first) = place;
-    if (place->after != nullptr) place->after->before = place;
-  };
   const Place former = *one;
   *one = *other;
   *other = former;
@@ -81,8 +82,8 @@ void exchange_places(Region* of_one, Place* one, Region* of_other, Place* other)
     place->before = now(place->before);
     place->after = now(place->after);
   }
-  link(of_other, one);
-  link(of_one, other);
+  enlist(of_other, one);
+  enlist(of_one, other);
 }
 
 uint64 largest_gap(const Region* region) {

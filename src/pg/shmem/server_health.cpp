@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include "pg/server/monotonic.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/server_health.hpp"
 
 namespace streamfilter::pg {
@@ -114,21 +115,18 @@ Unreachable* free_entry(int64 now) {
 
 TimestampTz unreachable_since(Oid server) {
   if (!any_unreachable()) return 0;
-  LWLockAcquire(servers->lock, LW_SHARED);
+  const LockHeld held(servers->lock, LW_SHARED);
   const Unreachable* entry = find_unreachable(server);
-  const TimestampTz since = entry != nullptr ? entry->since : 0;
-  LWLockRelease(servers->lock);
-  return since;
+  return entry != nullptr ? entry->since : 0;
 }
 
 bool may_connect(Oid server) {
   if (!any_unreachable()) return true;
   const int64 now = monotonic_us();
-  LWLockAcquire(servers->lock, LW_EXCLUSIVE);
+  const LockHeld held(servers->lock, LW_EXCLUSIVE);
   Unreachable* entry = find_unreachable(server);
   const bool may = entry == nullptr || entry->retry_at <= now;
   if (entry != nullptr && may) entry->retry_at = after_pause(now);
-  LWLockRelease(servers->lock);
   return may;
 }
 
@@ -136,7 +134,7 @@ void note_unreachable(Oid server) {
   if (servers == nullptr) return;
   const int64 now = monotonic_us();
   const TimestampTz since = GetCurrentTimestamp();
-  LWLockAcquire(servers->lock, LW_EXCLUSIVE);
+  const LockHeld held(servers->lock, LW_EXCLUSIVE);
   Unreachable* entry = find_unreachable(server);
   if (entry == nullptr) {
     entry = free_entry(now);
@@ -144,20 +142,18 @@ void note_unreachable(Oid server) {
     pg_atomic_fetch_add_u32(&servers->count, 1);
   }
   entry->retry_at = after_pause(now);
-  LWLockRelease(servers->lock);
 }
 
 void note_reached(Oid server) {
   if (!any_unreachable() || unreachable_since(server) == 0) return;
-  LWLockAcquire(servers->lock, LW_EXCLUSIVE);
+  const LockHeld held(servers->lock, LW_EXCLUSIVE);
   if (Unreachable* entry = find_unreachable(server)) forget(entry);
-  LWLockRelease(servers->lock);
 }
 
 void add_slice_work(Oid relation, uint32 slice, const SliceWork& added) {
   if (slice >= kMaxCountedSlices) return;
   if (counts == nullptr) return;
-  LWLockAcquire(servers->lock, LW_EXCLUSIVE);
+  const LockHeld held(servers->lock, LW_EXCLUSIVE);
   if (CountEntry* entry = promote_counts({MyDatabaseId, relation, slice})) {
     entry->slice.counts += added.counts;
     if (added.counts[SliceCount::answered] > 0 || added.epoch > entry->slice.epoch) {
@@ -165,45 +161,41 @@ void add_slice_work(Oid relation, uint32 slice, const SliceWork& added) {
       entry->slice.epoch = added.epoch;
     }
   }
-  LWLockRelease(servers->lock);
 }
 
 void add_filter_counts(Oid relation, const RowCounts& added) {
   if (counts == nullptr) return;
-  LWLockAcquire(servers->lock, LW_EXCLUSIVE);
+  const LockHeld held(servers->lock, LW_EXCLUSIVE);
   if (CountEntry* entry = promote_counts({MyDatabaseId, relation, kWholeFilter})) {
     entry->filter.counts += added;
   }
-  LWLockRelease(servers->lock);
 }
 
 bool has_counts(Oid database, Oid relation) {
   if (counts == nullptr) return false;
   bool found = false;
-  LWLockAcquire(servers->lock, LW_SHARED);
+  const LockHeld held(servers->lock, LW_SHARED);
   HASH_SEQ_STATUS scan;
   hash_seq_init(&scan, counts);
   while (const auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
     found |= is_of(&entry->key, database, relation);
-  LWLockRelease(servers->lock);
   return found;
 }
 
 void forget_counts(Oid database, Oid relation) {
   if (counts == nullptr) return;
-  LWLockAcquire(servers->lock, LW_EXCLUSIVE);
+  const LockHeld held(servers->lock, LW_EXCLUSIVE);
   HASH_SEQ_STATUS scan;
   hash_seq_init(&scan, counts);
   while (auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
     if (is_of(&entry->key, database, relation))
       hash_search(counts, &entry->key, HASH_REMOVE, nullptr);
-  LWLockRelease(servers->lock);
 }
 
 void reset_counts(Oid relation) {
   if (counts == nullptr) return;
   const TimestampTz now = GetCurrentTimestamp();
-  LWLockAcquire(servers->lock, LW_EXCLUSIVE);
+  const LockHeld held(servers->lock, LW_EXCLUSIVE);
   HASH_SEQ_STATUS scan;
   hash_seq_init(&scan, counts);
   while (auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan))) {
@@ -211,24 +203,21 @@ void reset_counts(Oid relation) {
     entry->filter = {{}, now};
     entry->slice.counts = {};
   }
-  LWLockRelease(servers->lock);
 }
 
 SliceWork read_slice_work(Oid relation, uint32 slice) {
   SliceWork result{};
   if (counts == nullptr) return result;
-  LWLockAcquire(servers->lock, LW_SHARED);
+  const LockHeld held(servers->lock, LW_SHARED);
   if (const CountEntry* entry = find_counts(relation, slice)) result = entry->slice;
-  LWLockRelease(servers->lock);
   return result;
 }
 
 FilterWork read_filter_work(Oid relation) {
   FilterWork result{};
   if (counts == nullptr) return result;
-  LWLockAcquire(servers->lock, LW_SHARED);
+  const LockHeld held(servers->lock, LW_SHARED);
   if (const CountEntry* entry = find_counts(relation, kWholeFilter)) result = entry->filter;
-  LWLockRelease(servers->lock);
   return result;
 }
 
@@ -253,18 +242,12 @@ void request_server_health() {
 }
 
 void start_server_health() {
-  bool found;
-  servers = static_cast<Servers*>(ShmemInitStruct("streamfilter servers", sizeof(Servers), &found));
-  if (!found) {
+  if (attach_shared(servers, "streamfilter servers")) {
     memset(static_cast<void*>(servers), 0, sizeof *servers);
     servers->lock = &GetNamedLWLockTranche(kTranche)->lock;
     pg_atomic_init_u32(&servers->count, 0);
   }
-  HASHCTL control = {};
-  control.keysize = sizeof(CountKey);
-  control.entrysize = sizeof(CountEntry);
-  counts =
-      SF_SHMEM_INIT_HASH("streamfilter slice counts", kMaxCounts, &control, HASH_ELEM | HASH_BLOBS);
+  counts = attach_hash_table<CountKey, CountEntry>("streamfilter slice counts", kMaxCounts);
 }
 
 }  // namespace streamfilter::pg

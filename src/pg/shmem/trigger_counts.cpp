@@ -10,6 +10,7 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include "pg/server/shared_memory.hpp"
 #include "pg/server/transaction_use.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 
@@ -127,12 +128,8 @@ void flush(const PendingTriggerCounts* pending) {
 }  // namespace
 
 PendingTriggerCounts* pending_trigger_counts(Oid trigger, Oid filter) {
-  if (all_pending == nullptr) {
-    HASHCTL control = {};
-    control.keysize = sizeof(Oid);
-    control.entrysize = sizeof(PendingTriggerCounts);
-    all_pending = hash_create("streamfilter triggers", 16, &control, HASH_ELEM | HASH_BLOBS);
-  }
+  if (all_pending == nullptr)
+    all_pending = make_hash_table<Oid, PendingTriggerCounts>("streamfilter triggers", 16);
   bool found;
   auto* pending =
       static_cast<PendingTriggerCounts*>(hash_search(all_pending, &trigger, HASH_ENTER, &found));
@@ -162,13 +159,11 @@ bool read_trigger_counts(Oid trigger, TriggerCounts* counts, TimestampTz* since)
   *counts = {};
   *since = 0;
   if (shared == nullptr) return false;
-  LWLockAcquire(shared->lock, LW_SHARED);
+  const LockHeld held(shared->lock, LW_SHARED);
   CountEntry* entry = find_entry(trigger);
   if (entry != nullptr) *counts = entry->counts.read();
   *since = entry != nullptr ? entry->since : shared->since;
-  const bool known = entry != nullptr || !shared->full;
-  LWLockRelease(shared->lock);
-  return known;
+  return entry != nullptr || !shared->full;
 }
 
 bool has_trigger_counts(Oid database, Oid trigger) {
@@ -176,16 +171,15 @@ bool has_trigger_counts(Oid database, Oid trigger) {
   // This session's counts reach shared memory at the end of the transaction.
   if (all_pending != nullptr && hash_search(all_pending, &trigger, HASH_FIND, nullptr) != nullptr)
     return true;
-  LWLockAcquire(shared->lock, LW_SHARED);
+  const LockHeld held(shared->lock, LW_SHARED);
   const bool found =
       OidIsValid(trigger) ? find_entry(database, trigger) != nullptr : has_entries(database);
-  LWLockRelease(shared->lock);
   return found;
 }
 
 void forget_trigger_counts(Oid database, Oid trigger) {
   if (shared == nullptr) return;
-  LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+  const LockHeld held(shared->lock, LW_EXCLUSIVE);
   if (OidIsValid(trigger)) {
     const CountKey key = {database, trigger};
     hash_search(entries, &key, HASH_REMOVE, nullptr);
@@ -195,19 +189,17 @@ void forget_trigger_counts(Oid database, Oid trigger) {
     while (auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
       if (entry->key.database == database) hash_search(entries, &entry->key, HASH_REMOVE, nullptr);
   }
-  LWLockRelease(shared->lock);
 }
 
 void reset_trigger_counts(Oid filter) {
   if (shared == nullptr) return;
   const TimestampTz now = GetCurrentTimestamp();
-  LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+  const LockHeld held(shared->lock, LW_EXCLUSIVE);
   HASH_SEQ_STATUS scan;
   hash_seq_init(&scan, entries);
   while (auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
     if (entry->key.database == MyDatabaseId && (!OidIsValid(filter) || entry->filter == filter))
       clear(entry, now);
-  LWLockRelease(shared->lock);
 }
 
 void request_trigger_counts() {
@@ -217,20 +209,13 @@ void request_trigger_counts() {
 }
 
 void start_trigger_counts() {
-  bool found;
-  shared = static_cast<SharedCounts*>(
-      ShmemInitStruct("streamfilter triggers", sizeof(SharedCounts), &found));
-  if (!found) {
+  if (attach_shared(shared, "streamfilter triggers")) {
     shared->lock = &GetNamedLWLockTranche(kTranche)->lock;
     shared->since = GetCurrentTimestamp();
     shared->full = false;
     shared->look_after = 0;
   }
-  HASHCTL control = {};
-  control.keysize = sizeof(CountKey);
-  control.entrysize = sizeof(CountEntry);
-  entries = SF_SHMEM_INIT_HASH("streamfilter trigger counts", kMaxTriggers, &control,
-                               HASH_ELEM | HASH_BLOBS);
+  entries = attach_hash_table<CountKey, CountEntry>("streamfilter trigger counts", kMaxTriggers);
 }
 
 }  // namespace streamfilter::pg

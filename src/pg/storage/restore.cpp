@@ -10,6 +10,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/server/fault_points.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/storage/key_collations.hpp"
 #include "pg/storage/last_look.hpp"
@@ -130,10 +131,6 @@ void check_collations(const FilterRelation* relation, const LogRows& log, Choice
                     "its table: streamfilter_save() then replaces what is set aside."));
 }
 
-int64 new_identity(const FilterRelation* relation, const Parameters& parameters) {
-  return identity_of(asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
-}
-
 // A filter's first keys may be those of a prepared transaction. Its header is not yet visible, but
 // the filter must have its seed, or the keys would differ.
 int64 identity_of_empty(const StateReading& reading, const Parameters& asked) {
@@ -142,7 +139,7 @@ int64 identity_of_empty(const StateReading& reading, const Parameters& asked) {
   if (row == nullptr ||
       take_parameters(row->data, reading.relation, row->identity, &parameters) != nullptr ||
       parameters.memory > reading.room)
-    return new_identity(reading.relation, asked);
+    return asked_identity(reading.relation, asked);
   reading.block->parameters = parameters;
   return row->identity;
 }
@@ -244,7 +241,7 @@ void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Para
     return load(slot, relation, parameters, block, slot->zeroes, opening);
   format_header(block, parameters);
   format_slices(block, slot->zeroes);
-  slot->saved.identity = new_identity(relation, parameters);
+  slot->saved.identity = asked_identity(relation, parameters);
   // It may have been logged before; the first change must delete what is still saved. On a standby
   // it may become logged.
   pg_atomic_write_u32(&slot->saved.has_header, 1);
@@ -292,12 +289,10 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
   // More has been replayed in between.
   if (!has_same_geometry(copy->parameters, parameters)) return retire(slot, relation);
   for (uint32 i = 0; i < parameters.slices; ++i) {
-    LWLock* lock = slice_lock(slot, i);
-    LWLockAcquire(lock, LW_EXCLUSIVE);
+    const LockHeld held(slice_lock(slot, i), LW_EXCLUSIVE);
     memcpy(static_cast<void*>(slice_at(block, i).state), slice_at(copy, i).state,
            parameters.slice_bytes);
     count_work(Work::bytes, parameters.slice_bytes);
-    LWLockRelease(lock);
   }
   block->parameters = copy->parameters;
   pfree(copy);

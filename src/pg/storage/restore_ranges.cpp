@@ -15,6 +15,7 @@ extern "C" {
 #include "pg/server/monotonic.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/missing_ranges.hpp"
 #include "pg/storage/restore_ranges.hpp"
@@ -135,15 +136,13 @@ bool is_sound(const FilterSlot* slot, uint32 slice) {
 // Empties a slice that may have keys of new rows, which the log has by now. Returns false if it is
 // `sound`.
 bool empty_used_slice(FilterSlot* slot, uint32 slice, bool (*sound)(const FilterSlot*, uint32)) {
-  LWLock* lock = slice_lock(slot, slice);
-  LWLockAcquire(lock, LW_EXCLUSIVE);
+  const LockHeld held(slice_lock(slot, slice), LW_EXCLUSIVE);
   const bool empties = sound == nullptr || !sound(slot, slice);
   if (empties) {
     miss_ranges(slot, ranges_of_slice(slot, slice));
     slot->saved.without_image |= ranges_of_slice(slot, slice);
     format_slice(block_of(slot), slice);
   }
-  LWLockRelease(lock);
   return empties;
 }
 

@@ -35,7 +35,7 @@ bool derives_the_same(const FilterRelation* relation, const Definition& before,
 }
 
 bool was_asked_by(const FilterRelation* relation, const Parameters& saved, int64 identity) {
-  return identity == identity_of(asked_signature(relation, saved.keys, saved.fpr), saved.seed);
+  return identity == asked_identity(relation, saved);
 }
 
 // Was it saved before an ALTER that only wrote down what held anyway, or no longer does? Its
@@ -74,6 +74,10 @@ bool is_of_definition(const FilterRelation* relation, const Parameters& saved, i
 }
 
 }  // namespace
+
+int64 asked_identity(const FilterRelation* relation, const Parameters& parameters) {
+  return identity_of(asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
+}
 
 const char* take_parameters(const char* bytes, const FilterRelation* relation, int64 identity,
                             Parameters* result) {

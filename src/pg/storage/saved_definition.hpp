@@ -5,6 +5,9 @@
 
 namespace streamfilter::pg {
 
+// The identity (identity_of) of what this definition saves with these parameters.
+int64 asked_identity(const FilterRelation* relation, const Parameters& parameters);
+
 // Takes the parameters of a saved header of this definition, with the geometry in the header,
 // whatever this version would derive. Returns why that is not possible; nullptr if it is.
 const char* take_parameters(const char* bytes, const FilterRelation* relation, int64 identity,

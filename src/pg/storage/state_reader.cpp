@@ -14,6 +14,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/server/citus.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/storage/last_look.hpp"
@@ -266,10 +267,9 @@ void end_reading(StateReading* reading) {
 void replay_change(FilterSlot* slot, Header* block, const LoggedChange& change) {
   if (change.change != LogChange::erase) return insert_new_in_slices(slot, block, change.element);
   if (ops_of(block).erase == nullptr) return;
-  LWLock* lock = slice_lock(slot, slice_of(block->parameters, change.element.hash));
-  LWLockAcquire(lock, LW_EXCLUSIVE);
+  const LockHeld held(slice_lock(slot, slice_of(block->parameters, change.element.hash)),
+                      LW_EXCLUSIVE);
   erase(block, change.element);
-  LWLockRelease(lock);
 }
 
 void replay_rows(const StateReading& reading, Header* block, int64 from, int64 identity) {

@@ -19,6 +19,7 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/transaction/apply_changes.hpp"
@@ -759,10 +760,7 @@ void request_prepared() {
 }
 
 void start_prepared() {
-  bool found;
-  prepared = static_cast<PreparedKeys*>(
-      ShmemInitStruct("streamfilter prepared", prepared_bytes(), &found));
-  if (found) return;
+  if (!attach_shared(prepared, "streamfilter prepared", prepared_bytes())) return;
   prepared->lock = &GetNamedLWLockTranche(kTranche)->lock;
   ConditionVariableInit(&prepared->ended);
   prepared->count = prepared->removals = 0;

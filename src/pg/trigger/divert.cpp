@@ -20,6 +20,7 @@ extern "C" {
 
 #include "pg/catalog/lookup.hpp"
 #include "pg/key/trusted_code.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/table_watch.hpp"
 #include "pg/trigger/trigger_rights.hpp"
@@ -155,12 +156,7 @@ struct InsertPlan {
 HTAB* plans = nullptr;
 
 InsertPlan* find_plan(Oid trigger) {
-  if (plans == nullptr) {
-    HASHCTL control = {};
-    control.keysize = sizeof(Oid);
-    control.entrysize = sizeof(InsertPlan);
-    plans = hash_create("streamfilter diversions", 16, &control, HASH_ELEM | HASH_BLOBS);
-  }
+  if (plans == nullptr) plans = make_hash_table<Oid, InsertPlan>("streamfilter diversions", 16);
   bool found;
   auto* plan = static_cast<InsertPlan*>(hash_search(plans, &trigger, HASH_ENTER, &found));
   if (found) return plan;

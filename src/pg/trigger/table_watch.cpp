@@ -6,6 +6,7 @@ extern "C" {
 }
 
 #include "pg/server/no_raise.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/trigger/table_watch.hpp"
 
 namespace streamfilter::pg {
@@ -32,11 +33,7 @@ void on_schema_change(Datum, int, uint32) { on_table_change(0, InvalidOid); }
 
 const TableWatch* watch_table(Oid table) {
   if (watches == nullptr) {
-    HASHCTL control = {};
-    control.keysize = sizeof(Oid);
-    control.entrysize = sizeof(TableWatch);
-    watches =
-        hash_create("streamfilter tables with triggers", 16, &control, HASH_ELEM | HASH_BLOBS);
+    watches = make_hash_table<Oid, TableWatch>("streamfilter tables with triggers", 16);
     CacheRegisterRelcacheCallback(on_table_change, static_cast<Datum>(0));
     CacheRegisterSyscacheCallback(NAMESPACEOID, on_schema_change, static_cast<Datum>(0));
   }

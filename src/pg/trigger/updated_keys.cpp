@@ -4,6 +4,7 @@ extern "C" {
 #include "utils/hsearch.h"
 }
 
+#include "pg/server/shared_memory.hpp"
 #include "pg/trigger/row_source.hpp"
 #include "pg/trigger/updated_keys.hpp"
 
@@ -31,11 +32,7 @@ void begin_statement() {
     MemoryContextRegisterResetCallback(TopTransactionContext, callback);
   }
   keys = nullptr;
-  HASHCTL control = {};
-  control.keysize = control.entrysize = sizeof(UpdatedKey);
-  control.hcxt = TopTransactionContext;
-  keys =
-      hash_create("streamfilter updated keys", 16, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+  keys = make_hash_table<UpdatedKey>("streamfilter updated keys", 16, TopTransactionContext);
   statement = running_statement;
 }
 
