@@ -21,18 +21,11 @@ fsync = off});
 $node->start;
 my ($host, $port) = ($node->host, $node->port);
 $node->safe_psql('postgres', qq{CREATE EXTENSION streamfilter; CREATE DATABASE restored; CREATE DATABASE one;
-	CREATE SERVER one FOREIGN DATA WRAPPER streamfilter OPTIONS (host '$host', port '$port', dbname 'one');
-	CREATE FOREIGN TABLE root (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
-	CREATE FOREIGN TABLE root2 (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4')});
+	CREATE SERVER one FOREIGN DATA WRAPPER streamfilter OPTIONS (host '$host', port '$port', dbname 'one')});
+make_parents($node);
 
 sub query { return $node->safe_psql($_[1] // 'postgres', $_[0]) }
-
-sub said
-{
-	my ($statement) = @_;
-	my ($code, $out, $err) = $node->psql('postgres', "\\set VERBOSITY default\n$statement", extra_params => ['-q']);
-	return $err;
-}
+sub said { return answer_of($node, $_[0]) }
 
 # Those that streamfilter_definition() shows, not streamfilter_stats.
 my %is_hidden = map { $_ => 1 } qw(seed conflict persistence probe lost_slice max_future parent tree top_down);

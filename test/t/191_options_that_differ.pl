@@ -10,19 +10,10 @@ use SliceServers;
 use Test::More;
 
 my $node = start_node('differing', "streamfilter.shared_memory = '256MB'\nstreamfilter.max_filters = 2048\nfsync = off\n");
-$node->safe_psql('postgres', q{
-	CREATE FOREIGN TABLE root (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
-	CREATE FOREIGN TABLE root2 (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4')});
+make_parents($node);
 
 sub query { return $node->safe_psql($_[1] // 'postgres', $_[0]) }
-
-sub said
-{
-	my ($statement) = @_;
-	my ($code, $out, $err) = $node->psql('postgres', "\\set VERBOSITY default\n$statement", extra_params => ['-q']);
-	return $err;
-}
-
+sub said { return answer_of($node, $_[0]) }
 sub fails { return said($_[0]) =~ /ERROR/ }
 
 sub create

@@ -10,11 +10,27 @@ use warnings;
 use Exporter qw(import);
 use Test::More;
 
-our @EXPORT = qw(option_cases options_elsewhere);
+our @EXPORT = qw(option_cases options_elsewhere make_parents answer_of);
 
 # Of filters on other servers.
 my %elsewhere = map { $_ => 1 } qw(servers home_servers producer moved first_places retired retirements identity);
 sub options_elsewhere { my @names = sort keys %elsewhere; return @names; }
+
+# Parents that the examples name.
+sub make_parents
+{
+	my ($node) = @_;
+	$node->safe_psql('postgres', "CREATE FOREIGN TABLE $_ (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4')") for qw(root root2);
+	return;
+}
+
+# Errors, warnings and notices of a statement, with their details.
+sub answer_of
+{
+	my ($node, $statement) = @_;
+	my ($code, $out, $err) = $node->psql('postgres', "\\set VERBOSITY default\n$statement", extra_params => ['-q']);
+	return $err;
+}
 
 # What goes with it; two good values, the second not the default if several servers can have it.
 my %examples = (
