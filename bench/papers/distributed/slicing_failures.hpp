@@ -26,7 +26,7 @@ class Lossy {
       sum += find_ops(p.kind)->estimate(p, as_const(slice_at(filter_.header(), i))).fpr / p.slices;
     return sum;
   }
-  slicing_model::Failures failures(double lost) {
+  bench::Failures failures(double lost) {
     return {static_cast<double>(probes(filter_.parameters())), probe_rate(), kFilterSlices,
             static_cast<double>(slices_of_group(filter_.parameters())), lost};
   }
@@ -154,8 +154,8 @@ inline void figure_5d(Report& report, const Arguments& arguments, double probes)
       missed_hybrid += !is_seen(LostRule::hybrid, known, x);
       missed_votes += !is_seen(LostRule::votes, known, x);
     }
-    const slicing_model::Errors by_hybrid = errors(filter.failures(8), LostRule::hybrid, x),
-                                by_votes = errors(filter.failures(8), LostRule::votes, x);
+    const bench::Errors by_hybrid = errors(filter.failures(8), LostRule::hybrid, x),
+                        by_votes = errors(filter.failures(8), LostRule::votes, x);
     worst = std::max({worst, standard_errors(hybrid / probes, by_hybrid.fpr, probes),
                       standard_errors(votes / probes, by_votes.fpr, probes),
                       standard_errors(missed_hybrid / probes, by_hybrid.fnr, probes),

@@ -72,8 +72,7 @@ inline void stable_points(Report& report, const Arguments& arguments, const Scal
     const ImportanceStream equal(rows, 0, Frequency::equal, 1);
     const importance_model::Setting setting{kK, kP, m, deletion_of(column)};
     const importance_model::Levels levels = levels_of(column, equal);
-    against_chain(report, "fig. 18: share of zeros", name, empty,
-                  importance_model::zeros(levels, setting));
+    against_chain(report, "fig. 18: share of zeros", name, empty, bench::zeros(levels, setting));
     against_chain(report, "cor. III.4/8: FPR limit", name, positive, fpr_limit(levels, setting));
     const double limit = fpr_limit(levels, setting);
     if (column == two || column == multi)
@@ -91,9 +90,9 @@ inline void stable_points(Report& report, const Arguments& arguments, const Scal
     std::vector<double> row{static_cast<double>(point * (rows / points))};
     row.insert(row.end(), zeros[point].begin(), zeros[point].begin() + kShown);
     for (const Column column : {sbf, two, multi, h})
-      row.push_back(importance_model::zeros(
-          levels_of(column, equal),
-          {kK, kP, static_cast<double>(scale.bytes) * 8 / 3, deletion_of(column)}));
+      row.push_back(
+          bench::zeros(levels_of(column, equal),
+                       {kK, kP, static_cast<double>(scale.bytes) * 8 / 3, deletion_of(column)}));
     file.row(row);
   }
 }

@@ -101,11 +101,10 @@ void fit_multiple(const Definition& definition, const Parameters& from,
   const double ratio = static_cast<double>(result->memory) / static_cast<double>(from.memory);
   const double whole = std::round(std::max(ratio, 1 / ratio)), near = ratio > 1 ? whole : 1 / whole;
   if (std::abs(ratio / near - 1) > kAbout) return;
-  const double all =
-      near * static_cast<double>(from.slices * (from.slice_bytes - sizeof(SliceState)));
+  const double all = near * static_cast<double>(from.slices * body_bytes(from));
   const std::uint64_t body =
       std::min((saturate<std::uint64_t>(std::ceil(all / result->slices)) + 63) & ~std::uint64_t{63},
-               result->slice_bytes - sizeof(SliceState));
+               body_bytes(*result));
   for (std::uint64_t less = 0; less < kTries * 64 && less + 64 < body; less += 64) {
     Definition attempt = definition;
     Parameters& p = attempt.parameters;
@@ -221,8 +220,7 @@ class LayerStack {
   }
 
   Slice at(unsigned i) const noexcept {
-    return {reinterpret_cast<SliceState*>(scratch_ + i * p_.slice_bytes),
-            p_.slice_bytes - sizeof(SliceState)};
+    return {reinterpret_cast<SliceState*>(scratch_ + i * p_.slice_bytes), body_bytes(p_)};
   }
 
   const Parameters& p_;

@@ -61,6 +61,11 @@ static_assert(sizeof(SliceState) == 64);
 static_assert(std::is_trivially_copyable_v<Header> && std::is_standard_layout_v<Header>);
 static_assert(std::is_trivially_copyable_v<SliceState>);
 
+// Of a slice: what a kind has for itself.
+inline std::uint64_t body_bytes(const Parameters& p) noexcept {
+  return p.slice_bytes - sizeof(SliceState);
+}
+
 // One slice of a filter, in two registers. `Byte` is const-qualified for reading.
 template <typename State, typename Byte>
 struct BasicSlice {
@@ -84,8 +89,7 @@ inline std::uint32_t slice_of(const Parameters& parameters, std::uint64_t hash) 
 inline Slice slice_at(Header* header, std::uint32_t index) noexcept {
   unsigned char* start = reinterpret_cast<unsigned char*>(header) + sizeof(Header) +
                          index * header->parameters.slice_bytes;
-  return {reinterpret_cast<SliceState*>(start),
-          header->parameters.slice_bytes - sizeof(SliceState)};
+  return {reinterpret_cast<SliceState*>(start), body_bytes(header->parameters)};
 }
 
 inline ConstSlice slice_at(const Header* header, std::uint32_t index) noexcept {

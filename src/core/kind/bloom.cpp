@@ -65,21 +65,16 @@ constexpr OptionSpec kOptions[] = {
 using Bits = PackedCells<1>;
 using ConstBits = PackedCells<1, const unsigned char>;
 
-std::uint64_t& ones(SliceState& state) noexcept { return state.own[0]; }
-std::uint64_t ones(const SliceState& state) noexcept { return state.own[0]; }
+auto& ones(auto& state) noexcept { return state.own[0]; }
 
 // Only with layout blocked: after a resize has joined lines, ones are spread less evenly than keys
 // alone would spread them. The rate is then that of so many more keys.
-std::uint64_t& uneven_keys(SliceState& state) noexcept { return state.own[4]; }
-std::uint64_t uneven_keys(const SliceState& state) noexcept { return state.own[4]; }
+auto& uneven_keys(auto& state) noexcept { return state.own[4]; }
 
 // Only with `grow`:
-std::uint64_t& newest(SliceState& state) noexcept { return state.own[1]; }  // index of the filter
-std::uint64_t newest(const SliceState& state) noexcept { return state.own[1]; }
-std::uint64_t& newest_ones(SliceState& state) noexcept { return state.own[2]; }
-std::uint64_t newest_ones(const SliceState& state) noexcept { return state.own[2]; }
-std::uint64_t& newest_keys(SliceState& state) noexcept { return state.own[3]; }
-std::uint64_t newest_keys(const SliceState& state) noexcept { return state.own[3]; }
+auto& newest(auto& state) noexcept { return state.own[1]; }  // index of the filter
+auto& newest_ones(auto& state) noexcept { return state.own[2]; }
+auto& newest_keys(auto& state) noexcept { return state.own[3]; }
 
 // While a stream is shared: kShared, the filter that was the newest when sharing began, and its
 // free room in 1/kWholeRoom of a filter. Otherwise: how many of the keys that the bits seem to hold
@@ -190,7 +185,7 @@ bool derive_growth(Definition& definition, Problem& problem) noexcept {
     return problem.add_hint("Use layout scattered, or no grow.");
   }
   p.set_integer(kFilters, kGrownFilters);
-  p.set_integer(kBits, (p.slice_bytes - sizeof(SliceState)) / kGrownFilters / 8 * 64);
+  p.set_integer(kBits, body_bytes(p) / kGrownFilters / 8 * 64);
   const double fpr = definition.wanted_fpr();
   if (derived) p.set_integer(kK, timing_model::growing_k(fpr, p.slicing, filters(p)));
   if (!definition.has(kLimit))
@@ -213,7 +208,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     problem.set(Error::conflict, "option limit needs option grow");
     return problem.add_hint("It is the load at which the next filter is used.");
   }
-  p.set_integer(kBits, Bits::capacity(p.slice_bytes - sizeof(SliceState)));
+  p.set_integer(kBits, Bits::capacity(body_bytes(p)));
   if (p.layout == Layout::blocked) p.set_integer(kLineBits, kLineBytes * 8);
   if (definition.has(kK)) return true;
   if (p.keys == 0) return needs_keys(problem);
@@ -422,10 +417,8 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
 
 // Without `grow`, a resize notes how many keys were known, and how many bits were set. Bits alone
 // would mislead: a resize turns one bit into several, or several into one.
-std::uint64_t& known_ones(SliceState& state) noexcept { return state.own[2]; }
-std::uint64_t known_ones(const SliceState& state) noexcept { return state.own[2]; }
-std::uint64_t& known_keys(SliceState& state) noexcept { return state.own[3]; }
-std::uint64_t known_keys(const SliceState& state) noexcept { return state.own[3]; }
+auto& known_ones(auto& state) noexcept { return state.own[2]; }
+auto& known_keys(auto& state) noexcept { return state.own[3]; }
 
 std::uint64_t places(const Parameters& p) noexcept {
   return p.layout == Layout::blocked ? filter_bytes(p) / kLineBytes : p.integer(kBits);

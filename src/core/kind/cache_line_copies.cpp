@@ -14,18 +14,11 @@ constexpr std::uint64_t kMostPlaces = 1024;
 
 constexpr std::uint64_t kLeft = std::uint64_t{1} << 63;  // copies of removed keys have stayed
 
-template <typename State>
-auto& cells(State& state) noexcept {
-  return state.own[2];
-}
-template <typename State>
-auto& reach(State& state) noexcept {  // and the flag kLeft
-  return state.own[3];
-}
-template <typename State>
-auto& gone(State& state) noexcept {  // with a window: the tick from which on no copy is left
+auto& cells(auto& state) noexcept { return state.own[2]; }
+auto& reach(auto& state) noexcept { return state.own[3]; }  // and the flag kLeft
+auto& gone(auto& state) noexcept {
   return state.own[4];
-}
+}  // with a window: the tick from which on no copy is left
 
 bool are_there(const Parameters& p, const SliceState& state) noexcept {
   return cells(state) != 0 && (!has_window(p) || clock(state) < gone(state));

@@ -46,8 +46,7 @@ using namespace clq;
 namespace {
 
 double buckets_of_slice(const Parameters& p) noexcept {
-  return static_cast<double>((p.slice_bytes - sizeof(SliceState)) / kLineBytes) *
-         shape_of(p).buckets();
+  return static_cast<double>(body_bytes(p) / kLineBytes) * shape_of(p).buckets();
 }
 
 // True if the fingerprints are different, and all free fields are behind them.
@@ -144,8 +143,7 @@ double fnr_at(const Parameters& p, double gap) noexcept {
 
 // Other policies depend on how often keys came, which has no model.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-  if (p.integer(kPolicy) != lru || has_window(p) || has_importance(p)) return {kUnknown, kUnknown};
+  if (p.integer(kPolicy) != lru || has_window(p) || has_importance(p)) return kNoPrediction;
   return clq_model::predict(shape_of(p), buckets_of_slice(p) * p.slices, stream);
 }
 

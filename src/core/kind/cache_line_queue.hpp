@@ -31,12 +31,10 @@ enum Policy : std::uint64_t { lru, fifo, second };
 constexpr unsigned kPartsOfRange = 7;
 constexpr importance::Words kImportanceWords = {kRange, kLevels};
 
-inline std::uint64_t& used(SliceState& state) noexcept { return state.own[0]; }  // used fields
-inline std::uint64_t used(const SliceState& state) noexcept { return state.own[0]; }
+auto& used(auto& state) noexcept { return state.own[0]; }  // used fields
 
 // With a window: tick of the latest element.
-inline std::uint64_t& clock(SliceState& state) noexcept { return state.own[1]; }
-inline std::uint64_t clock(const SliceState& state) noexcept { return state.own[1]; }
+auto& clock(auto& state) noexcept { return state.own[1]; }
 
 inline bool has_window(const Parameters& p) noexcept { return p.integer(kTicks) != 0; }
 inline bool has_importance(const Parameters& p) noexcept { return p.integer(kParts) != 0; }

@@ -100,7 +100,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
 }
 
 std::uint64_t places(const Parameters& p) noexcept {
-  return (p.slice_bytes - sizeof(SliceState)) / kLineBytes * shape_of(p).buckets();
+  return body_bytes(p) / kLineBytes * shape_of(p).buckets();
 }
 
 // A key that is copied to several buckets lives on in the bucket where lookups find it. In the

@@ -27,8 +27,7 @@ bool find_shape(const Definition& definition, clq_model::LineShape& shape) noexc
   const unsigned bits = definition.has(kBits) ? shape.bits : 0,
                  length = definition.has(kBucket) ? shape.length : 0;
   const double fpr = definition.wanted_fpr(),
-               lines = static_cast<double>((p.slice_bytes - sizeof(SliceState)) / kLineBytes) *
-                       p.slices,
+               lines = static_cast<double>(body_bytes(p) / kLineBytes) * p.slices,
                keys = static_cast<double>(p.keys) / lines;
   if (!clq_model::best_shape(fpr, bits, length, shape, has_window(p), shape.lines)) return false;
   if (has_choice(p)) return true;

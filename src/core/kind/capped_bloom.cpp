@@ -38,17 +38,11 @@ constexpr OptionSpec kOptions[] = {
 };
 
 // Sums over all lines: the number of ones, and its square.
-template <typename State>
-auto& ones(State& state) noexcept {
-  return state.own[0];
-}
-template <typename State>
-auto& squares(State& state) noexcept {
-  return state.own[1];
-}
+auto& ones(auto& state) noexcept { return state.own[0]; }
+auto& squares(auto& state) noexcept { return state.own[1]; }
 
 double lines_of_slice(const Parameters& p) noexcept {
-  return static_cast<double>((p.slice_bytes - sizeof(SliceState)) / kLineBytes);
+  return static_cast<double>(body_bytes(p) / kLineBytes);
 }
 double real_k(const Parameters& p) noexcept { return static_cast<double>(p.integer(kK)); }
 double keys_of_line(const Parameters& p) noexcept {
@@ -341,8 +335,7 @@ double fnr_at(const Parameters& p, double gap) noexcept {
 
 // There is no model of keys that `admission` leaves out.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-  if (p.real(kAdmission) < 1) return {kUnknown, kUnknown};
+  if (p.real(kAdmission) < 1) return kNoPrediction;
   return capped_model::predict(setting(p), stream.part(lines_of_slice(p) * p.slices));
 }
 
@@ -373,10 +366,7 @@ const FilterOps capped_ops = {
     .resize =
         {
             .hashes = words(kK),
-            .places =
-                [](const Parameters& p) noexcept {
-                  return (p.slice_bytes - sizeof(SliceState)) / kLineBytes;
-                },
+            .places = [](const Parameters& p) noexcept { return body_bytes(p) / kLineBytes; },
             .spread = spread,
             .fpr_to_come = fpr_to_come,
         },

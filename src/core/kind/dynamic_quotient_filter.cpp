@@ -57,10 +57,7 @@ constexpr OptionSpec kOptions[] = {
      .share = Share::rounded_up},
 };
 
-template <typename State>
-auto& has_evicted(State& state) noexcept {
-  return state.own[4];
-}  // 0 or 1
+auto& has_evicted(auto& state) noexcept { return state.own[4]; }  // 0 or 1
 
 // The rest of SliceState::own.
 struct Ends {
@@ -296,8 +293,7 @@ class Chains {
 bool appraise(const Definition& definition, QuotientShape& shape) noexcept {
   const Parameters& p = definition.parameters;
   const Signatures signatures(shape.r, shape.r_prime);
-  const std::uint64_t bits = (p.slice_bytes - sizeof(SliceState)) * 8,
-                      bucket_bits = kLinkBits + signatures.width();
+  const std::uint64_t bits = body_bytes(p) * 8, bucket_bits = kLinkBits + signatures.width();
   const auto per_slice = [&](unsigned word) {
     return p.integer(word) / p.slices + (p.integer(word) % p.slices != 0);
   };
@@ -485,15 +481,14 @@ double fnr_at(const Parameters& p, double gap) noexcept {
 // Has a model only while all keys fit. Otherwise repeats keep the rows of their keys from being
 // idle, and these rows fill with keys that never come again.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-  if (p.key_shift != 0) return {kUnknown, kUnknown};
+  if (p.key_shift != 0) return kNoPrediction;
   const Signatures signatures(p);
   const double rows = all(p, kSliceRows), buckets = all(p, kSliceBuckets);
   const auto held = [&](double n) {
     return exact_store_model::held(n, buckets / p.slices, p.slices);
   };
   if (stream.gap() > 0 && held(stream.distinct()) < stream.distinct() * (1 - 1e-9))
-    return {kUnknown, kUnknown};
+    return kNoPrediction;
   const auto rate = [&](double n) {
     return n > 0 ? quotient_model::dynamic_fpr_bound(signatures.selected(), signatures.unselected(),
                                                      n, rows, buckets)

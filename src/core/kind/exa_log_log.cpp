@@ -77,7 +77,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     problem.set(Error::conflict, "kind ell keeps no false-positive rate");
     return problem.add_hint("It counts distinct keys. Leave fpr out, or use another kind.");
   }
-  const std::uint64_t registers = (p.slice_bytes - sizeof(SliceState)) / sizeof(Register);
+  const std::uint64_t registers = body_bytes(p) / sizeof(Register);
   if (registers < kLeastRegisters) {
     problem.set(Error::too_small, "kind ell needs at least %llu registers for each slice",
                 static_cast<unsigned long long>(kLeastRegisters));

@@ -11,10 +11,8 @@
 #include <cmath>
 
 #include "core/base/random.hpp"
-#include "core/format/cell_addressing.hpp"
-#include "core/format/counting_cells.hpp"
 #include "core/format/importance_levels.hpp"
-#include "core/kind/cell_thinning.hpp"
+#include "core/kind/counting_kind.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/kind_registry.hpp"
 #include "core/model/cells_model.hpp"
@@ -58,15 +56,13 @@ constexpr OptionSpec kOptionsOfTwoClasses[] = {
     importance::levels_option(kLevels, 1),
 };
 
-std::uint64_t& non_zero(SliceState& state) noexcept { return state.own[0]; }
-std::uint64_t non_zero(const SliceState& state) noexcept { return state.own[0]; }
-
 unsigned cell_bits(const Parameters& p) noexcept { return cell_bits_for(p.integer(kMax)); }
 
-std::uint64_t regions_of_slice(const Parameters& p) noexcept {
-  const std::uint64_t bytes = p.slice_bytes - sizeof(SliceState);
-  return bytes / region_bytes(p, bytes);
+CellShape shape(const Parameters& p) noexcept {
+  return {p.integer(kCells), p.integer(kK), cell_bits(p), static_cast<unsigned>(p.integer(kMax))};
 }
+
+using Cells = CountingKind<shape>;
 
 bool has_two_classes(const Parameters& p) noexcept { return p.kind == Kind::ibf2c; }
 
@@ -109,23 +105,14 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     return problem.add_hint("Use layout scattered, or delete random.");
   }
 
-  const std::uint64_t bytes = p.slice_bytes - sizeof(SliceState);
-  p.set_integer(kCells, cells_in(region_bytes(p, bytes), cell_bits(p)));
+  p.set_integer(kCells, cells_in(region_bytes(p, body_bytes(p)), cell_bits(p)));
   const double fpr = definition.wanted_fpr(), m = static_cast<double>(p.integer(kCells));
   if (!definition.has(kP))
     p.set_integer(kP, importance_model::decrements(fpr, static_cast<unsigned>(p.integer(kMax)),
                                                    setting_of(p, 1)));
-  if (p.integer(kP) == 0 || p.integer(kP) > p.integer(kCells) ||
-      p.integer(kK) >= p.integer(kCells)) {
-    problem.set(Error::too_small, "kind %s would have to decrement more cells than it has",
-                find_ops(p.kind)->name);
-    const bool blocked = p.layout == Layout::blocked;
-    problem.add_detail("A %s has %.0f cells, which are too few for fpr %g.",
-                       blocked ? "line" : "slice", m, fpr);
-    return problem.add_hint(blocked ? "Use layout scattered, a smaller max or a larger fpr."
-                                    : "Use more memory, fewer slices or a larger fpr.");
-  }
-  return true;
+  if (!are_too_few_cells(p, shape(p), p.integer(kP), find_ops(p.kind)->name, problem)) return true;
+  return problem.add_detail("A %s has %.0f cells, which are too few for fpr %g.",
+                            p.layout == Layout::blocked ? "line" : "slice", m, fpr);
 }
 
 // The value that the cells of an element must reach.
@@ -186,61 +173,14 @@ bool insert_cells(const Parameters& p, Slice slice, const Element& element) noex
   return seen;
 }
 
-void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
-              Prefetches& prefetches) noexcept {
-  prefetch_cells(p, slice.body(), slice.bytes, element.hash, static_cast<unsigned>(p.integer(kK)),
-                 p.integer(kCells), cell_bits(p), prefetches);
-}
-
-bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
-  return with_cell_width(cell_bits(p), [&](auto width) {
-    return test_cells<width.value>(p, slice, element.hash, p.integer(kK), p.integer(kCells));
-  });
-}
-
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (slice.state->insertions == 0) stir(slice.state->random, element.hash);
   return with_cell_width(cell_bits(p),
                          [&](auto width) { return insert_cells<width.value>(p, slice, element); });
 }
 
-// Merges as in stable_bloom.cpp, with the kind's own way of deleting.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  const CellLimits limits(static_cast<unsigned>(p.integer(kMax)), setting_of(p, 1),
-                          static_cast<double>(p.integer(kCells)));
-  merge_cells(
-      into, from, region_bytes(p, into.bytes), cell_bits(p), p.integer(kCells), p.integer(kK),
-      non_zero(*into.state), non_zero(*from.state), [&](unsigned char* region) {
-        return with_cell_width(cell_bits(p), [&](auto width) {
-          return thin_out(PackedCells<width.value>(region), p.integer(kCells), p.integer(kP),
-                          p.integer(kDelete) != 0, limits, into.state->random);
-        });
-      });
-}
-
-bool check(const Parameters& p, ConstSlice slice) noexcept {
-  std::uint64_t count;
-  return check_regions(slice, region_bytes(p, slice.bytes), cell_bits(p), p.integer(kCells),
-                       p.integer(kMax), count) &&
-         count == non_zero(*slice.state);
-}
-
-// A key is counted as distinct when it is reported as new.
-Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
-  const double fill = static_cast<double>(non_zero(*slice.state)) /
-                      static_cast<double>(p.integer(kCells) * regions_of_slice(p));
-  return {fill, std::pow(fill, static_cast<double>(p.integer(kK))),
-          static_cast<double>(slice.state->inserted_new)};
-}
-
-std::uint64_t places(const Parameters& p) noexcept {
-  return p.layout == Layout::blocked ? regions_of_slice(p) : p.integer(kCells);
-}
-
-void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
-            std::uint64_t layer) noexcept {
-  non_zero(*into.state) =
-      spread_regions(p, from, into, old.integer(kCells), p.integer(kCells), cell_bits(p), layer);
+  Cells::merge(p, into, from, setting_of(p, 1));
 }
 
 double fpr_bound(const Parameters& p) noexcept {
@@ -277,20 +217,20 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary,
       .uses_importance = always,
       .learns_from_repeats = true,
       .derive = derive,
-      .prefetch = prefetch,
-      .test = test,
+      .prefetch = Cells::prefetch,
+      .test = Cells::test,
       .insert = insert,
       .merge = merge,
-      .check = check,
-      .estimate = estimate,
+      .check = Cells::check,
+      .estimate = Cells::estimate,
       .fpr_bound = fpr_bound,
       .fnr_at = fnr_at,
       .predict = predict,
       .resize =
           {
               .sized = words(kP, kCells),
-              .places = places,
-              .spread = spread,
+              .places = Cells::places,
+              .spread = Cells::spread,
           },
   };
 }

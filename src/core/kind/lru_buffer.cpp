@@ -426,8 +426,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (!definition.has(kEntryBits)) p.set_integer(kEntryBits, kDefaultEntryBits);
   if (!definition.has(kPolicy)) p.set_integer(kPolicy, lru);
-  p.set_integer(kEntries, entries_in(p.slice_bytes - sizeof(SliceState), p.integer(kEntryBits),
-                                     p.integer(kPolicy)));
+  p.set_integer(kEntries, entries_in(body_bytes(p), p.integer(kEntryBits), p.integer(kPolicy)));
   const double fpr = definition.wanted_fpr(), missed = collisions(p, entries(p));
   const bool explicitly = p.kind == Kind::fplru ? definition.has(kQ) : definition.has(kEntryBits);
   if (!explicitly && missed > fpr && !definition.break_fpr(words(kPolicy))) {

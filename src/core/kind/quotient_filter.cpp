@@ -38,14 +38,8 @@ constexpr double kMaxBeyondKeys = 4;
 // With fewer empty rows, linear counting says too little of the number of keys.
 constexpr double kFewEmptyRows = 64;
 
-template <typename State>
-auto& rows_in_use(State& state) noexcept {
-  return state.own[2];
-}
-template <typename State>
-auto& has_evicted(State& state) noexcept {
-  return state.own[3];
-}  // 0 or 1
+auto& rows_in_use(auto& state) noexcept { return state.own[2]; }
+auto& has_evicted(auto& state) noexcept { return state.own[3]; }  // 0 or 1
 
 // How a row lies in memory. Its signatures are all different. If only few signatures exist, a
 // bitmap says which of them are in the row: 4 bits for r, r', k = 2, 1, 4 and 12 bits for 4, 2, 4.
@@ -168,8 +162,7 @@ bool appraise(const Definition& definition, QuotientShape& shape) noexcept {
   const Signatures signatures(shape.r, shape.r_prime);
   const unsigned k = shape.row_buckets;
   const RowLayout layout(signatures, k);
-  if (!set_rows(definition, (p.slice_bytes - sizeof(SliceState)) * 8 / layout.bits, shape))
-    return false;
+  if (!set_rows(definition, body_bytes(p) * 8 / layout.bits, shape)) return false;
   if (is_integer(definition)) {
     shape.loss = shape.r == 1 ? kMaxRemainderBits + 1 : shape.r;  // take r = 2 if that fits
     shape.bound = signatures.unselected() == 1 ? 0 : 1;
@@ -427,9 +420,8 @@ double found(const Parameters& p, double n) noexcept {
 }
 
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-  if (p.key_shift != 0) return {kUnknown, kUnknown};
-  double fnr = kUnknown;
+  if (p.key_shift != 0) return kNoPrediction;
+  double fnr = kNoPrediction.fnr;
   if (stream.gap() == 0)
     fnr = exact_store_model::mean_fnr(
         stream, [&](double n) { return found(p, n); }, [](double) { return 0.0; });

@@ -49,14 +49,8 @@ inline constexpr OptionSpec kFingerprintOption = {.word = kFingerprint,
                                                   .choices = kFingerprints};
 
 // Buckets in use, and the weight of their signatures.
-template <typename State>
-auto& used(State& state) noexcept {
-  return state.own[0];
-}
-template <typename State>
-auto& weight(State& state) noexcept {
-  return state.own[1];
-}
+auto& used(auto& state) noexcept { return state.own[0]; }
+auto& weight(auto& state) noexcept { return state.own[1]; }
 
 inline bool is_integer(const Definition& definition) noexcept {
   return definition.has(kFingerprint) &&

@@ -8,12 +8,9 @@
 // because the K cells of a key differ.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/base/random.hpp"
-#include "core/format/cell_addressing.hpp"
-#include "core/format/counting_cells.hpp"
-#include "core/kind/cell_thinning.hpp"
+#include "core/kind/counting_kind.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/model/cells_model.hpp"
 #include "core/model/stable_model.hpp"
@@ -35,14 +32,12 @@ constexpr OptionSpec kOptions[] = {
     {.word = kGap, .name = "gap", .type = OptionType::integer, .low = 1, .high = 1e15},
 };
 
-std::uint64_t& non_zero(SliceState& state) noexcept { return state.own[0]; }
-std::uint64_t non_zero(const SliceState& state) noexcept { return state.own[0]; }
-
-double cells_of_slice(const Parameters& p) noexcept {
-  const std::uint64_t bytes = p.slice_bytes - sizeof(SliceState);
-  return static_cast<double>(p.integer(kCells)) *
-         static_cast<double>(bytes / region_bytes(p, bytes));
+CellShape shape(const Parameters& p) noexcept {
+  return {p.integer(kCells), p.integer(kK), static_cast<unsigned>(p.integer(kCellBits)),
+          static_cast<unsigned>(p.integer(kMax))};
 }
+
+using Cells = CountingKind<shape>;
 
 // §4.1: Max comes from the typical gap (1 if none is known); cells are as narrow as Max allows.
 bool derive_cells(Definition& definition, Problem& problem) noexcept {
@@ -65,9 +60,7 @@ bool derive_cells(Definition& definition, Problem& problem) noexcept {
     return problem.add_hint("Leave out cell_bits, or set it to %u.",
                             cell_bits_for(p.integer(kMax)));
   }
-  const std::uint64_t bytes = p.slice_bytes - sizeof(SliceState);
-  p.set_integer(kCells,
-                cells_in(region_bytes(p, bytes), static_cast<unsigned>(p.integer(kCellBits))));
+  p.set_integer(kCells, cells_in(region_bytes(p, body_bytes(p)), shape(p).bits));
   return true;
 }
 
@@ -79,16 +72,10 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   if (!definition.has(kK)) p.set_integer(kK, stable_model::best_k(fpr, max));
   const double k = static_cast<double>(p.integer(kK));
   if (!definition.has(kP)) p.set_integer(kP, stable_model::whole_decrements(fpr, max, k, m));
-  if (p.integer(kP) == 0 || p.integer(kP) > p.integer(kCells) || k >= m) {
-    problem.set(Error::too_small, "kind sbf would have to decrement more cells than it has");
-    problem.add_detail("A %s has %.0f cells; fpr %g needs p = %.0f per element.",
-                       p.layout == Layout::blocked ? "line" : "slice", m, fpr,
-                       std::ceil(stable_model::decrements(fpr, max, k, std::max(m, k + 1))));
-    return problem.add_hint(p.layout == Layout::blocked
-                                ? "Use layout scattered, a smaller max or a larger fpr."
-                                : "Use more memory, fewer slices or a larger fpr.");
-  }
-  return true;
+  if (!are_too_few_cells(p, shape(p), p.integer(kP), "sbf", problem)) return true;
+  return problem.add_detail("A %s has %.0f cells; fpr %g needs p = %.0f per element.",
+                            p.layout == Layout::blocked ? "line" : "slice", m, fpr,
+                            std::ceil(stable_model::decrements(fpr, max, k, std::max(m, k + 1))));
 }
 
 template <unsigned bits>
@@ -113,18 +100,6 @@ bool insert_cells(const Parameters& p, Slice slice, std::uint64_t hash) noexcept
   return seen;
 }
 
-void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
-              Prefetches& prefetches) noexcept {
-  prefetch_cells(p, slice.body(), slice.bytes, element.hash, static_cast<unsigned>(p.integer(kK)),
-                 p.integer(kCells), p.integer(kCellBits), prefetches);
-}
-
-bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
-  return with_cell_width(static_cast<unsigned>(p.integer(kCellBits)), [&](auto width) {
-    return test_cells<width.value>(p, slice, element.hash, p.integer(kK), p.integer(kCells));
-  });
-}
-
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (slice.state->insertions == 0) stir(slice.state->random, element.hash);
   return with_cell_width(static_cast<unsigned>(p.integer(kCellBits)), [&](auto width) {
@@ -132,49 +107,11 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   });
 }
 
-// Each cell takes the larger value. If that fills a region beyond its stable point, random cells
-// are decremented, as if new keys had come.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   const double k = static_cast<double>(p.integer(kK)), m = static_cast<double>(p.integer(kCells));
-  const CellLimits limits(static_cast<unsigned>(p.integer(kMax)),
-                          {k, static_cast<double>(p.integer(kP)),
-                           stable_model::effective_cells(k, m), importance_model::Deletion::random},
-                          m);
-  const unsigned cell_bits = static_cast<unsigned>(p.integer(kCellBits));
-  merge_cells(into, from, region_bytes(p, into.bytes), cell_bits, p.integer(kCells), p.integer(kK),
-              non_zero(*into.state), non_zero(*from.state), [&](unsigned char* region) {
-                return with_cell_width(cell_bits, [&](auto width) {
-                  return thin_out(PackedCells<width.value>(region), p.integer(kCells),
-                                  p.integer(kP), /*by_value=*/false, limits, into.state->random);
-                });
-              });
-}
-
-bool check(const Parameters& p, ConstSlice slice) noexcept {
-  const unsigned cell_bits = static_cast<unsigned>(p.integer(kCellBits));
-  const std::uint64_t bytes = region_bytes(p, slice.bytes);
-  if (p.integer(kCells) != cells_in(bytes, cell_bits)) return false;
-  std::uint64_t count;
-  return check_regions(slice, bytes, cell_bits, p.integer(kCells), p.integer(kMax), count) &&
-         count == non_zero(*slice.state);
-}
-
-// A key is counted as distinct when it is reported as new.
-Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
-  const double fill = static_cast<double>(non_zero(*slice.state)) / cells_of_slice(p);
-  return {fill, std::pow(fill, static_cast<double>(p.integer(kK))),
-          static_cast<double>(slice.state->inserted_new)};
-}
-
-std::uint64_t places(const Parameters& p) noexcept {
-  const std::uint64_t bytes = p.slice_bytes - sizeof(SliceState);
-  return p.layout == Layout::blocked ? bytes / kLineBytes : p.integer(kCells);
-}
-
-void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
-            std::uint64_t layer) noexcept {
-  non_zero(*into.state) = spread_regions(p, from, into, old.integer(kCells), p.integer(kCells),
-                                         static_cast<unsigned>(p.integer(kCellBits)), layer);
+  Cells::merge(p, into, from,
+               {k, static_cast<double>(p.integer(kP)), stable_model::effective_cells(k, m),
+                importance_model::Deletion::random});
 }
 
 double fpr_bound(const Parameters& p) noexcept {
@@ -187,14 +124,14 @@ double fpr_bound(const Parameters& p) noexcept {
 double fnr_at(const Parameters& p, double gap) noexcept {
   return stable_model::fnr(gap, static_cast<double>(p.integer(kMax)),
                            static_cast<double>(p.integer(kK)), static_cast<double>(p.integer(kP)),
-                           cells_of_slice(p) * p.slices);
+                           static_cast<double>(p.integer(kCells) * regions_of_slice(p) * p.slices));
 }
 
 // Every region sees its share of the stream. The uneven spread of gaps over lines has no model.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
-  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-  if (p.layout == Layout::blocked && stream.gap() > 0) return {kUnknown, kUnknown};
-  const double m = static_cast<double>(p.integer(kCells)), regions = cells_of_slice(p) / m;
+  if (p.layout == Layout::blocked && stream.gap() > 0) return kNoPrediction;
+  const double m = static_cast<double>(p.integer(kCells)),
+               regions = static_cast<double>(regions_of_slice(p));
   return cells_model::predict(
       {static_cast<double>(p.integer(kK)), m, static_cast<unsigned>(p.integer(kMax)),
        static_cast<double>(p.integer(kP)) / m, /*by_value=*/false},
@@ -215,12 +152,12 @@ const FilterOps sbf_ops = {
     .keeps_fpr_forever = true,
     .learns_from_repeats = true,
     .derive = derive,
-    .prefetch = prefetch,
-    .test = test,
+    .prefetch = Cells::prefetch,
+    .test = Cells::test,
     .insert = insert,
     .merge = merge,
-    .check = check,
-    .estimate = estimate,
+    .check = Cells::check,
+    .estimate = Cells::estimate,
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .predict = predict,
@@ -228,8 +165,8 @@ const FilterOps sbf_ops = {
     .resize =
         {
             .sized = words(kP, kCells),
-            .places = places,
-            .spread = spread,
+            .places = Cells::places,
+            .spread = Cells::spread,
         },
 };
 

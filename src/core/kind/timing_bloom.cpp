@@ -405,9 +405,7 @@ double found_out(const Stream& stream, double window, double k) noexcept {
 // includes keys that are mistaken for accepted ones.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   constexpr int kPhases = 16;
-  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-  if (!counts_rows(p) || p.integer(kGrow) != none || p.integer(kEqual) != 0)
-    return {kUnknown, kUnknown};
+  if (!counts_rows(p) || p.integer(kGrow) != none || p.integer(kEqual) != 0) return kNoPrediction;
   const double tick = static_cast<double>(p.integer(kTickLength)),
                longest = static_cast<double>(p.integer(kTicks)) * tick, slices = p.slices;
   const auto keys_in = [&](double window) {
@@ -420,7 +418,7 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   };
   const double fpr = exact_store_model::mean_fpr(stream.distinct(), rate);
   if (stream.gap() == 0) return {fpr, exact_store_model::mean_fnr(stream, held, rate)};
-  if (!(stream.repeats() > 0)) return {fpr, kUnknown};
+  if (!(stream.repeats() > 0)) return {fpr, kNoPrediction.fnr};
   double fnr = 0;
   for (int i = 0; i < kPhases; ++i) {
     const double window = longest - (tick - 1) * (i + 0.5) / kPhases;

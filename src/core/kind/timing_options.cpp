@@ -54,7 +54,7 @@ bool derive_ticks(Definition& definition, Problem& problem) noexcept {
 
 bool derive_filters(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
-  const std::uint64_t body = p.slice_bytes - sizeof(SliceState);
+  const std::uint64_t body = body_bytes(p);
   if (!definition.has(kGrow)) p.set_integer(kGrow, none);
   if (p.integer(kGrow) == none && definition.has(kSize)) {
     problem.set(Error::conflict, "option size needs option grow");

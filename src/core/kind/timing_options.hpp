@@ -48,7 +48,7 @@ struct FilterState {
 static_assert(sizeof(FilterState) == 40);
 
 inline std::uint64_t filter_bytes(const Parameters& p) noexcept {
-  const std::uint64_t body = p.slice_bytes - sizeof(SliceState);
+  const std::uint64_t body = body_bytes(p);
   return p.integer(kGrow) == none ? body
                                   : std::min(body, p.integer(kSize) / p.slices & ~std::uint64_t{7});
 }

@@ -238,11 +238,10 @@ Rates over_stream(const Setting& setting, const Stream& stream) noexcept {
 }
 
 Prediction predict(const Setting& setting, const Stream& stream) noexcept {
-  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
   if (setting.scheme == Scheme::rsbf_printed && stream.gap() > 0 && stream.repeats() > 0)
-    return {kUnknown, kUnknown};
+    return kNoPrediction;
   const Rates rates = over_stream(setting, stream);
-  return {rates.fpr, stream.repeats() > 0 ? rates.fnr : kUnknown};
+  return {rates.fpr, stream.repeats() > 0 ? rates.fnr : kNoPrediction.fnr};
 }
 
 }  // namespace streamfilter::biased_model

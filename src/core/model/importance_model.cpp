@@ -78,12 +78,6 @@ void stationary(const Levels& levels, const Setting& s, double* v) noexcept {
   limits(levels, s, looks(levels, s), v);
 }
 
-double zeros(const Levels& levels, const Setting& s) noexcept {
-  double v[kMaxLevels + 1];
-  stationary(levels, s, v);
-  return v[0];
-}
-
 // Less important elements set cells to less, so the zeros are fewest when all are most important,
 // and on streams of distinct keys (Deng, Rafiei 2006, Theorem 3). With Deletion::value, a look
 // decrements with probability at most the share F of cells that are not zero, so there are at least

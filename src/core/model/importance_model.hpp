@@ -45,9 +45,6 @@ double looks(const Levels& levels, const Setting& setting) noexcept;
 // Theorems III.1 and III.5: the limits V_0 … V_M of the probabilities of a cell's values.
 void stationary(const Levels& levels, const Setting& setting, double* v) noexcept;
 
-// V_0, the limit of the share of zeros on a stream of distinct keys.
-double zeros(const Levels& levels, const Setting& setting) noexcept;
-
 // An upper bound of the false-positive rate on any stream of any importance.
 double fpr_bound(unsigned max, const Setting& setting) noexcept;
 

@@ -1,11 +1,9 @@
 #include "core/model/slicing_model.hpp"
 
 #include <algorithm>
-#include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 #include <limits>
 
-#include "core/base/math_policy.hpp"
 #include "core/format/slicing.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -36,37 +34,6 @@ double over_poisson(double mean, Value value) noexcept {
   return sum;
 }
 
-double log_choose(double n, double k) noexcept {
-  return std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1);
-}
-
-// P(Bin(n, p) >= least).
-double at_least(double least, double n, double p) noexcept {
-  if (least <= 0) return 1;
-  if (least > n) return 0;
-  using Binomial = boost::math::binomial_distribution<double, MathPolicy>;
-  return boost::math::cdf(boost::math::complement(Binomial(n, p), least - 1));
-}
-
-// Where a probe of a key is lost with probability `lost`.
-Errors errors_at(double lost, double probes, double rate, LostRule rule, unsigned least) noexcept {
-  const double reached = 1 - lost;
-  switch (rule) {
-    case LostRule::duplicate: return {std::pow(lost + reached * rate, probes), 0};
-    case LostRule::distinct:
-      return {std::pow(reached * rate, probes), 1 - std::pow(reached, probes)};
-    case LostRule::hybrid:
-      return {at_least(least, probes, reached * rate), 1 - at_least(least, probes, reached)};
-    case LostRule::votes: break;
-  }
-  // All reached probes say so, of `probes` that are each lost, or reached and set: a binomial count
-  // of those reached among them.
-  const double passes = lost + reached * rate;
-  const double fpr =
-      passes > 0 ? std::pow(passes, probes) * at_least(least, probes, reached * rate / passes) : 0;
-  return {fpr, 1 - at_least(least, probes, reached)};
-}
-
 }  // namespace
 
 SlicingShape shape_of(const Parameters& parameters, double k, double m) noexcept {
@@ -84,22 +51,6 @@ double group_rate(const SlicingShape& shape, double n, CellRate rate) noexcept {
 double rate(const SlicingShape& shape, double n, CellRate rate) noexcept {
   if (shape.parts <= 1) return group_rate(shape, n, rate);
   return over_poisson(n / shape.parts, [&](double load) { return group_rate(shape, load, rate); });
-}
-
-Errors errors(const Failures& failures, LostRule rule, unsigned least) noexcept {
-  const double slices = failures.slices, part = failures.part, lost = failures.lost;
-  Errors sum{0, 0};
-  const double first = std::max(0.0, lost - (slices - part)), last = std::min(part, lost);
-  for (double of_group = first; of_group <= last; ++of_group) {
-    const double weight =
-        std::exp(log_choose(part, of_group) + log_choose(slices - part, lost - of_group) -
-                 log_choose(slices, lost));
-    const Errors one =
-        errors_at(of_group / part, failures.probes, failures.probe_rate, rule, least);
-    sum.fpr += weight * one.fpr;
-    sum.fnr += weight * one.fnr;
-  }
-  return sum;
 }
 
 double slices_for_fpr(double probes, double fpr, double lost, double most) noexcept {

@@ -1,10 +1,10 @@
 // The formulas of "One is Enough: Distributed Filtering for Duplicate Elimination" (Koloniari,
-// Ntarmos, Pitoura, Souravlias, CIKM 2011), §3: false positives of sliced filters, and both errors
-// while slices are lost. Corrected where a printed formula does not give what slices do.
+// Ntarmos, Pitoura, Souravlias, CIKM 2011), §3: false positives of sliced filters, and how many
+// slices keep a bound while some are lost. Corrected where a printed formula does not give what
+// slices do.
 #pragma once
 
 #include "core/format/parameters.hpp"
-#include "core/model/lost_slice_rule.hpp"
 #include "core/model/timing_model.hpp"
 
 namespace streamfilter::slicing_model {
@@ -33,26 +33,6 @@ double group_rate(const SlicingShape& shape, double n, CellRate rate = timing_mo
 double rate(const SlicingShape& shape, double n, CellRate rate = timing_model::rate) noexcept;
 
 // ---- failures (§3.2)
-
-// f of all slices cannot be reached. A probe of a new key that can be reached says `seen` with
-// probability probe_rate: the share of bits set, for one bit a probe.
-struct Failures {
-  double probes;      // of a key (k1)
-  double probe_rate;  // for a horizontal filter, its false-positive rate
-  double slices;      // all of them
-  double part;        // how many of them the probes of one key are spread over
-  double lost;        // f
-};
-
-struct Errors {
-  double fpr, fnr;
-};
-
-// `least` is the x of votes:x and hybrid:x. Averaged over which slices are lost, that is over how
-// many of the part of a key are: of vertical filters f, of a horizontal one none or its only one.
-// The printed formulas lack binomial coefficients, and Eq. 7 takes the bits of one key for spread
-// over all slices.
-Errors errors(const Failures& failures, LostRule rule, unsigned least = 0) noexcept;
 
 // Definition 3: the least number of slices S_f that keeps a bound while f are lost, of filters
 // whose probes are spread over all slices, or horizontal ones (1 probe). `fpr` is that of the whole

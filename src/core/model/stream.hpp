@@ -7,6 +7,8 @@
 // the last sight).
 #pragma once
 
+#include <limits>
+
 namespace streamfilter {
 
 // What a filter will do on a whole stream, as streamfilter_evaluate counts it; NaN: unknown.
@@ -14,6 +16,9 @@ struct Prediction {
   double fpr;  // false positives / rows that are new
   double fnr;  // false negatives / rows that are repeats; NaN also if there are none
 };
+
+inline constexpr Prediction kNoPrediction = {std::numeric_limits<double>::quiet_NaN(),
+                                             std::numeric_limits<double>::quiet_NaN()};
 
 class Stream {
  public:

@@ -227,18 +227,19 @@ double zeros_of_two_classes(double k, double p, unsigned max) {
 
 BOOST_AUTO_TEST_CASE(limits_of_the_chain) {
   using namespace importance_model;
-  BOOST_TEST(zeros(two_classes(7), kPaper) == .1213, boost::test_tools::tolerance(.001));
-  BOOST_TEST(zeros(uniform(7), kPaper) == .1798, boost::test_tools::tolerance(.001));
-  BOOST_TEST(zeros(most_important(7), kPaper) == .0585, boost::test_tools::tolerance(.001));
+  BOOST_TEST(bench::zeros(two_classes(7), kPaper) == .1213, boost::test_tools::tolerance(.001));
+  BOOST_TEST(bench::zeros(uniform(7), kPaper) == .1798, boost::test_tools::tolerance(.001));
+  BOOST_TEST(bench::zeros(most_important(7), kPaper) == .0585, boost::test_tools::tolerance(.001));
   BOOST_TEST(bench::fpr_limit(two_classes(7), kPaper) == .52, boost::test_tools::tolerance(.01));
   BOOST_TEST(bench::fpr_limit(uniform(7), kPaper) == .37, boost::test_tools::tolerance(.01));
   BOOST_TEST(bench::fpr_limit(most_important(7), kPaper) == .74, boost::test_tools::tolerance(.01));
   for (const unsigned max : {2u, 3u, 7u, 8u, 15u}) {
     const double free = 10.0 * (1 - 5 / kCells);
-    BOOST_TEST(zeros(two_classes(max), kPaper) == zeros_of_two_classes(5, free, max),
+    BOOST_TEST(bench::zeros(two_classes(max), kPaper) == zeros_of_two_classes(5, free, max),
                boost::test_tools::tolerance(1e-9));
-    BOOST_TEST(zeros(most_important(max), kPaper) == stable_model::stable_point(max, 5, 10, kCells),
-               boost::test_tools::tolerance(1e-9));
+    BOOST_TEST(
+        bench::zeros(most_important(max), kPaper) == stable_model::stable_point(max, 5, 10, kCells),
+        boost::test_tools::tolerance(1e-9));
     double v[kMaxLevels + 1], sum = 0;
     stationary(uniform(max), kPaper, v);
     for (unsigned j = 0; j <= max; ++j) sum += v[j];
@@ -250,7 +251,7 @@ BOOST_AUTO_TEST_CASE(false_negatives_of_the_chain) {
   using namespace importance_model;
   for (const Deletion deletion : {Deletion::random, Deletion::value}) {
     const Setting setting{5, 10, kCells, deletion};
-    const double end = 1 - std::pow(1 - zeros(uniform(7), setting), 5);
+    const double end = 1 - std::pow(1 - bench::zeros(uniform(7), setting), 5);
     for (unsigned level = 1; level <= 7; ++level) {
       BOOST_TEST(fnr(level, 0, uniform(7), setting) == 0);
       double last = 0;
@@ -323,12 +324,12 @@ BOOST_AUTO_TEST_CASE(simulations_meet_the_limits) {
   check_limit(simulate("ibf2c" + paper + ")", 7, elements, true), .0585, 5, kCells, elements);
   check_limit(simulate("ibfmc" + paper + ")", 7, elements, true), .0585, 5, kCells, elements);
   const Setting by_value{5, 10, kCells, Deletion::value};
-  check_limit(simulate("ibfh" + paper + ")", 7, elements), zeros(uniform(7), by_value), 5, kCells,
-              elements);
-  check_limit(simulate("ibfh" + paper + ")", 7, elements, true), zeros(most_important(7), by_value),
-              5, kCells, elements);
+  check_limit(simulate("ibfh" + paper + ")", 7, elements), bench::zeros(uniform(7), by_value), 5,
+              kCells, elements);
+  check_limit(simulate("ibfh" + paper + ")", 7, elements, true),
+              bench::zeros(most_important(7), by_value), 5, kCells, elements);
   check_limit(simulate("ibf2c" + paper + ", delete=value, importance_range='1,2')", 2, elements),
-              zeros(two_classes(7), by_value), 5, kCells, elements);
+              bench::zeros(two_classes(7), by_value), 5, kCells, elements);
 }
 
 BOOST_AUTO_TEST_CASE(derived_parameters_keep_the_promise) {

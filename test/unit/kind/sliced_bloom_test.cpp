@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 #include <vector>
+#include "bench/lib/paper_formulas.hpp"
+#include "core/model/lost_slice_rule.hpp"
 #include "core/model/slicing_model.hpp"
 #include "unit/support/slicings.hpp"
 #include "unit/support/statistics.hpp"
@@ -287,8 +289,8 @@ BOOST_AUTO_TEST_CASE(lost_slices_cost_what_the_formulas_say) {
     double set = 0;
     for (std::uint32_t s = 0; s < 40; ++s)
       set += static_cast<double>(filter.slice(s).state->own[0]) / (1024 * 8) / 40;
-    const slicing_model::Failures failures = {
-        8, set, 40, static_cast<double>(slices_of_group(filter.parameters())), 8};
+    const bench::Failures failures = {8, set, 40,
+                                      static_cast<double>(slices_of_group(filter.parameters())), 8};
     const double probes = static_cast<double>(scaled(100000));
     struct {
       LostRule rule;
@@ -313,7 +315,7 @@ BOOST_AUTO_TEST_CASE(lost_slices_cost_what_the_formulas_say) {
       }
     }
     for (const auto& rule : rules) {
-      const slicing_model::Errors expected = errors(failures, rule.rule, rule.least);
+      const bench::Errors expected = errors(failures, rule.rule, rule.least);
       BOOST_TEST_CONTEXT(slicing << ", rule " << static_cast<int>(rule.rule) << ":" << rule.least
                                  << ", " << expected.fpr << ", " << expected.fnr) {
         BOOST_TEST(rule.positives >= least(probes, expected.fpr));

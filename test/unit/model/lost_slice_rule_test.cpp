@@ -3,8 +3,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "bench/lib/paper_formulas.hpp"
 #include "core/model/lost_slice_rule.hpp"
-#include "core/model/slicing_model.hpp"
 
 namespace {
 
@@ -38,11 +38,11 @@ BOOST_AUTO_TEST_SUITE(LostPlaces)
 
 BOOST_AUTO_TEST_CASE(rates_are_those_of_the_model) {
   const double fill = 0.34;
-  const slicing_model::Failures failures = {kPlaces, fill, 40, 40, 8};
+  const bench::Failures failures = {kPlaces, fill, 40, 40, 8};
   for (const LostRule rule :
        {LostRule::distinct, LostRule::duplicate, LostRule::votes, LostRule::hybrid})
     for (unsigned least = 1; least <= kPlaces; ++least) {
-      const slicing_model::Errors wanted = slicing_model::errors(failures, rule, least);
+      const bench::Errors wanted = bench::errors(failures, rule, least);
       BOOST_TEST(repeat_rate(rule, least, 0.2, fill) == wanted.fpr,
                  boost::test_tools::tolerance(1e-9));
       BOOST_TEST(1 - repeat_rate(rule, least, 0.2, 1) == wanted.fnr,

@@ -1,0 +1,98 @@
+// What kinds sbf and ibf share: a slice of regions, each with m counting cells, of which an element
+// sets k. A region is a line, or with layout scattered the slice.
+#pragma once
+
+#include <cmath>
+
+#include "core/format/cell_addressing.hpp"
+#include "core/format/counting_cells.hpp"
+#include "core/kind/cell_thinning.hpp"
+#include "core/kind/filter_kind.hpp"
+
+namespace streamfilter {
+
+struct CellShape {
+  std::uint64_t m, k;
+  unsigned bits, max;  // of a cell
+};
+
+auto& non_zero(auto& state) noexcept { return state.own[0]; }  // cells of the slice
+
+inline std::uint64_t regions_of_slice(const Parameters& p) noexcept {
+  return body_bytes(p) / region_bytes(p, body_bytes(p));
+}
+
+// For kinds that decrement cells for every element. Sets the problem; the kind adds its reason.
+inline bool are_too_few_cells(const Parameters& p, const CellShape& shape, std::uint64_t decrements,
+                              const char* kind, Problem& problem) noexcept {
+  if (decrements > 0 && decrements <= shape.m && shape.k < shape.m) return false;
+  problem.set(Error::too_small, "kind %s would have to decrement more cells than it has", kind);
+  problem.add_hint(p.layout == Layout::blocked
+                       ? "Use layout scattered, a smaller max or a larger fpr."
+                       : "Use more memory, fewer slices or a larger fpr.");
+  return true;
+}
+
+template <CellShape (*shape)(const Parameters&) noexcept>
+struct CountingKind {
+  static void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
+                       Prefetches& prefetches) noexcept {
+    const CellShape s = shape(p);
+    prefetch_cells(p, slice.body(), slice.bytes, element.hash, static_cast<unsigned>(s.k), s.m,
+                   s.bits, prefetches);
+  }
+
+  static bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+    const CellShape s = shape(p);
+    return with_cell_width(s.bits, [&](auto width) {
+      return test_cells<width.value>(p, slice, element.hash, s.k, s.m);
+    });
+  }
+
+  // Each cell takes the larger value. If that fills a region beyond its stable point, random cells
+  // are decremented in the kind's own way, as if new keys had come.
+  static void merge(const Parameters& p, Slice into, ConstSlice from,
+                    const importance_model::Setting& setting) noexcept {
+    const CellShape s = shape(p);
+    const CellLimits limits(s.max, setting, static_cast<double>(s.m));
+    merge_cells(into, from, region_bytes(p, into.bytes), s.bits, s.m, s.k, non_zero(*into.state),
+                non_zero(*from.state), [&](unsigned char* region) {
+                  return with_cell_width(s.bits, [&](auto width) {
+                    return thin_out(PackedCells<width.value>(region), s.m,
+                                    static_cast<std::uint64_t>(setting.p),
+                                    setting.deletion == importance_model::Deletion::value, limits,
+                                    into.state->random);
+                  });
+                });
+  }
+
+  static bool check(const Parameters& p, ConstSlice slice) noexcept {
+    const CellShape s = shape(p);
+    const std::uint64_t bytes = region_bytes(p, slice.bytes);
+    if (s.m != cells_in(bytes, s.bits)) return false;
+    std::uint64_t count;
+    return check_regions(slice, bytes, s.bits, s.m, s.max, count) &&
+           count == non_zero(*slice.state);
+  }
+
+  // A key is counted as distinct when it is reported as new.
+  static Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
+    const CellShape s = shape(p);
+    const double fill = static_cast<double>(non_zero(*slice.state)) /
+                        static_cast<double>(s.m * regions_of_slice(p));
+    return {fill, std::pow(fill, static_cast<double>(s.k)),
+            static_cast<double>(slice.state->inserted_new)};
+  }
+
+  static std::uint64_t places(const Parameters& p) noexcept {
+    return p.layout == Layout::blocked ? regions_of_slice(p) : shape(p).m;
+  }
+
+  static void spread(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,
+                     std::uint64_t layer) noexcept {
+    non_zero(*into.state) =
+        spread_regions(p, from, into, shape(old).m, shape(p).m, shape(p).bits, layer);
+  }
+};
+
+}  // namespace streamfilter
