@@ -1,6 +1,7 @@
 // The formulas of sliced filters and of lost slices, against figures from simulations and against
 // one another.
 #include "core/model/slicing_model.hpp"
+#include "core/model/lost_slice_rule.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -24,7 +25,7 @@ SlicingShape horizontal(double slices, double k = kK) { return {1, k, slices, 1,
 
 // 8 bits a key in 40 slices, 8 of them lost; a bit is set with this probability.
 constexpr double kPlaces = 8, kSet = .4288;
-Failures failures(double part) { return {kPlaces, kSet, 40, part, 8}; }
+bench::Failures failures(double part) { return {kPlaces, kSet, 40, part, 8}; }
 
 }  // namespace
 
@@ -81,36 +82,39 @@ BOOST_AUTO_TEST_CASE(no_split_of_k_is_better_than_another) {
 // Eq. 5 and 6: a horizontal key has one slice, a vertical one eight.
 BOOST_AUTO_TEST_CASE(lost_places_that_count_as_set) {
   const double whole = std::pow(kSet, kPlaces);
-  const Errors one = errors({1, whole, 40, 1, 8}, LostRule::duplicate);
+  const bench::Errors one = bench::errors({1, whole, 40, 1, 8}, LostRule::duplicate);
   BOOST_TEST(one.fpr == .2 + .8 * whole, tt::tolerance(1e-9));
   BOOST_TEST(one.fnr == 0);
-  const Errors all = errors(failures(40), LostRule::duplicate);
+  const bench::Errors all = bench::errors(failures(40), LostRule::duplicate);
   BOOST_TEST(all.fpr == std::pow(.2 + .8 * kSet, kPlaces), tt::tolerance(1e-9));
   BOOST_TEST(all.fnr == 0);
 }
 
 // Eq. 7 says .0076 for both ways of dicing.
 BOOST_AUTO_TEST_CASE(diced_filters_lose_more_at_once) {
-  BOOST_TEST(std::fabs(errors(failures(40), LostRule::duplicate).fpr - .0076) < .00005);
-  BOOST_TEST(std::fabs(errors(failures(5), LostRule::duplicate).fpr - .0178) < .0002);  // h-v 8 x 5
-  BOOST_TEST(std::fabs(errors(failures(8), LostRule::duplicate).fpr - .0123) < .0002);  // v-h 8 x 5
+  BOOST_TEST(std::fabs(bench::errors(failures(40), LostRule::duplicate).fpr - .0076) < .00005);
+  BOOST_TEST(std::fabs(bench::errors(failures(5), LostRule::duplicate).fpr - .0178) <
+             .0002);  // h-v 8 x 5
+  BOOST_TEST(std::fabs(bench::errors(failures(8), LostRule::duplicate).fpr - .0123) <
+             .0002);  // v-h 8 x 5
 }
 
 // Printed: .056, for want of binomial coefficients.
 BOOST_AUTO_TEST_CASE(lost_places_that_count_as_unset) {
-  const Errors of_places = errors(failures(40), LostRule::distinct);
+  const bench::Errors of_places = bench::errors(failures(40), LostRule::distinct);
   BOOST_TEST(of_places.fnr == 1 - std::pow(.8, 8), tt::tolerance(1e-9));
   BOOST_TEST(std::fabs(of_places.fnr - .832) < .0005);
   BOOST_TEST(of_places.fpr == std::pow(.8 * kSet, 8), tt::tolerance(1e-9));
-  BOOST_TEST(errors({1, .02, 40, 1, 8}, LostRule::distinct).fnr == .2, tt::tolerance(1e-9));
-  BOOST_TEST(errors({1, .02, 40, 1, 8}, LostRule::distinct).fpr == .8 * .02, tt::tolerance(1e-9));
+  BOOST_TEST(bench::errors({1, .02, 40, 1, 8}, LostRule::distinct).fnr == .2, tt::tolerance(1e-9));
+  BOOST_TEST(bench::errors({1, .02, 40, 1, 8}, LostRule::distinct).fpr == .8 * .02,
+             tt::tolerance(1e-9));
 }
 
 BOOST_AUTO_TEST_CASE(votes_beat_the_hybrid_rule_at_the_same_false_negatives) {
   const double hybrid[] = {.555, .279, .0975, .023}, votes[] = {.0072, .0066, .0050, .0029};
   for (unsigned x = 3; x <= 6; ++x) {
-    const Errors printed = errors(failures(40), LostRule::hybrid, x),
-                 better = errors(failures(40), LostRule::votes, x);
+    const bench::Errors printed = bench::errors(failures(40), LostRule::hybrid, x),
+                        better = bench::errors(failures(40), LostRule::votes, x);
     BOOST_TEST(std::fabs(printed.fpr - hybrid[x - 3]) < .001);
     BOOST_TEST(std::fabs(better.fpr - votes[x - 3]) < .0002);
     BOOST_TEST(better.fnr == printed.fnr);
@@ -121,12 +125,15 @@ BOOST_AUTO_TEST_CASE(votes_beat_the_hybrid_rule_at_the_same_false_negatives) {
 // With nothing to ask for, and with everything, these equal the simple rules.
 BOOST_AUTO_TEST_CASE(votes_lie_between_set_and_unset) {
   for (const double part : {5., 8., 40.}) {
-    const Errors none = errors(failures(part), LostRule::votes, 0),
-                 all = errors(failures(part), LostRule::votes, 8);
-    BOOST_TEST(none.fpr == errors(failures(part), LostRule::duplicate).fpr, tt::tolerance(1e-9));
+    const bench::Errors none = bench::errors(failures(part), LostRule::votes, 0),
+                        all = bench::errors(failures(part), LostRule::votes, 8);
+    BOOST_TEST(none.fpr == bench::errors(failures(part), LostRule::duplicate).fpr,
+               tt::tolerance(1e-9));
     BOOST_TEST(none.fnr == 0);
-    BOOST_TEST(all.fpr == errors(failures(part), LostRule::distinct).fpr, tt::tolerance(1e-9));
-    BOOST_TEST(all.fnr == errors(failures(part), LostRule::distinct).fnr, tt::tolerance(1e-9));
+    BOOST_TEST(all.fpr == bench::errors(failures(part), LostRule::distinct).fpr,
+               tt::tolerance(1e-9));
+    BOOST_TEST(all.fnr == bench::errors(failures(part), LostRule::distinct).fnr,
+               tt::tolerance(1e-9));
   }
 }
 
@@ -134,7 +141,7 @@ BOOST_AUTO_TEST_CASE(without_failures_all_rules_agree) {
   for (const double part : {1., 5., 40.})
     for (const LostRule rule :
          {LostRule::duplicate, LostRule::distinct, LostRule::votes, LostRule::hybrid}) {
-      const Errors none = errors({8, kSet, 40, part, 0}, rule, 8);
+      const bench::Errors none = bench::errors({8, kSet, 40, part, 0}, rule, 8);
       BOOST_TEST(none.fpr == std::pow(kSet, 8), tt::tolerance(1e-9));
       BOOST_TEST(none.fnr == 0);
     }
