@@ -2,7 +2,6 @@
 #include "streamfilter/streamfilter.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/base/decimal.hpp"
 #include "core/base/value_hash.hpp"

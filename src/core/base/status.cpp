@@ -1,6 +1,7 @@
 #include "core/base/status.hpp"
 
 #include <algorithm>
+#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 

@@ -1,7 +1,6 @@
 // Errors that cost nothing to carry: no heap, no exceptions.
 #pragma once
 
-#include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 

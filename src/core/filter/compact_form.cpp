@@ -1,7 +1,6 @@
 #include "core/filter/compact_form.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "core/filter/common_options.hpp"
 #include "core/kind/exa_log_log.hpp"

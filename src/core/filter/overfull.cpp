@@ -1,9 +1,6 @@
 #include "core/filter/overfull.hpp"
 
-#include <algorithm>
 #include <cmath>
-
-#include "core/base/saturate.hpp"
 
 #include "core/base/layer_wall.hpp"
 

@@ -11,95 +11,26 @@ namespace {
 
 const bool kIsWide = has_wide_registers();
 
-// The steps of cache_line_queue_ops.hpp, each in a function of its own, so that one does not use up
-// the registers and stack of another.
-struct Wide {
-  FOR_WIDE_REGISTERS static unsigned find(const Parameters& p, ConstSlice slice,
-                                          const Element& element) noexcept {
-    return clq::find<true>(p, slice, element);
-  }
-  template <bool kAlone>
-  FOR_WIDE_REGISTERS static bool find_any(const Parameters& p, ConstSlice slice,
-                                          const Element& element) noexcept {
-    return clq::find_any<true, kAlone>(p, slice, element);
-  }
-  template <bool kAlone>
-  FOR_WIDE_REGISTERS static bool enter(const Parameters& p, Slice slice,
-                                       const Element& element) noexcept {
-    return clq::enter<true, kAlone>(p, slice, element);
-  }
-  template <bool kAlone>
-  FOR_WIDE_REGISTERS static unsigned promote_line(const Parameters& p, Slice slice,
-                                                  const Element& element) noexcept {
-    return clq::promote_line<true, kAlone>(p, slice, element);
-  }
-  FOR_WIDE_REGISTERS static bool enter_specially(const Parameters& p, Slice slice,
-                                                 const Element& element) noexcept {
-    return clq::enter_specially<true>(p, slice, element);
-  }
-  FOR_WIDE_REGISTERS static unsigned find_in_either(const Parameters& p, ConstSlice slice,
-                                                    const Element& element) noexcept {
-    return clq::find_in_either<true>(p, slice, element);
-  }
-  FOR_WIDE_REGISTERS static bool is_in_either(const Parameters& p, ConstSlice slice,
-                                              const Element& element) noexcept {
-    return clq::is_in_either<true>(p, slice, element);
-  }
-  FOR_WIDE_REGISTERS static bool enter_either(const Parameters& p, Slice slice,
-                                              const Element& element) noexcept {
-    return clq::enter_either<true>(p, slice, element);
-  }
-  FOR_WIDE_REGISTERS static unsigned promote_in_either(const Parameters& p, Slice slice,
-                                                       const Element& element) noexcept {
-    return clq::promote_in_either<true>(p, slice, element);
-  }
-};
+// A step of cache_line_queue_ops.hpp or cache_line_choice.hpp in a function of its own, so that one
+// does not use up the registers and stack of another.
+template <auto kStep, typename AnySlice>
+FOR_WIDE_REGISTERS auto wide(const Parameters& p, AnySlice slice, const Element& element) noexcept {
+  return kStep(p, slice, element);
+}
+template <auto kStep, typename AnySlice>
+[[gnu::noinline]] auto portable(const Parameters& p, AnySlice slice,
+                                const Element& element) noexcept {
+  return kStep(p, slice, element);
+}
 
-struct Portable {
-  [[gnu::noinline]] static unsigned find(const Parameters& p, ConstSlice slice,
-                                         const Element& element) noexcept {
-    return clq::find<false>(p, slice, element);
-  }
-  template <bool kAlone>
-  [[gnu::noinline]] static bool find_any(const Parameters& p, ConstSlice slice,
-                                         const Element& element) noexcept {
-    return clq::find_any<false, kAlone>(p, slice, element);
-  }
-  template <bool kAlone>
-  [[gnu::noinline]] static bool enter(const Parameters& p, Slice slice,
-                                      const Element& element) noexcept {
-    return clq::enter<false, kAlone>(p, slice, element);
-  }
-  template <bool kAlone>
-  [[gnu::noinline]] static unsigned promote_line(const Parameters& p, Slice slice,
-                                                 const Element& element) noexcept {
-    return clq::promote_line<false, kAlone>(p, slice, element);
-  }
-  [[gnu::noinline]] static bool enter_specially(const Parameters& p, Slice slice,
-                                                const Element& element) noexcept {
-    return clq::enter_specially<false>(p, slice, element);
-  }
-  [[gnu::noinline]] static unsigned find_in_either(const Parameters& p, ConstSlice slice,
-                                                   const Element& element) noexcept {
-    return clq::find_in_either<false>(p, slice, element);
-  }
-  [[gnu::noinline]] static bool is_in_either(const Parameters& p, ConstSlice slice,
-                                             const Element& element) noexcept {
-    return clq::is_in_either<false>(p, slice, element);
-  }
-  [[gnu::noinline]] static bool enter_either(const Parameters& p, Slice slice,
-                                             const Element& element) noexcept {
-    return clq::enter_either<false>(p, slice, element);
-  }
-  [[gnu::noinline]] static unsigned promote_in_either(const Parameters& p, Slice slice,
-                                                      const Element& element) noexcept {
-    return clq::promote_in_either<false>(p, slice, element);
-  }
-};
+// Takes the step for the registers that the processor has.
+template <auto kWideStep, auto kPortableStep, typename AnySlice>
+auto take(const Parameters& p, AnySlice slice, const Element& element) noexcept {
+  return kIsWide ? wide<kWideStep>(p, slice, element) : portable<kPortableStep>(p, slice, element);
+}
 
 bool insert_specially(const Parameters& p, Slice slice, const Element& element) noexcept {
-  return kIsWide ? Wide::enter_specially(p, slice, element)
-                 : Portable::enter_specially(p, slice, element);
+  return take<clq::enter_specially<true>, clq::enter_specially<false>>(p, slice, element);
 }
 
 }  // namespace
@@ -150,34 +81,26 @@ void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
 
 unsigned find_rank(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   if (has_choice(p))
-    return kIsWide ? Wide::find_in_either(p, slice, element)
-                   : Portable::find_in_either(p, slice, element);
-  return kIsWide ? Wide::find(p, slice, element) : Portable::find(p, slice, element);
+    return take<clq::find_in_either<true>, clq::find_in_either<false>>(p, slice, element);
+  return take<clq::find<true>, clq::find<false>>(p, slice, element);
 }
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   if (has_window(p)) return find_rank(p, slice, element) != kNoRank;
   if (is_alone(p))
-    return kIsWide ? Wide::find_any<true>(p, slice, element)
-                   : Portable::find_any<true>(p, slice, element);
+    return take<clq::find_any<true, true>, clq::find_any<false, true>>(p, slice, element);
   if (has_choice(p))
-    return kIsWide ? Wide::is_in_either(p, slice, element)
-                   : Portable::is_in_either(p, slice, element);
-  return kIsWide ? Wide::find_any<false>(p, slice, element)
-                 : Portable::find_any<false>(p, slice, element);
+    return take<clq::is_in_either<true>, clq::is_in_either<false>>(p, slice, element);
+  return take<clq::find_any<true, false>, clq::find_any<false, false>>(p, slice, element);
 }
 
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   if (has_window(p) || has_importance(p) || p.integer(kPolicy) == second)
     return insert_specially(p, slice, element);
-  if (is_alone(p))
-    return kIsWide ? Wide::enter<true>(p, slice, element)
-                   : Portable::enter<true>(p, slice, element);
+  if (is_alone(p)) return take<clq::enter<true, true>, clq::enter<false, true>>(p, slice, element);
   if (has_choice(p))
-    return kIsWide ? Wide::enter_either(p, slice, element)
-                   : Portable::enter_either(p, slice, element);
-  return kIsWide ? Wide::enter<false>(p, slice, element)
-                 : Portable::enter<false>(p, slice, element);
+    return take<clq::enter_either<true>, clq::enter_either<false>>(p, slice, element);
+  return take<clq::enter<true, false>, clq::enter<false, false>>(p, slice, element);
 }
 
 bool promote(const Parameters& p, Slice slice, const Element& element, unsigned& rank) noexcept {
@@ -186,27 +109,20 @@ bool promote(const Parameters& p, Slice slice, const Element& element, unsigned&
     at = find_rank(p, as_const(slice), element);
     if (at != kNoRank) insert_specially(p, slice, element);
   } else if (is_alone(p)) {
-    at = kIsWide ? Wide::promote_line<true>(p, slice, element)
-                 : Portable::promote_line<true>(p, slice, element);
+    at = take<clq::promote_line<true, true>, clq::promote_line<false, true>>(p, slice, element);
   } else if (has_choice(p)) {
-    at = kIsWide ? Wide::promote_in_either(p, slice, element)
-                 : Portable::promote_in_either(p, slice, element);
+    at = take<clq::promote_in_either<true>, clq::promote_in_either<false>>(p, slice, element);
   } else {
-    at = kIsWide ? Wide::promote_line<false>(p, slice, element)
-                 : Portable::promote_line<false>(p, slice, element);
+    at = take<clq::promote_line<true, false>, clq::promote_line<false, false>>(p, slice, element);
   }
   rank = ranks(p) > 0 ? at : kNoRank;
   return at != kNoRank;
 }
 
-// The clock that stood in for a missing time is not known any more: better accept a repeat.
 bool expired(const Parameters& p, const Element& added, const Element& present,
              std::uint64_t) noexcept {
-  if (!has_window(p)) return false;
-  if (!is_finite(added.time)) return true;
-  const std::uint64_t length = p.integer(kTickLength);
-  return is_finite(present.time) &&
-         tick_at(present.time, length) >= tick_at(added.time, length) + p.integer(kTicks);
+  return has_window(p) &&
+         has_left(added.time, present.time, p.integer(kTickLength), p.integer(kTicks));
 }
 
 namespace {

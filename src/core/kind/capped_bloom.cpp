@@ -4,7 +4,6 @@
 // filter and forgets next to nothing. On any stream its false-positive rate stays below cap^K.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/base/random.hpp"
 #include "core/format/slice_counters.hpp"

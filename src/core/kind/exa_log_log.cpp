@@ -17,11 +17,9 @@
 //
 // Merging two filters gives the very registers of one filter that saw the keys of both.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 
-#include "core/base/hash.hpp"
 #include "core/base/saturate.hpp"
 #include "core/format/slice_counters.hpp"
 #include "core/format/spread.hpp"

@@ -1,8 +1,5 @@
 #include "core/kind/exa_log_log_tokens.hpp"
 
-#include <algorithm>
-#include <bit>
-
 #include "core/base/layer_wall.hpp"
 
 namespace streamfilter::exa_log_log {

@@ -8,7 +8,6 @@
 // With layout blocked, every 64-byte line is such a filter of its own, as in stable_bloom.cpp. Only
 // with random deletion: a line has too few cells for the model of the other.
 #include <algorithm>
-#include <cmath>
 
 #include "core/base/random.hpp"
 #include "core/format/importance_levels.hpp"

@@ -1,11 +1,9 @@
 #include "core/kind/quotient_table.hpp"
-#include "core/kind/kind_registry.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include "core/base/saturate.hpp"
 
 #include "core/kind/kind_registry.hpp"
 

@@ -37,6 +37,14 @@ inline std::int64_t begin_of_tick(std::uint64_t tick, std::uint64_t length) noex
   return static_cast<std::int64_t>(tick * length - (std::uint64_t{1} << 63));
 }
 
+// True if a key of that time has left the window, of so many ticks. The clock that stood in for a
+// missing time is not known any more: better accept a repeat.
+inline bool has_left(std::int64_t added, std::int64_t present, std::uint64_t length,
+                     std::uint64_t ticks) noexcept {
+  if (!is_finite(added)) return true;
+  return is_finite(present) && tick_at(present, length) >= tick_at(added, length) + ticks;
+}
+
 inline bool check_lateness(const Definition& definition, unsigned window, unsigned lateness,
                            Problem& problem) noexcept {
   const Parameters& p = definition.parameters;

@@ -91,13 +91,10 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return false;
 }
 
-// The clock that stood in for a missing time is not known any more: better accept a repeat.
 bool expired(const Parameters& p, const Element& added, const Element& present,
              std::uint64_t since) noexcept {
   if (counts_rows(p)) return since >= p.integer(kWindow);
-  if (!is_finite(added.time)) return true;
-  return is_finite(present.time) &&
-         tick(p, present.time) >= tick(p, added.time) + p.integer(kTicks);
+  return has_left(added.time, present.time, p.integer(kTickLength), p.integer(kTicks));
 }
 
 std::int64_t clock(const Parameters& p, ConstSlice slice) noexcept {

@@ -135,8 +135,23 @@ double fnr_of_two(double others, double length, double lines, double slices) noe
 
 namespace {
 
-// The same where so many keys of each line, of those that it `held`, were found again among the
-// others: which ones is chance.
+// The mean of fnr_after(lag) over the lags of all repeats.
+template <typename Rate>
+double mean_of_repeats(const Stream& stream, Rate fnr_after) noexcept {
+  const Ages age(stream, 1e-3 * stream.distinct());
+  double negatives = 0, repeats = 0;
+  for (unsigned i = 1; i <= Ages::kSteps; ++i) {
+    const double middle = (age[i - 1] + age[i]) / 2;
+    const double rows =
+        (stream.fresh(age[i - 1]) - stream.fresh(age[i])) * (stream.rows() - middle);
+    negatives += rows * fnr_after(middle);
+    repeats += rows;
+  }
+  return repeats > 0 ? std::clamp(negatives / repeats, 0.0, 1.0) : 0;
+}
+
+// The rate of fnr_of_two where so many keys of each line, of those that it `held`, were found again
+// among the others: which ones is chance.
 double fnr_of_two_with(double found, double held, double others, double length) noexcept {
   constexpr int kPoints = 8;  // on either side, of a normal distribution
   constexpr double kEnd = 3.2;
@@ -159,16 +174,7 @@ class TwoLines {
 
   // `missed`: the rate that is looked for, as far as it is known.
   double fnr(double missed) const noexcept {
-    const Ages age(stream_, 1e-3 * stream_.distinct());
-    double negatives = 0, repeats = 0;
-    for (unsigned i = 1; i <= Ages::kSteps; ++i) {
-      const double middle = (age[i - 1] + age[i]) / 2;
-      const double rows =
-          (stream_.fresh(age[i - 1]) - stream_.fresh(age[i])) * (stream_.rows() - middle);
-      negatives += rows * fnr_after(middle, missed);
-      repeats += rows;
-    }
-    return repeats > 0 ? std::clamp(negatives / repeats, 0.0, 1.0) : 0;
+    return mean_of_repeats(stream_, [&](double lag) { return fnr_after(lag, missed); });
   }
 
   double fpr() const noexcept {
@@ -221,17 +227,10 @@ Prediction predict(const LineShape& shape, double buckets, const Stream& stream)
     return Fingerprints(different, n / buckets).limited(length) / different;
   });
   if (!(stream.repeats() > 0)) return {fpr, std::numeric_limits<double>::quiet_NaN()};
-  const Ages age(stream, 1e-3 * stream.distinct());
-  double negatives = 0, repeats = 0;
-  for (unsigned i = 1; i <= Ages::kSteps; ++i) {
-    const double middle = (age[i - 1] + age[i]) / 2;
-    const double rows =
-        (stream.fresh(age[i - 1]) - stream.fresh(age[i])) * (stream.rows() - middle);
-    const Fingerprints others(different, stream.distinct_in(middle) / buckets);
-    negatives += rows * (1 - shape.fpr()) * others.at_least(length);
-    repeats += rows;
-  }
-  return {fpr, repeats > 0 ? std::clamp(negatives / repeats, 0.0, 1.0) : 0};
+  return {fpr, mean_of_repeats(stream, [&](double lag) {
+            const Fingerprints others(different, stream.distinct_in(lag) / buckets);
+            return (1 - shape.fpr()) * others.at_least(length);
+          })};
 }
 
 bool best_shape(double fpr, unsigned bits, unsigned length, LineShape& best, bool is_aged,
