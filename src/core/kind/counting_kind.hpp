@@ -1,5 +1,5 @@
-// What kinds sbf and ibf share: a slice of regions, each with m counting cells, of which an element
-// sets k. A region is a line, or with layout scattered the slice.
+// For kinds sbf and ibf: a slice of regions with m counting cells each. An element sets k cells of
+// its region, which is a line, or with layout scattered the slice.
 #pragma once
 
 #include <cmath>
