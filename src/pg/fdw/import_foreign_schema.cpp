@@ -138,7 +138,8 @@ Rows fetch_rows(Oid server, const char* schema) {
   Connection* connection = find_connection(server, GetUserId());
   KeptResult* kept = make_kept_result();
   if (!ensure_connected(connection) || (connection->level > 0 && !queue_transaction(connection)) ||
-      !queue_query(connection, kQuery, schema) || !exchange(connection, &kRows, keep_result, kept))
+      !queue_command(connection, kQuery, {schema}) ||
+      !exchange(connection, &kRows, keep_result, kept))
     ereport(ERROR, errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
             errmsg("server \"%s\" cannot be reached", connection->name));
   if (connection->error != nullptr) raise_remote(connection);

@@ -32,21 +32,6 @@ void connect_homes(RemoteFilter* remote) {
   connect_together(remote->connections, remote->count);
 }
 
-// The definition on a server; "": there is none, nullptr: the server is lost.
-const char* read_definition(RemoteFilter* remote, int server, const char* name) {
-  Connection* connection = remote->connections[server];
-  SliceDefinition wanted = remote->slices;
-  wanted.name = name;
-  wanted.definition = nullptr;
-  for (int i = 0; i < kMaxAttempts; ++i) {
-    bool made;
-    if (!ensure_connected(connection)) return nullptr;
-    const char* found = define_slices(connection, &wanted, &made);
-    if (found != nullptr) return found;
-  }
-  raise_always_ends(connection);
-}
-
 void take_seed_of(RemoteFilter* remote, const char* found) {
   Parameters parameters;
   if (remote->seed_known || !read_found(found, &parameters)) return;
@@ -57,12 +42,10 @@ void take_seed_of(RemoteFilter* remote, const char* found) {
 // Who owns the relation on the server? Raises if the server is lost.
 Ownership owner_at(RemoteFilter* remote, int server, const char* relation, const char* what) {
   Connection* connection = remote->connections[server];
-  for (int i = 0; i < kMaxAttempts; ++i) {
-    Ownership found;
-    if (!ensure_connected(connection)) raise_lost(remote, server, what);
-    if (read_owner(connection, relation, &found)) return found;
-  }
-  raise_always_ends(connection);
+  Ownership found;
+  if (!ask_again_if_ended(connection, [&] { return read_owner(connection, relation, &found); }))
+    raise_lost(remote, server, what);
+  return found;
 }
 
 // Calls visit for the slice's place, then for each place that it has moved to before `visit` could
@@ -113,7 +96,7 @@ void compare(RemoteFilter* remote, int server, const char* name, uint32 slices,
 }
 
 void alter_home(RemoteFilter* remote, int server, const char* found, Reach reach) {
-  const uint32 slices = slices_on(remote, static_cast<uint32>(server));
+  const uint32 slices = slices_on(remote, server);
   SliceDefinition wanted = wanted_on(remote, server);
   if (reach == Reach::alter) {
     const bool as_asked = is_as_asked(remote, slices, found) || is_of_before(remote, server, found);
@@ -128,7 +111,7 @@ void alter_moved(RemoteFilter* remote, uint32 slice) {
   SliceDefinition wanted = remote->slices;
   follow_slice(remote, slice, "alter", [&](const SlicePlace& place) {
     const char* name = name_of_moved_slice(remote->slices.name, slice, place.epoch);
-    const char* found = read_definition(remote, place.server, name);
+    const char* found = look_up_definition(remote, place.server, name);
     if (found == nullptr) raise_lost(remote, place.server, "alter");
     if (found[0] == '\0') return false;
     wanted.definition = is_as_asked(remote, 1, found) ? nullptr : request_for(remote, 1);
@@ -191,8 +174,7 @@ bool may_drop_at(RemoteFilter* remote, int server) {
 }
 
 void drop_at(RemoteFilter* remote, int server, const char* relation) {
-  if (!change_slices(remote->connections[server], psprintf("DROP FOREIGN TABLE %s", relation)))
-    raise_lost(remote, server, "drop");
+  change_at(remote, server, psprintf("DROP FOREIGN TABLE %s", relation), "drop");
 }
 
 void drop_moved(RemoteFilter* remote, uint32 slice) {
@@ -261,7 +243,7 @@ void visit_moved(RemoteFilter* remote, const char* what, Visit&& visit) {
 // Adds the function's result on that server. False: there is no such relation.
 bool call_at(RemoteFilter* remote, int server, const char* name, const PartFunction& function,
              uint64* sum) {
-  const char* found = read_definition(remote, server, name);
+  const char* found = look_up_definition(remote, server, name);
   if (found != nullptr && found[0] == '\0') return false;
   if (found == nullptr ||
       !call_slices(remote->connections[server], function.name,
@@ -287,10 +269,10 @@ FixedOptions find_fixed_options(const FilterRelation* relation) {
   Parameters part{};
   for (int i = 0; i < remote->home_count; ++i) {
     if (remote->retired[i]) {
-      slices += slices_on(remote, static_cast<uint32>(i));
+      slices += slices_on(remote, i);
       continue;
     }
-    const char* found = read_definition(remote, i, remote->slices.name);
+    const char* found = look_up_definition(remote, i, remote->slices.name);
     if (found == nullptr) raise_lost(remote, i, "alter");
     if (found[0] == '\0' || !read_found(found, &part)) return fixed;
     slices += part.slices;
@@ -313,7 +295,7 @@ void alter_parts(const FilterRelation* relation, Reach reach) {
   if (any) learn_seed(remote);
   for (int i = 0; i < remote->home_count; ++i) {
     if (remote->retired[i]) continue;
-    const char* found = read_definition(remote, i, remote->slices.name);
+    const char* found = look_up_definition(remote, i, remote->slices.name);
     if (found == nullptr && reach == Reach::alter) raise_lost(remote, i, "alter");
     if (found == nullptr || found[0] == '\0') continue;
     any = true;

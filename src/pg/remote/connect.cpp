@@ -123,12 +123,8 @@ Target make_target(Connection* connection) {
 // Otherwise notices of the other server would go to our log. On an idle connection, also stores an
 // error: the server's last message before it closes the socket.
 void take_notice(void* connection, const PGresult* notice) {
-  const char* severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
-  if (severity != nullptr && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
-    static_cast<Connection*>(connection)->dismissed = true;
-  const char* code = PQresultErrorField(notice, PG_DIAG_SQLSTATE);
-  if (code != nullptr && strcmp(code, "53400") == 0)
-    static_cast<Connection*>(connection)->overfull = true;
+  if (is_fatal(notice)) static_cast<Connection*>(connection)->dismissed = true;
+  if (has_sqlstate(notice, "53400")) static_cast<Connection*>(connection)->overfull = true;
   // Other warnings have its SQLSTATE, too.
   const char* function = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
   if (function != nullptr && strcmp(function, "warn_of_late") == 0)
@@ -251,10 +247,8 @@ void take_set_up(void* context, const PGresult* result) {
 // Enters pipeline mode, and prepares the calls. False: the connection has failed.
 bool set_up(Connection* connection) {
   PQsetErrorVerbosity(connection->pg, PQERRORS_DEFAULT);
-  if (PQsetnonblocking(connection->pg, 1) != 0 || !PQenterPipelineMode(connection->pg)) {
-    fail(connection, Failure::ended, PQerrorMessage(connection->pg));
-    return false;
-  }
+  if (PQsetnonblocking(connection->pg, 1) != 0 || !PQenterPipelineMode(connection->pg))
+    return fail(connection);
   SetUp told = {};
   if (!queue_command(connection, kSetUp) || !exchange(connection, &kSetUpRow, take_set_up, &told))
     return false;

@@ -25,6 +25,16 @@ void connect_together(Connection** connections, int count);
 constexpr int kMaxAttempts = 5;
 // Raises 08006 after that.
 [[noreturn]] void raise_always_ends(const Connection* connection);
+// Repeats `ask` on a new connection while it says that the one before has failed. False: the server
+// is unreachable.
+template <typename Ask>
+bool ask_again_if_ended(Connection* connection, Ask&& ask) {
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    if (!ensure_connected(connection)) return false;
+    if (ask()) return true;
+  }
+  raise_always_ends(connection);
+}
 
 // Call before the transaction commits: reads owed answers, rolls back on the servers what is rolled
 // back here, and checks all connections. Raises as above, and 08006 if keys were deleted on a

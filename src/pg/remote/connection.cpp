@@ -106,6 +106,11 @@ void fail(Connection* connection, Failure failure, const char* reason) {
   if (failure == Failure::unreachable) note_unreachable(connection->key.server);
 }
 
+bool fail(Connection* connection) {
+  fail(connection, Failure::ended, PQerrorMessage(connection->pg));
+  return false;
+}
+
 void forget_relations(Connection* connection) { connection->number = next_number++; }
 
 void visit_connections(void (*visit)(Connection* connection)) {

@@ -87,6 +87,8 @@ void disconnect(Connection* connection);
 // Closes the connection for this reason. All sessions without a connection leave an unreachable
 // server alone for a while.
 void fail(Connection* connection, Failure failure, const char* reason);
+// The same where libpq has found that it is broken. Returns false.
+bool fail(Connection* connection);
 
 // Call when relations that were found there may be gone, or after reconnecting.
 void forget_relations(Connection* connection);

@@ -39,21 +39,22 @@ struct RemoteFilter {
   bool changed;
 };
 
+inline int home_of(const RemoteFilter* remote, uint32 slice) {
+  return static_cast<int>(slice % static_cast<uint32>(remote->home_count));
+}
+
 // Where a search for a slice begins.
 inline SlicePlace first_place(const RemoteFilter* remote, uint32 slice) {
   const MovedSlice* entry = find_moved_slice(remote->relation->options.first_places, slice);
   if (unlikely(entry != nullptr)) return {static_cast<int>(entry->server), entry->epoch};
-  return {static_cast<int>(slice % static_cast<uint32>(remote->home_count)), 0};
+  return {home_of(remote, slice), 0};
 }
 
 // Number of slices that began on a server, as in its relation. The hashes of a key that travel
 // depend on it wherever its slices are now, so that a slice's state can move.
-inline uint32 slices_on(const RemoteFilter* remote, uint32 server) {
+inline uint32 slices_on(const RemoteFilter* remote, int server) {
   const auto count = static_cast<uint32>(remote->home_count);
-  return (remote->parameters.slices - server + count - 1) / count;
-}
-inline int home_of(const RemoteFilter* remote, uint32 slice) {
-  return static_cast<int>(slice % static_cast<uint32>(remote->home_count));
+  return (remote->parameters.slices - static_cast<uint32>(server) + count - 1) / count;
 }
 inline uint32 number_at_home(const RemoteFilter* remote, uint32 slice) {
   return slice / static_cast<uint32>(remote->home_count);

@@ -49,22 +49,18 @@ struct Move {
 // ---- commands to one server
 // ----------------------------------------------------------------------
 
-constexpr ColumnShape kAnyColumn = {kAnyType, false, true, 1024};
-constexpr RowShape kAnyRow = {&kAnyColumn, 1, 0, 1};
 constexpr ColumnShape kStateColumn = {BYTEAOID, true, false, MaxAllocSize - 1};
 constexpr RowShape kStateRow = {&kStateColumn, 1, 1, 1};
 
 bool failed_with(const Connection* connection, const char* expected) {
-  const char* code = PQresultErrorField(connection->error, PG_DIAG_SQLSTATE);
-  return expected != nullptr && code != nullptr && strcmp(code, expected) == 0;
+  return expected != nullptr && has_sqlstate(connection->error, expected);
 }
 
 // Sends the queue. Raises the server's errors, except SQLSTATEs that the caller handles: then
 // false.
-bool finish(const Move* move, Connection* connection, bool queued, const RowShape* rows,
-            ResultVisitor visit = ignore_result, void* context = nullptr,
+bool finish(const Move* move, Connection* connection, bool queued, const RowShape* rows = nullptr,
             const char* expected = nullptr) {
-  if (!queued || !exchange(connection, rows, visit, context)) move->interrupted(connection);
+  if (!queued || !exchange(connection, rows)) move->interrupted(connection);
   if (connection->error == nullptr) return true;
   if (!failed_with(connection, expected)) {
     check_version(connection);
@@ -73,24 +69,20 @@ bool finish(const Move* move, Connection* connection, bool queued, const RowShap
   return false;
 }
 
-bool queue_call(Connection* connection, const char* query, int count, const char* const* values) {
-  return PQsendQueryParams(connection->pg, query, count, nullptr, values, nullptr, nullptr, 0) == 1;
-}
-
 // From here on an error rolls the transaction back.
-void begin_transaction(const Move* move, Connection* connection, int idle_limit) {
+void begin_transaction(const Move* move, Connection* connection) {
   if (!ensure_connected(connection)) move->interrupted(connection);
   // A frozen session must not lock others out for long.
-  const char* limit = psprintf("SET LOCAL idle_in_transaction_session_timeout = %d", idle_limit);
+  const char* limit = psprintf("SET LOCAL idle_in_transaction_session_timeout = %d",
+                               Max(connection->options.timeout * 2, 1000));
   finish(move, connection,
          queue_command(connection, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE") &&
-             queue_command(connection, limit),
-         nullptr);
+             queue_command(connection, limit));
   connection->level = connection->kept = 1;
 }
 
 void end_transaction(const Move* move, Connection* connection, const char* command) {
-  finish(move, connection, queue_command(connection, command), nullptr);
+  finish(move, connection, queue_command(connection, command));
   connection->level = connection->kept = 0;
 }
 
@@ -100,9 +92,9 @@ template <typename Run>
 void begin_locked(const Move* move, Connection* connection, Run&& run) {
   const int longest = Max(connection->options.timeout * 4 / 5, 1);
   for (int i = 0, wait = kFirstWait; i < kAttempts; ++i, wait = Min(wait * 2, longest)) {
-    begin_transaction(move, connection, Max(connection->options.timeout * 2, 1000));
+    begin_transaction(move, connection);
     const char* limit = psprintf("SET LOCAL lock_timeout = %d", Min(wait, longest));
-    finish(move, connection, queue_command(connection, limit), nullptr);
+    finish(move, connection, queue_command(connection, limit));
     if (run(i == kAttempts - 1 ? nullptr : "55P03")) return;
     end_transaction(move, connection, "ROLLBACK");
     pause(kPause, PG_WAIT_EXTENSION);
@@ -116,7 +108,7 @@ void begin_locked(const Move* move, Connection* connection, Run&& run) {
 bool is_answered(Connection* connection, const char* expected, bool* moved) {
   if (connection->error == nullptr) return true;
   check_version(connection);
-  *moved = failed_with(connection, kSliceMovedCode) || failed_with(connection, "42P01");
+  *moved = failed_with(connection, kSliceMovedCode) || failed_with(connection, kUndefinedTable);
   if (!*moved && !failed_with(connection, expected)) raise_remote(connection);
   return *moved;
 }
@@ -164,17 +156,31 @@ bool take(const Move* move, Connection* connection, uint32 epoch, const Received
   const int formats[] = {0, 0, 0, 0, 0, 0, 0, 1};
   const bool queued = PQsendQueryParams(connection->pg, query, lengthof(values), nullptr, values,
                                         lengths, formats, 0) == 1;
-  return finish(move, connection, queued, &kAnyRow, ignore_result, nullptr, expected);
+  return finish(move, connection, queued, &kVoidRow, expected);
 }
 
 // Who knows of fewer retirements moves the slice from there no more.
-void ask_to_mark(const Move* move, const SlicePlace& place, const char* retirements) {
+bool ask_to_mark(const Move* move, const SlicePlace& place, const char* retirements,
+                 const char* expected, bool* moved) {
   Connection* connection = move->remote->connections[place.server];
   const char* query = psprintf("SELECT %s.streamfilter_slice_mark($1, $2, $3)", connection->schema);
-  const char* values[] = {relation_at(move->remote, move->slice, place),
-                          psprintf("%u", number_at(move->remote, move->slice, place)), retirements};
-  const bool queued = queue_call(connection, query, lengthof(values), values);
-  if (!queued || !exchange(connection, &kAnyRow)) move->interrupted(connection);
+  const bool queued =
+      queue_command(connection, query,
+                    {relation_at(move->remote, move->slice, place),
+                     psprintf("%u", number_at(move->remote, move->slice, place)), retirements});
+  if (!queued || !exchange(connection, &kVoidRow)) move->interrupted(connection);
+  return is_answered(connection, expected, moved);
+}
+
+// The same, in a transaction of its own. False: it has moved.
+bool mark(const Move* move, const SlicePlace& place, const char* retirements) {
+  Connection* connection = move->remote->connections[place.server];
+  bool moved = false;
+  begin_locked(move, connection, [&](const char* expected) {
+    return ask_to_mark(move, place, retirements, expected, &moved);
+  });
+  end_transaction(move, connection, moved ? "ROLLBACK" : "COMMIT");
+  return !moved;
 }
 
 // Makes the relation of the next epoch on a server. A role that may create relations in that
@@ -184,7 +190,7 @@ SlicePlace make_place(const Move* move, const SlicePlace& from, int server,
   Connection* connection = move->remote->connections[server];
   SlicePlace place = {server, from.epoch + 1};
   for (int i = 1;; ++i) {
-    begin_transaction(move, connection, Max(connection->options.timeout * 2, 1000));
+    begin_transaction(move, connection);
     if (take(move, connection, place.epoch, state, i < kMaxNames ? "42P07" : nullptr)) break;
     end_transaction(move, connection, "ROLLBACK");
     uint32 skipped;
@@ -194,8 +200,7 @@ SlicePlace make_place(const Move* move, const SlicePlace& from, int server,
   }
   if (move->retirements != nullptr) {
     bool moved;
-    ask_to_mark(move, place, psprintf("%s?", move->retirements));
-    is_answered(connection, nullptr, &moved);
+    ask_to_mark(move, place, psprintf("%s?", move->retirements), nullptr, &moved);
   }
   end_transaction(move, connection, "COMMIT");
   return place;
@@ -206,30 +211,23 @@ SlicePlace make_place(const Move* move, const SlicePlace& from, int server,
 void begin_confirming(const Move* move, const SlicePlace& copy) {
   Connection* connection = move->remote->connections[copy.server];
   bool moved;
-  begin_transaction(move, connection, Max(connection->options.timeout * 2, 1000));
+  begin_transaction(move, connection);
   if (!can_mark(connection)) return;
-  ask_to_mark(move, copy, move->retirements != nullptr ? move->retirements : "0");
-  is_answered(connection, nullptr, &moved);
+  ask_to_mark(move, copy, move->retirements != nullptr ? move->retirements : "0", nullptr, &moved);
 }
 
 // Confirms a place if the move was interrupted before it could.
 void confirm_place(const Move* move, const SlicePlace& place) {
   RemoteFilter* remote = move->remote;
   Connection* connection = remote->connections[place.server];
-  const char* mark;
-  bool moved = false;
+  const char* text;
   if (place.epoch == 0 || !can_mark(connection)) return;
   if (!ensure_connected(connection) ||
-      !read_option(connection, relation_at(remote, move->slice, place), "retirements", &mark))
+      !read_option(connection, relation_at(remote, move->slice, place), "retirements", &text))
     move->interrupted(connection);
-  const Size length = mark != nullptr ? strlen(mark) : 0;
-  if (mark == nullptr || (length > 0 && mark[length - 1] != '?')) return;
-  const char* text = length > 0 ? pnstrdup(mark, length - 1) : "0";
-  begin_locked(move, connection, [&](const char* expected) {
-    ask_to_mark(move, place, text);
-    return is_answered(connection, expected, &moved);
-  });
-  end_transaction(move, connection, moved ? "ROLLBACK" : "COMMIT");
+  const Size length = text != nullptr ? strlen(text) : 0;
+  if (text == nullptr || (length > 0 && text[length - 1] != '?')) return;
+  mark(move, place, length > 0 ? pnstrdup(text, length - 1) : "0");
 }
 
 // The filter still belongs to the producer that has made it.
@@ -249,12 +247,13 @@ bool close(const Move* move, const SlicePlace& place, const SlicePlace& now,
   Connection* connection = remote->connections[place.server];
   const char* query =
       psprintf("SELECT %s.streamfilter_slice_close($1, $2, $3, $4, $5)", connection->schema);
-  const char* values[] = {relation_at(remote, move->slice, place),
-                          psprintf("%u", number_at(remote, move->slice, place)),
-                          psprintf("%d", now.server + 1), psprintf("%u", now.epoch),
-                          place.epoch == 0 ? producer_at(move, place.server) : nullptr};
-  return finish(move, connection, queue_call(connection, query, lengthof(values), values), &kAnyRow,
-                ignore_result, nullptr, expected);
+  const char* producer = place.epoch == 0 ? producer_at(move, place.server) : nullptr;
+  const bool queued =
+      queue_command(connection, query,
+                    {relation_at(remote, move->slice, place),
+                     psprintf("%u", number_at(remote, move->slice, place)),
+                     psprintf("%d", now.server + 1), psprintf("%u", now.epoch), producer});
+  return finish(move, connection, queued, &kVoidRow, expected);
 }
 
 // Searches for a slice begin at its first place, which must know the last place; those in between
@@ -278,7 +277,7 @@ void drop(const Move* move, const SlicePlace& place) {
   const char* command =
       psprintf("DROP FOREIGN TABLE IF EXISTS %s", relation_at(move->remote, move->slice, place));
   if (!ensure_connected(connection)) move->interrupted(connection);
-  finish(move, connection, queue_command(connection, command), nullptr);
+  finish(move, connection, queue_command(connection, command));
 }
 
 // False: another session has moved the slice meanwhile.
@@ -408,8 +407,7 @@ bool move_slice(RemoteFilter* remote, uint32 slice, int server) {
 
 bool move_slice(RemoteFilter* remote, uint32 slice, int server, const char* retirements) {
   const Move move = {remote, slice, retirements};
-  require_homes(remote);
-  require_no_transaction(remote);
+  require_movable(remote);
   for (int i = 0; i < kMaxRaces; ++i) {
     const SlicePlace place = settle_place(&move);
     if (place.server == server) return false;
@@ -428,22 +426,13 @@ void tell_first_place(RemoteFilter* remote, uint32 slice) {
 
 bool mark_slice(RemoteFilter* remote, uint32 slice, const char* retirements) {
   const Move move = {remote, slice, retirements};
-  const SlicePlace& place = remote->places[slice];
-  Connection* connection = remote->connections[place.server];
-  bool has_moved = false;
-  begin_locked(&move, connection, [&](const char* expected) {
-    ask_to_mark(&move, place, retirements);
-    return is_answered(connection, expected, &has_moved);
-  });
-  end_transaction(&move, connection, has_moved ? "ROLLBACK" : "COMMIT");
-  return !has_moved;
+  return mark(&move, remote->places[slice], retirements);
 }
 
 int spread_slices(RemoteFilter* remote) {
   const uint32 slices = remote->parameters.slices;
   auto* on = static_cast<int*>(palloc(sizeof(int) * static_cast<Size>(remote->count)));
-  require_homes(remote);
-  require_no_transaction(remote);
+  require_movable(remote);
   for (uint32 i = 0; i < slices; ++i) tell_first_place(remote, i);
   for (int i = 0; i < remote->count; ++i)
     if (!remote->retired[i]) drop_remains(remote, i);

@@ -153,15 +153,15 @@ Definition definition_in(const char* text) {
 
 const char* definition_on(const RemoteFilter* remote, int server) {
   if (remote->home_count == 1) return print(remote->parameters);
-  return print(parameters_of_part(remote, slices_on(remote, static_cast<uint32>(server))));
+  return print(parameters_of_part(remote, slices_on(remote, server)));
 }
 
 bool is_of_before(const RemoteFilter* remote, int server, const char* definition) {
   Parameters part;
   Problem problem;
   return remote->home_count > 1 &&
-         find_parameters_of_part(remote, slices_on(remote, static_cast<uint32>(server)),
-                                 Shares::as_before, &part, problem) &&
+         find_parameters_of_part(remote, slices_on(remote, server), Shares::as_before, &part,
+                                 problem) &&
          strcmp(definition, print(part)) == 0;
 }
 

@@ -17,16 +17,8 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr char kUndefinedTable[] = "42P01";
-
 long lost_time = 0;  // ms, see exchange()
 // ---- results ----------------------------------------------------------------------------------
-
-// Does the server end the connection with this message?
-bool is_fatal(const PGresult* result) {
-  const char* severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
-  return severity != nullptr && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
-}
 
 Reply reply_of(const PGresult* result) {
   switch (PQresultStatus(result)) {
@@ -75,10 +67,7 @@ void give_up(Connection* connection, Manner manner, const char* what) {
 // Sends more, and reads what has come. False: the connection has failed.
 bool advance(Connection* connection) {
   PGconn* pg = connection->pg;
-  if (PQflush(pg) < 0 || !PQconsumeInput(pg)) {
-    fail(connection, Failure::ended, PQerrorMessage(pg));
-    return false;
-  }
+  if (PQflush(pg) < 0 || !PQconsumeInput(pg)) return fail(connection);
   // Nobody reads notifications, so free them.
   while (PGnotify* notify = PQnotifies(pg)) PQfreemem(notify);
   return true;
@@ -162,7 +151,7 @@ PGresult* next_result(Connection* connection, Manner manner) {
     if (PGresult* result = PQgetResult(connection->pg)) return result;
     if (PQstatus(connection->pg) == CONNECTION_BAD) break;
   }
-  fail(connection, Failure::ended, PQerrorMessage(connection->pg));
+  fail(connection);
   return nullptr;
 }
 
@@ -228,18 +217,11 @@ bool wait_for_socket(PGconn* pg, bool write, int64 deadline, Manner manner) {
   return true;
 }
 
-bool queue_command(Connection* connection, const char* command) {
-  if (PQsendQueryParams(connection->pg, command, 0, nullptr, nullptr, nullptr, nullptr, 0) == 1)
-    return true;
-  fail(connection, Failure::ended, PQerrorMessage(connection->pg));
-  return false;
-}
-
-bool queue_query(Connection* connection, const char* query, const char* parameter) {
-  if (PQsendQueryParams(connection->pg, query, 1, nullptr, &parameter, nullptr, nullptr, 0) == 1)
-    return true;
-  fail(connection, Failure::ended, PQerrorMessage(connection->pg));
-  return false;
+bool queue_command(Connection* connection, const char* command,
+                   std::initializer_list<const char*> values) {
+  return PQsendQueryParams(connection->pg, command, static_cast<int>(values.size()), nullptr,
+                           values.begin(), nullptr, nullptr, 0) == 1 ||
+         fail(connection);
 }
 
 bool send_queued(Connection* connection, int64 start) {
@@ -249,9 +231,7 @@ bool send_queued(Connection* connection, int64 start) {
   connection->busy = true;
   connection->sent_at = start != 0 ? start : monotonic_us();
   connection->deadline = add_ms(connection->sent_at, connection->options.timeout);
-  if (PQpipelineSync(pg) == 1 && PQflush(pg) >= 0) return true;
-  fail(connection, Failure::ended, PQerrorMessage(pg));
-  return false;
+  return (PQpipelineSync(pg) == 1 && PQflush(pg) >= 0) || fail(connection);
 }
 
 void wait_together(Connection* const* connections, int count, Manner manner) {
@@ -318,10 +298,7 @@ bool read_owed(Connection* connection) {
       between = true;
       continue;
     }
-    if (result == nullptr) {
-      fail(connection, Failure::ended, PQerrorMessage(pg));
-      return false;
-    }
+    if (result == nullptr) return fail(connection);
     between = false;
     const Reply reply = reply_of(result);
     const bool refused = reply == Reply::other || is_fatal(result);
@@ -340,11 +317,21 @@ bool drain(Connection* connection) {
 
 // ---- errors -------------------------------------------------------------------------------------
 
+bool is_fatal(const PGresult* result) {
+  const char* severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+  return severity != nullptr && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
+}
+
+bool has_sqlstate(const PGresult* error, const char* wanted) {
+  const char* code = PQresultErrorField(error, PG_DIAG_SQLSTATE);
+  return code != nullptr && strcmp(code, wanted) == 0;
+}
+
 void raise_remote(Connection* connection) {
   const PGresult* result = connection->error;
   const char* code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
   // If the relation was dropped there, look for it again, and make it.
-  if (code != nullptr && strcmp(code, kUndefinedTable) == 0) forget_relations(connection);
+  if (has_sqlstate(result, kUndefinedTable)) forget_relations(connection);
   const char* message = clean_field(result, PG_DIAG_MESSAGE_PRIMARY);
   const char* detail = clean_field(result, PG_DIAG_MESSAGE_DETAIL);
   const char* hint = clean_field(result, PG_DIAG_MESSAGE_HINT);

@@ -3,6 +3,8 @@
 // answers that wire_answers.hpp does not foresee are refused.
 #pragma once
 
+#include <initializer_list>
+
 #include "pg/remote/connection.hpp"
 #include "pg/remote/wire_answers.hpp"
 
@@ -21,9 +23,9 @@ int time_left(int64 deadline);
 // Waits a while for the socket. False: the deadline has passed. Otherwise the caller looks again.
 bool wait_for_socket(PGconn* pg, bool write, int64 deadline, Manner manner);
 
-// Queues a command, or a query with one parameter. False: the connection has failed.
-bool queue_command(Connection* connection, const char* command);
-bool queue_query(Connection* connection, const char* query, const char* parameter);
+// Queues a command, with parameters in text form. False: the connection has failed.
+bool queue_command(Connection* connection, const char* command,
+                   std::initializer_list<const char*> values = {});
 
 // Each server gets at least 1/8 of its timeout, however long others have taken.
 constexpr int kLeastShare = 8;
@@ -67,6 +69,12 @@ bool exchange(Connection* connection, const RowShape* rows = nullptr,
 // failed.
 bool read_owed(Connection* connection);
 bool drain(Connection* connection);
+
+// Does the server end the connection with this message?
+bool is_fatal(const PGresult* result);
+
+constexpr char kUndefinedTable[] = "42P01";
+bool has_sqlstate(const PGresult* error, const char* wanted);
 
 // Raises `error` as our own, with its SQLSTATE.
 [[noreturn]] void raise_remote(Connection* connection);

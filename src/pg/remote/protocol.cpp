@@ -150,17 +150,13 @@ bool queue_call(RemoteCall* call) {
 // Queues a prepared statement with parameters in text form. False: the connection has failed.
 bool queue_prepared(Connection* connection, const char* name, int count, const char* const* values,
                     int result_format) {
-  if (PQsendQueryPrepared(connection->pg, name, count, values, nullptr, nullptr, result_format) ==
-      1)
-    return true;
-  fail(connection, Failure::ended, PQerrorMessage(connection->pg));
-  return false;
+  return PQsendQueryPrepared(connection->pg, name, count, values, nullptr, nullptr,
+                             result_format) == 1 ||
+         fail(connection);
 }
 
 bool queue_preparation(Connection* connection, const char* name, const char* query, int types) {
-  if (PQsendPrepare(connection->pg, name, query, types, kTypes) == 1) return true;
-  fail(connection, Failure::ended, PQerrorMessage(connection->pg));
-  return false;
+  return PQsendPrepare(connection->pg, name, query, types, kTypes) == 1 || fail(connection);
 }
 
 // Sends a call; false: the connection has failed.
@@ -171,9 +167,7 @@ bool begin_call(RemoteCall* call, int64 start) {
   if ((changes(call->call) || connection->level > 0) && !queue_transaction(connection))
     return false;
   if (call->gives_up_early && !queue_savepoint_with_timeout(connection)) return false;
-  if (queue_call(call)) return send_queued(connection, start);
-  fail(connection, Failure::ended, PQerrorMessage(connection->pg));
-  return false;
+  return (queue_call(call) || fail(connection)) && send_queued(connection, start);
 }
 
 // ---- answers ------------------------------------------------------------------------------------
@@ -215,22 +209,17 @@ bool end_call(RemoteCall* call) {
   return true;
 }
 
-bool has_code(const PGresult* error, const char* wanted) {
-  const char* code = PQresultErrorField(error, PG_DIAG_SQLSTATE);
-  return code != nullptr && strcmp(code, wanted) == 0;
-}
-
 bool is_lock_conflict(const PGresult* error) {
-  return has_code(error, "55P03") || has_code(error, "40P01");
+  return has_sqlstate(error, "55P03") || has_sqlstate(error, "40P01");
 }
 
 // A slice that has moved on again leaves a relation that is dropped in the end.
 bool has_moved(const RemoteCall* call) {
   const PGresult* error = call->connection->error;
-  if (has_code(error, kSliceMovedCode)) return true;
+  if (has_sqlstate(error, kSliceMovedCode)) return true;
   bool any = false;
   for (int i = 0; i < call->part_count; ++i) any |= call->parts[i].moved;
-  return any && has_code(error, "42P01");
+  return any && has_sqlstate(error, kUndefinedTable);
 }
 
 struct DefinitionReader {
@@ -283,8 +272,6 @@ constexpr char kOwnerQuery[] =
 constexpr ColumnShape kOwnerColumns[] = {{BOOLOID, false, false, 1},
                                          {TEXTOID, false, true, sizeof(Ownership::identity) - 1}};
 constexpr RowShape kOwnerRow = {kOwnerColumns, lengthof(kOwnerColumns), 0, 1};
-constexpr ColumnShape kVoidColumn = {kAnyType, false, true, 1024};
-constexpr RowShape kVoidRow = {&kVoidColumn, 1, 0, 1};
 
 void take_owner(void* context, const PGresult* result) {
   if (PQresultStatus(result) != PGRES_TUPLES_OK || PQntuples(result) == 0) return;
@@ -297,6 +284,30 @@ void take_owner(void* context, const PGresult* result) {
 void add_returned(void* context, const PGresult* result) {
   if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) > 0)
     *static_cast<uint64*>(context) += strtoull(PQgetvalue(result, 0, 0), nullptr, 10);
+}
+
+// Before a query that only looks: it has to see what the transaction there has changed, if any.
+bool join_transaction(Connection* connection) {
+  return connection->level == 0 || queue_transaction(connection);
+}
+
+// Sends the queue, and raises the server's error. False: the connection has failed.
+bool run_queued(Connection* connection, bool queued, const RowShape* rows = nullptr,
+                ResultVisitor visit = ignore_result, void* context = nullptr) {
+  if (!queued || !exchange(connection, rows, visit, context)) return false;
+  if (connection->error != nullptr) raise_remote(connection);
+  return true;
+}
+
+// Of the first column of a row; nullptr: there is no row. False: the connection has failed.
+bool read_text(Connection* connection, const char* query, const char* parameter,
+               const char** text) {
+  ReceivedValue reader = {};
+  const bool queued = join_transaction(connection) && queue_command(connection, query, {parameter});
+  if (!run_queued(connection, queued, &kMovedRow, take_value, &reader)) return false;
+  check_memory(reader);
+  *text = reader.bytes;
+  return true;
 }
 
 }  // namespace
@@ -329,11 +340,9 @@ const char* define_slices(Connection* connection, const SliceDefinition* slices,
                           slices->conflict, slices->persistence, slices->producer};
   DefinitionReader reader = {static_cast<char*>(palloc(kMaxDefinitionText)), false, false};
   // Within a transaction the relation lasts only if that commits.
-  if (connection->level > 0 && !queue_transaction(connection)) return nullptr;
-  if (!queue_prepared(connection, kDefine, lengthof(values), values, 0) ||
-      !exchange(connection, &kDefinitionRow, take_definition, &reader))
-    return nullptr;
-  if (connection->error != nullptr) raise_remote(connection);
+  const bool queued = join_transaction(connection) &&
+                      queue_prepared(connection, kDefine, lengthof(values), values, 0);
+  if (!run_queued(connection, queued, &kDefinitionRow, take_definition, &reader)) return nullptr;
   if (!reader.ok) raise_protocol_violation(connection, "It has not told what it has made");
   *made = reader.made;
   return reader.definition;
@@ -341,15 +350,7 @@ const char* define_slices(Connection* connection, const SliceDefinition* slices,
 
 bool read_option(Connection* connection, const char* relation, const char* option,
                  const char** value) {
-  if (connection->level > 0 && !queue_transaction(connection)) return false;
-  ReceivedValue reader = {};
-  if (!queue_query(connection, psprintf(kOptionQuery, option), relation) ||
-      !exchange(connection, &kMovedRow, take_value, &reader))
-    return false;
-  if (connection->error != nullptr) raise_remote(connection);
-  check_memory(reader);
-  *value = reader.bytes;
-  return true;
+  return read_text(connection, psprintf(kOptionQuery, option), relation, value);
 }
 
 bool list_made(Connection* connection, const SliceDefinition* slices, Made which,
@@ -358,40 +359,27 @@ bool list_made(Connection* connection, const SliceDefinition* slices, Made which
   const char* query = which == Made::places
                           ? psprintf(kMadeQuery, schema, "EXISTS", "[^?]$", "false")
                           : psprintf(kMadeQuery, schema, "NOT EXISTS", ":", "true");
-  ReceivedValue reader = {};
-  if (connection->level > 0 && !queue_transaction(connection)) return false;
-  if (!queue_query(connection, query, slices->name) ||
-      !exchange(connection, &kMovedRow, take_value, &reader))
-    return false;
-  if (connection->error != nullptr) raise_remote(connection);
-  *list = reader.bytes;
-  return true;
+  return read_text(connection, query, slices->name, list);
 }
 
 bool truncate_slices(Connection* connection, const char* filter) {
-  if (!queue_transaction(connection) ||
-      !queue_command(connection, psprintf("TRUNCATE %s", filter)) || !exchange(connection))
-    return false;
-  if (connection->error != nullptr) raise_remote(connection);
+  const bool queued =
+      queue_transaction(connection) && queue_command(connection, psprintf("TRUNCATE %s", filter));
+  if (!run_queued(connection, queued)) return false;
   connection->changed = connection->removed = true;
   return true;
 }
 
 bool read_owner(Connection* connection, const char* relation, Ownership* ownership) {
-  if (connection->level > 0 && !queue_transaction(connection)) return false;
   *ownership = {};
-  if (!queue_query(connection, kOwnerQuery, relation) ||
-      !exchange(connection, &kOwnerRow, take_owner, ownership))
-    return false;
-  if (connection->error != nullptr) raise_remote(connection);
-  return true;
+  const bool queued =
+      join_transaction(connection) && queue_command(connection, kOwnerQuery, {relation});
+  return run_queued(connection, queued, &kOwnerRow, take_owner, ownership);
 }
 
 bool change_slices(Connection* connection, const char* command) {
-  if (!queue_transaction(connection) || !queue_command(connection, command) ||
-      !exchange(connection))
+  if (!run_queued(connection, queue_transaction(connection) && queue_command(connection, command)))
     return false;
-  if (connection->error != nullptr) raise_remote(connection);
   connection->changed = connection->removed = connection->altered = true;
   forget_relations(connection);
   return true;
@@ -400,14 +388,11 @@ bool change_slices(Connection* connection, const char* command) {
 bool alter_slices(Connection* connection, const char* relation, const SliceDefinition* to) {
   const char* query =
       psprintf("SELECT %s.streamfilter_hashes_alter($1, $2, $3, $4, $5)", connection->schema);
-  const char* values[] = {relation, to->definition, to->conflict, to->persistence, to->producer};
-  if (!queue_transaction(connection)) return false;
-  if (PQsendQueryParams(connection->pg, query, lengthof(values), nullptr, values, nullptr, nullptr,
-                        0) != 1) {
-    fail(connection, Failure::ended, PQerrorMessage(connection->pg));
+  if (!queue_transaction(connection) ||
+      !queue_command(connection, query,
+                     {relation, to->definition, to->conflict, to->persistence, to->producer}) ||
+      !exchange(connection, &kVoidRow))
     return false;
-  }
-  if (!exchange(connection, &kVoidRow)) return false;
   check_version(connection);
   if (connection->error != nullptr) raise_remote(connection);
   connection->changed = connection->removed = connection->altered = true;
@@ -416,7 +401,7 @@ bool alter_slices(Connection* connection, const char* relation, const SliceDefin
 
 bool call_slices(Connection* connection, const char* function, const char* relation, uint64* sum) {
   const char* query = psprintf("SELECT %s.%s($1)", connection->schema, function);
-  if (!queue_transaction(connection) || !queue_query(connection, query, relation) ||
+  if (!queue_transaction(connection) || !queue_command(connection, query, {relation}) ||
       !exchange(connection, &kVoidRow, add_returned, sum))
     return false;
   check_version(connection);
@@ -426,7 +411,7 @@ bool call_slices(Connection* connection, const char* function, const char* relat
 }
 
 void check_version(const Connection* connection) {
-  if (connection->error != nullptr && has_code(connection->error, "42883"))
+  if (connection->error != nullptr && has_sqlstate(connection->error, "42883"))
     raise_version(connection);
 }
 
@@ -448,11 +433,9 @@ void raise_version(const Connection* connection) {
 
 bool fetch_value(Connection* connection, const char* filter, StringInfo bytes) {
   ReceivedValue reader = {};
-  if (connection->level > 0 && !queue_transaction(connection)) return false;
-  if (!queue_prepared(connection, kValue, 1, &filter, 1) ||
-      !exchange(connection, &kValueRow, take_value, &reader))
-    return false;
-  if (connection->error != nullptr) raise_remote(connection);
+  const bool queued =
+      join_transaction(connection) && queue_prepared(connection, kValue, 1, &filter, 1);
+  if (!run_queued(connection, queued, &kValueRow, take_value, &reader)) return false;
   check_memory(reader);
   *bytes = {reader.bytes, reader.length, reader.length + 1, 0};
   return true;

@@ -60,6 +60,10 @@ struct SliceDefinition {
   const char* producer;  // JSON
 };
 
+// The row of a function that returns void.
+constexpr ColumnShape kVoidColumn = {kAnyType, false, true, 1024};
+constexpr RowShape kVoidRow = {&kVoidColumn, 1, 0, 1};
+
 // Makes the relation there unless it exists. Returns its definition, in the current memory context,
 // and whether it was made now; "" if it was only looked for and does not exist. nullptr: the
 // connection has failed. Raises the server's errors.

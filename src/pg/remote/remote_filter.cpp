@@ -36,21 +36,21 @@ void take_seed(RemoteFilter* remote, uint64 seed) {
   remote->seed_known = true;
 }
 
-// What a server says about the seed.
-enum class SeedAt : uint8 { found, absent, unreachable };
-
-SeedAt find_seed(RemoteFilter* remote, int server, const char* name) {
+// nullptr: the connection has failed.
+const char* ask_for_definition(const RemoteFilter* remote, int server, const char* name) {
   SliceDefinition wanted = remote->slices;
   wanted.name = name;
-  wanted.definition = nullptr;
   bool made;
-  Connection* connection = remote->connections[server];
-  if (!ensure_connected(connection)) return SeedAt::unreachable;
-  const char* found = define_slices(connection, &wanted, &made);
-  if (found == nullptr) return SeedAt::unreachable;
-  if (found[0] == '\0') return SeedAt::absent;
-  take_seed(remote, definition_in(found).parameters.seed);
-  return SeedAt::found;
+  return define_slices(remote->connections[server], &wanted, &made);
+}
+
+// False: the server does not tell now.
+bool find_seed(RemoteFilter* remote, int server, const char* name) {
+  if (!ensure_connected(remote->connections[server])) return false;
+  const char* found = ask_for_definition(remote, server, name);
+  if (found == nullptr) return false;
+  if (found[0] != '\0') take_seed(remote, definition_in(found).parameters.seed);
+  return true;
 }
 
 // Relations made by version 1.0 are kept: their keys are worth more than the right length of a
@@ -124,7 +124,7 @@ bool define_on(RemoteFilter* remote, int server, bool* made) {
     take_seed(remote, definition_in(found).parameters.seed);
     wanted.definition = definition_on(remote, server);
   }
-  if (!is_as_asked(remote, slices_on(remote, static_cast<uint32>(server)), found)) {
+  if (!is_as_asked(remote, slices_on(remote, server), found)) {
     if (!is_of_before(remote, server, found))
       raise_other_definition(remote, server, found, wanted.definition);
     warn_of_older_definition(remote, server);
@@ -136,18 +136,11 @@ bool define_on(RemoteFilter* remote, int server, bool* made) {
 
 bool open_on(RemoteFilter* remote, int server, bool* made) {
   Connection* connection = remote->connections[server];
-  for (int i = 0; i < kMaxAttempts; ++i) {
-    if (!ensure_connected(connection)) return false;
-    if (server >= remote->home_count || remote->retired[server] ||
-        remote->opened[server] == connection->number || define_on(remote, server, made))
-      return true;
-  }
-  raise_always_ends(connection);
+  return ask_again_if_ended(connection, [&] {
+    return server >= remote->home_count || remote->retired[server] ||
+           remote->opened[server] == connection->number || define_on(remote, server, made);
+  });
 }
-
-}  // namespace
-
-namespace {
 
 bool* find_retired(const RemoteFilter* remote) {
   auto* retired = static_cast<bool*>(palloc0(sizeof(bool) * static_cast<Size>(remote->count)));
@@ -191,6 +184,13 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   return remote;
 }
 
+const char* look_up_definition(const RemoteFilter* remote, int server, const char* name) {
+  const char* found = nullptr;
+  ask_again_if_ended(remote->connections[server],
+                     [&] { return (found = ask_for_definition(remote, server, name)) != nullptr; });
+  return found;
+}
+
 void raise_needs_server(const RemoteFilter* remote, int server, const char* what) {
   ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
           errmsg("cannot %s filter \"%s\" now", what, remote->relation->name),
@@ -227,8 +227,7 @@ void learn_seed(RemoteFilter* remote) {
   connect_together(remote->connections, remote->count);
   bool all_asked = true;
   for (int i = 0; i < remote->home_count && !remote->seed_known; ++i)
-    if (!remote->retired[i])
-      all_asked &= find_seed(remote, i, remote->slices.name) != SeedAt::unreachable;
+    if (!remote->retired[i]) all_asked &= find_seed(remote, i, remote->slices.name);
   // Where homes were retired, the places know where searches begin; a new seed is none of theirs.
   const MovedSlices& first = remote->relation->options.first_places;
   for (int i = 0; i < first.count && !remote->seed_known; ++i) {

@@ -24,6 +24,10 @@ void learn_seed(RemoteFilter* remote);
 // Raises 08006: "truncate", for example, needs this server.
 [[noreturn]] void raise_needs_server(const RemoteFilter* remote, int server, const char* what);
 
+// The definition of the relation of this name on a server; "": there is none, nullptr: the server
+// is lost.
+const char* look_up_definition(const RemoteFilter* remote, int server, const char* name);
+
 // Makes a server ready for calls. False: it is unreachable. Raises 55000 if it has another
 // definition.
 bool open_slices(RemoteFilter* remote, int server);

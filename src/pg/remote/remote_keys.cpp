@@ -85,7 +85,7 @@ void locate(const ProbeBatch* batch) {
       probe->server = remote->places[found.slice].server;
       probe->bits = Bits::unknown;
       probe->wanted = false;
-      const auto home = static_cast<uint32>(home_of(remote, found.slice));
+      const int home = home_of(remote, found.slice);
       probe->hash = is_cut ? hash_in_slice(found.hash, number_at_home(remote, found.slice),
                                            slices_on(remote, home))
                            : hash;
@@ -642,10 +642,7 @@ bool erase_remote_key(RemoteFilter* remote, const Element& element) {
   const ProbeState* probe = probe_state(batch, 0, 0);
   MemoryContextSwitchTo(caller);
   if (probe->bits == Bits::unreachable)
-    ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
-            errmsg("cannot delete a key from filter \"%s\" now", remote->relation->name),
-            errdetail("Server \"%s\" is lost.", remote->connections[probe->server]->name),
-            errhint("Repeat it when the server is back."));
+    raise_needs_server(remote, probe->server, "delete a key from");
   return probe->bits == Bits::set;
 }
 

@@ -25,16 +25,15 @@ bool read_list(RemoteFilter* remote, uint32 slice, const SlicePlace& at, MovedSl
   Connection* connection = remote->connections[at.server];
   *missing = false;
   *moved = {};
-  for (int i = 0; i < kMaxAttempts; ++i) {
-    if (!ensure_connected(connection)) return false;
-    const char* text;
-    if (!read_option(connection, relation_at(remote, slice, at), "moved", &text)) continue;
-    *missing = text == nullptr;
-    if (text != nullptr && text[0] != '\0' && !read_moved_slices(text, moved))
-      raise_protocol_violation(connection, "It does not tell where slices have moved");
-    return true;
-  }
-  raise_always_ends(connection);
+  const char* text;
+  if (!ask_again_if_ended(connection, [&] {
+        return read_option(connection, relation_at(remote, slice, at), "moved", &text);
+      }))
+    return false;
+  *missing = text == nullptr;
+  if (text != nullptr && text[0] != '\0' && !read_moved_slices(text, moved))
+    raise_protocol_violation(connection, "It does not tell where slices have moved");
+  return true;
 }
 
 bool is_same(const SlicePlace& a, const SlicePlace& b) {
@@ -85,21 +84,15 @@ PlaceSearch find_place(RemoteFilter* remote, uint32 slice, SlicePlace* place) {
 bool check_place(RemoteFilter* remote, uint32 slice) {
   const SlicePlace& place = remote->places[slice];
   Connection* connection = remote->connections[place.server];
-  SliceDefinition wanted = remote->slices;
-  wanted.name = name_of_moved_slice(remote->slices.name, slice, place.epoch);
-  wanted.definition = nullptr;
-  for (int i = 0; i < kMaxAttempts; ++i) {
-    bool made;
-    if (likely(remote->checked[slice] == connection->number)) return true;
-    if (!ensure_connected(connection)) return false;
-    const char* found = define_slices(connection, &wanted, &made);
-    if (found == nullptr) continue;
-    // A place that is gone says so when it is asked.
-    if (found[0] != '\0' && !is_as_asked(remote, 1, found))
-      raise_other_definition(remote, place.server, found, definition_of_slice(remote));
-    remote->checked[slice] = connection->number;
-  }
-  raise_always_ends(connection);
+  if (likely(remote->checked[slice] == connection->number)) return true;
+  const char* found = look_up_definition(
+      remote, place.server, name_of_moved_slice(remote->slices.name, slice, place.epoch));
+  if (found == nullptr) return false;
+  // A place that is gone says so when it is asked.
+  if (found[0] != '\0' && !is_as_asked(remote, 1, found))
+    raise_other_definition(remote, place.server, found, definition_of_slice(remote));
+  remote->checked[slice] = connection->number;
+  return true;
 }
 
 // Nearly always the first place knows, for all of its slices at once.
