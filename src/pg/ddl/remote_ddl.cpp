@@ -144,14 +144,9 @@ bool give_fixed_options(const FilterRelation* relation) {
             fixed.slices > 0 ? psprintf("%u", fixed.slices) : nullptr);
   add_fixed(relation, &options, "k", fixed.k > 0 ? psprintf(UINT64_FORMAT, fixed.k) : nullptr);
   if (options.len == 0) return false;
-  const char* name = qualified_name(relation->relid);
   ereport(NOTICE, errmsg("filter \"%s\" keeps the options that place its keys", relation->name),
           errdetail("Also altered: OPTIONS (%s).", options.data));
-  SPI_connect();
-  if (SPI_execute(psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s)", name, options.data), false, 0) <
-      0)
-    elog(ERROR, "could not alter the filter");
-  SPI_finish();
+  alter_options(relation->relid, options.data);
   return true;
 }
 
@@ -178,6 +173,15 @@ void warn_of_remains(Oid relid) {
 }
 
 }  // namespace
+
+const char* alter_options(Oid relid, const char* changes) {
+  const char* command =
+      psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s)", qualified_name(relid), changes);
+  SPI_connect();
+  if (SPI_execute(command, false, 0) < 0) elog(ERROR, "could not run \"%s\"", command);
+  SPI_finish();
+  return command;
+}
 
 void alter_on_servers(Oid relid, const AlterTableStmt* statement) {
   const FilterRelation* relation = find_remote(relid);

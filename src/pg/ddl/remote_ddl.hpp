@@ -8,6 +8,9 @@ struct AlterTableStmt;
 
 namespace streamfilter::pg {
 
+// Types ALTER FOREIGN TABLE ... OPTIONS (changes); returns what was typed.
+const char* alter_options(Oid relid, const char* changes);
+
 // Call after ALTER: alters the relations on its servers. Adds options that the servers fix.
 void alter_on_servers(Oid relid, const AlterTableStmt* statement);
 

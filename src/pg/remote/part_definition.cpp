@@ -147,7 +147,11 @@ Definition definition_in(const char* text) {
   Definition definition;
   Problem problem;
   std::size_t used;
-  if (!parse_definition(text, strlen(text), definition, used, problem)) raise(problem);
+  const Size length = strlen(text);
+  if (!parse_definition(text, length, definition, used, problem)) raise(problem);
+  if (used != length)
+    ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("invalid definition of a filter: \"%s\"", text));
   return definition;
 }
 

@@ -166,10 +166,11 @@ void resize_on_all_nodes(Resize* resize, Oid procedure) {
   check_kind(resize, load_filter_relation(resize->relid));
   wanted_relation(resize->relid, resize->memory);
   const char* schema = get_namespace_name(get_func_namespace(procedure));
-  call_on_all_nodes(resize->relid,
-                    psprintf("CALL %s.streamfilter_resize(%s, %s)", quote_identifier(schema),
-                             quote_literal_cstr(qualified_name(resize->relid)),
-                             quote_literal_cstr(resize->memory)));
+  call_on_all_nodes(
+      resize->relid,
+      psprintf("CALL %s(%s, %s)", quote_qualified_identifier(schema, "streamfilter_resize"),
+               quote_literal_cstr(qualified_name(resize->relid)),
+               quote_literal_cstr(resize->memory)));
   resize->is_done_elsewhere = true;
 }
 

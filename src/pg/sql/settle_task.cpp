@@ -100,17 +100,17 @@ void check_tables(Oid diverted, Oid target) {
 // ---- the filter between them -------------------------------------------------------------------
 
 // The table's judging trigger: the one that diverts rows there, otherwise any.
-const Trigger* find_judge(const TriggerDesc* triggers, Relation target, Oid diverted) {
-  const Trigger* judge = nullptr;
-  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
-    const Trigger* trigger = &triggers->triggers[i];
-    TriggerKind kind;
-    if (!find_kind(trigger->tgfoid, &kind) || !judges(kind)) continue;
-    const TriggerOrigin origin = find_origin(trigger, target);
-    if (kind == TriggerKind::divert && find_target(trigger, &origin) == diverted) return trigger;
+const Trigger* find_judge(Relation target, Oid diverted) {
+  const Trigger *judge = nullptr, *diverting = nullptr;
+  visit_own_triggers(target, [&](const Trigger* trigger, TriggerKind kind) {
+    if (!judges(kind)) return;
     judge = trigger;
-  }
-  return judge;
+    const TriggerOrigin origin = find_origin(trigger, target);
+    if (diverting == nullptr && kind == TriggerKind::divert &&
+        find_target(trigger, &origin) == diverted)
+      diverting = trigger;
+  });
+  return diverting != nullptr ? diverting : judge;
 }
 
 // Rules would put rows elsewhere, or keep them; and a statement in WITH allows none.
@@ -238,7 +238,7 @@ const char** use_judge(SettleTask* task, const Trigger* judge, Relation target, 
 }
 
 void find_columns(SettleTask* task, ArrayType* columns, Relation diverted, Relation target) {
-  const Trigger* judge = find_judge(CopyTriggerDesc(target->trigdesc), target, task->diverted);
+  const Trigger* judge = find_judge(target, task->diverted);
   const char** names = nullptr;
   if (judge != nullptr) names = use_judge(task, judge, target, columns != nullptr);
   if (columns != nullptr) names = names_in(columns, &task->count, "streamfilter_settle");

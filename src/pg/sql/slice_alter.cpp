@@ -4,7 +4,6 @@
 
 extern "C" {
 #include "catalog/pg_class.h"
-#include "executor/spi.h"
 #include "lib/stringinfo.h"
 }
 
@@ -15,6 +14,7 @@ extern "C" {
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/producer_agreement.hpp"
 #include "pg/catalog/retirements.hpp"
+#include "pg/ddl/remote_ddl.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
@@ -90,14 +90,6 @@ void check_kept(Oid relid, bool knew) {
                   "streamfilter_warm()."));
 }
 
-void alter(Oid relid, const char* changes) {
-  const char* name = qualified_name(relid);
-  SPI_connect();
-  if (SPI_execute(psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s)", name, changes), false, 0) < 0)
-    elog(ERROR, "could not alter the relation");
-  SPI_finish();
-}
-
 }  // namespace
 }  // namespace streamfilter::pg
 
@@ -120,7 +112,7 @@ SF_FUNCTION(streamfilter_hashes_alter) {
                                      text_argument(fcinfo, 3), producer);
   if (changes == nullptr) PG_RETURN_VOID();
   const bool knew = knows_anything(filter);
-  alter(relid, changes);
+  alter_options(relid, changes);
   check_kept(relid, knew);
   PG_RETURN_VOID();
 }

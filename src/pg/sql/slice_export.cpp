@@ -9,22 +9,18 @@
 #include "pg/trigger/citus_nodes.hpp"
 
 namespace streamfilter::pg {
-namespace {
 
-uint32 check_slice_number(const FilterHandle* filter, int32 slice) {
-  const uint32 slices = filter->header->parameters.slices;
+uint32 check_slice_number(const FilterRelation* relation, uint32 slices, int32 slice) {
   if (slice < 0 || static_cast<uint32>(slice) >= slices)
     ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("filter \"%s\" has no slice %d", filter->relation->name, slice),
+            errmsg("filter \"%s\" has no slice %d", relation->name, slice),
             errdetail("It has slices 0 to %u.", slices - 1));
   return static_cast<uint32>(slice);
 }
 
-}  // namespace
-
 struct varlena* make_slice_packet(FilterHandle* filter, int32 number) {
-  const uint32 slice = check_slice_number(filter, number);
   const Parameters& parameters = filter->header->parameters;
+  const uint32 slice = check_slice_number(filter->relation, parameters.slices, number);
   const Size size = packet_size(parameters);
   if (size > MaxAllocSize - VARHDRSZ)
     ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -92,7 +88,8 @@ SF_FUNCTION(streamfilter_import) {
   FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   use_filter(filter, Use::insert);
   require_local(filter, "streamfilter_import");
-  const uint32 slice = check_slice_number(filter, PG_GETARG_INT32(1));
+  const uint32 slice =
+      check_slice_number(filter->relation, filter->header->parameters.slices, PG_GETARG_INT32(1));
   uint32 exported;
   const Header* value = open_slice_packet(PG_GETARG_VARLENA_PP(2), &exported);
   Problem problem;

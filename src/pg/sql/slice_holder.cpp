@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/retirements.hpp"
+#include "pg/ddl/remote_ddl.hpp"
 #include "pg/handle/judge_key.hpp"
 #include "pg/remote/part_definition.hpp"
 #include "pg/server/syscache.hpp"
@@ -26,10 +27,6 @@ extern "C" {
 
 namespace streamfilter::pg {
 namespace {
-
-void run_sql(const char* command) {
-  if (SPI_execute(command, false, 0) < 0) elog(ERROR, "could not run \"%s\"", command);
-}
 
 // The producer of a relation made by a move: nothing that IMPORT FOREIGN SCHEMA could take for a
 // filter.
@@ -72,8 +69,9 @@ void drop_remains(Oid schema, const char* name, uint32 slice) {
   for (uint64 i = 0; i < found->numvals; ++i) {
     bool isnull;
     const Oid relid = DatumGetObjectId(SPI_getbinval(found->vals[i], found->tupdesc, 1, &isnull));
-    if (is_moved_slice(relid, name, slice) && !may_be_first_place(relid))
-      run_sql(psprintf("DROP FOREIGN TABLE %s", qualified_name(relid)));
+    if (is_moved_slice(relid, name, slice) && !may_be_first_place(relid) &&
+        SPI_execute(psprintf("DROP FOREIGN TABLE %s", qualified_name(relid)), false, 0) < 0)
+      elog(ERROR, "could not drop relation %u", relid);
   }
   SPI_finish();
 }
@@ -201,17 +199,11 @@ SF_FUNCTION(streamfilter_slice_close) {
                             number_argument(fcinfo, 3, 1)};
   const MovedSlice* before = find_moved_slice(moved, entry.slice);
   if (before != nullptr && before->epoch >= entry.epoch) PG_RETURN_VOID();
-  StringInfoData command;
-  initStringInfo(&command);
-  appendStringInfo(&command, "ALTER FOREIGN TABLE %s OPTIONS (%s moved %s",
-                   qualified_name(filter->relid), moved.count > 0 ? "SET" : "ADD",
-                   quote_literal_cstr(add_moved_slice(moved, entry)));
-  if (!PG_ARGISNULL(4))
-    appendStringInfo(&command, ", SET producer %s", quote_literal_cstr(text_argument(fcinfo, 4)));
-  appendStringInfoChar(&command, ')');
-  SPI_connect();
-  run_sql(command.data);
-  SPI_finish();
+  const char* changes = psprintf("%s moved %s", moved.count > 0 ? "SET" : "ADD",
+                                 quote_literal_cstr(add_moved_slice(moved, entry)));
+  if (const char* producer = text_argument(fcinfo, 4))
+    changes = psprintf("%s, SET producer %s", changes, quote_literal_cstr(producer));
+  alter_options(filter->relid, changes);
   ForceSyncCommit();
   PG_RETURN_VOID();
 }
@@ -228,11 +220,8 @@ SF_FUNCTION(streamfilter_slice_mark) {
   if (before.text != nullptr && before.of_copy == told.of_copy &&
       strcmp(before.text, told.text) == 0)
     PG_RETURN_VOID();
-  SPI_connect();
-  run_sql(psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s retirements %s)",
-                   qualified_name(filter->relid), before.text != nullptr ? "SET" : "ADD",
-                   quote_literal_cstr(text_argument(fcinfo, 2))));
-  SPI_finish();
+  alter_options(filter->relid, psprintf("%s retirements %s", before.text != nullptr ? "SET" : "ADD",
+                                        quote_literal_cstr(text_argument(fcinfo, 2))));
   ForceSyncCommit();
   PG_RETURN_VOID();
 }

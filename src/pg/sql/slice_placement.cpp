@@ -3,7 +3,6 @@
 
 extern "C" {
 #include "catalog/pg_class.h"
-#include "executor/spi.h"
 #include "foreign/foreign.h"
 #include "lib/stringinfo.h"
 #include "utils/acl.h"
@@ -11,10 +10,12 @@ extern "C" {
 
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/retirements.hpp"
+#include "pg/ddl/remote_ddl.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/remote/move_slice.hpp"
 #include "pg/remote/retire_server.hpp"
 #include "pg/server/named_row.hpp"
+#include "pg/sql/slice_export.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -79,10 +80,7 @@ void name_other_servers(const RemoteFilter* remote, const Retirement& retirement
                    retired_servers_in(options_of_filter(relation->relid)).count > 0 ? "SET" : "ADD",
                    retirement.retired);
   const char* name = qualified_name(relation->relid);
-  const char* command = psprintf("ALTER FOREIGN TABLE %s OPTIONS (%s)", name, options.data);
-  SPI_connect();
-  if (SPI_execute(command, false, 0) < 0) elog(ERROR, "could not alter the filter");
-  SPI_finish();
+  const char* command = alter_options(relation->relid, options.data);
   ereport(NOTICE, errmsg("no other producer knows yet that the server is retired"),
           errhint("Type for each of them: %s. Then, on the server, if it is there: DROP FOREIGN "
                   "TABLE %s.",
@@ -99,13 +97,10 @@ using namespace streamfilter::pg;
 SF_FUNCTION(streamfilter_move_slice) {
   PreventCommandDuringRecovery("streamfilter_move_slice()");
   RemoteFilter* remote = remote_filter(fcinfo, true);
-  const int32 slice = PG_GETARG_INT32(1);
-  if (slice < 0 || static_cast<uint32>(slice) >= remote->parameters.slices)
-    ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("filter \"%s\" has no slice %d", remote->relation->name, slice),
-            errdetail("It has slices 0 to %u.", remote->parameters.slices - 1));
+  const uint32 slice =
+      check_slice_number(remote->relation, remote->parameters.slices, PG_GETARG_INT32(1));
   const int server = find_server(remote, text_to_cstring(PG_GETARG_TEXT_PP(2)));
-  const bool moved = move_slice(remote, static_cast<uint32>(slice), server);
+  const bool moved = move_slice(remote, slice, server);
   flush_slice_work(remote);
   PG_RETURN_BOOL(moved);
 }

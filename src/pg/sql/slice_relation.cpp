@@ -24,26 +24,14 @@ extern "C" {
 #include "pg/catalog/retirements.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
+#include "pg/remote/part_definition.hpp"
 #include "pg/server/named_row.hpp"
-#include "pg/server/problem_report.hpp"
 #include "pg/sql/slice_relation.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
 constexpr char kServer[] = "streamfilter";
-
-Definition parse(const char* text) {
-  Definition definition;
-  Problem problem;
-  std::size_t used;
-  const Size length = strlen(text);
-  if (!parse_definition(text, length, definition, used, problem)) raise(problem);
-  if (used != length)
-    ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-            errmsg("invalid definition of a filter: \"%s\"", text));
-  return definition;
-}
 
 List* add_option(List* options, const char* name, const char* value) {
   if (value == nullptr) return options;
@@ -96,7 +84,7 @@ void make_slice_relation(RangeVar* name, const SliceRelation& wanted) {
   create->base.tableElts = list_make1(makeColumnDef("hash", INT8OID, -1, InvalidOid));
   create->base.oncommit = ONCOMMIT_NOOP;
   create->servername = pstrdup(kServer);
-  create->options = options_of(parse(wanted.definition));
+  create->options = options_of(definition_in(wanted.definition));
   create->options = add_option(create->options, "conflict", wanted.conflict);
   create->options = add_option(create->options, "persistence", wanted.persistence);
   create->options = add_option(create->options, "producer", wanted.producer);

@@ -50,11 +50,7 @@ bool is_distributed_with_trigger(Oid table_oid) {
   if (!is_distributed(table_oid)) return false;
   Relation table = table_open(table_oid, AccessShareLock);
   bool found = false;
-  const TriggerDesc* triggers = table->trigdesc;
-  for (int i = 0; triggers != nullptr && i < triggers->numtriggers && !found; ++i) {
-    TriggerKind kind;
-    found = find_kind(triggers->triggers[i].tgfoid, &kind);
-  }
+  visit_own_triggers(table, [&](const Trigger*, TriggerKind) { found = true; });
   table_close(table, NoLock);
   return found;
 }

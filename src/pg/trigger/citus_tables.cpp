@@ -235,12 +235,9 @@ void check_taken_over(Oid oid) {
   if (name == nullptr || strcmp(name, "citus_truncate_trigger") != 0) return;
   Relation table = try_table_open(table_oid, AccessShareLock);
   if (table == nullptr) return;
-  const TriggerDesc* triggers = CopyTriggerDesc(table->trigdesc);
-  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
-    TriggerKind kind;
-    if (find_kind(triggers->triggers[i].tgfoid, &kind))
-      check_distribution(&triggers->triggers[i], kind, table);
-  }
+  visit_own_triggers(table, [table](const Trigger* trigger, TriggerKind kind) {
+    check_distribution(trigger, kind, table);
+  });
   table_close(table, NoLock);
 }
 

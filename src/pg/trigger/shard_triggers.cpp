@@ -137,11 +137,8 @@ template <typename Visit>
 void for_each_trigger_of(Oid relid, Visit visit) {
   Relation table = try_relation_open(relid, AccessShareLock);
   if (table == nullptr) return;
-  const TriggerDesc* triggers = CopyTriggerDesc(table->trigdesc);
-  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
-    TriggerKind kind;
-    if (find_kind(triggers->triggers[i].tgfoid, &kind)) visit(&triggers->triggers[i], kind, table);
-  }
+  visit_own_triggers(
+      table, [&](const Trigger* trigger, TriggerKind kind) { visit(trigger, kind, table); });
   relation_close(table, NoLock);
 }
 

@@ -37,11 +37,36 @@ TriggerRow row_of(HeapTuple tuple) {
           form->tgtype};
 }
 
-// The caller closes scan and catalog.
-SysScanDesc scan_for_trigger(Relation catalog, Oid trigger) {
-  ScanKeyData key;
-  ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger));
-  return systable_beginscan(catalog, TriggerOidIndexId, true, nullptr, 1, &key);
+// Calls visit(tuple, columns) for the trigger's row; false: there is none.
+template <typename Visit>
+bool visit_trigger(Oid trigger, Visit&& visit) {
+  bool found = false;
+  scan_catalog<FormData_pg_trigger>(
+      TriggerRelationId, TriggerOidIndexId, {{Anum_pg_trigger_oid, trigger}},
+      [&](const FormData_pg_trigger&, HeapTuple tuple, TupleDesc columns) {
+        visit(tuple, columns);
+        found = true;
+      });
+  return found;
+}
+
+struct NewValue {
+  int column;
+  Datum value;
+};
+
+void write_values(Relation catalog, HeapTuple tuple, std::initializer_list<NewValue> given) {
+  int columns[Natts_pg_trigger], count = 0;
+  Datum values[Natts_pg_trigger];
+  bool nulls[Natts_pg_trigger] = {};
+  for (const NewValue& value : given) {
+    columns[count] = value.column;
+    values[count++] = value.value;
+  }
+  HeapTuple changed =
+      heap_modify_tuple_by_cols(tuple, RelationGetDescr(catalog), count, columns, values, nulls);
+  CatalogTupleUpdate(catalog, &tuple->t_self, changed);
+  CacheInvalidateRelcacheByRelid(row_of(tuple).table);
 }
 
 // Leading arguments of a trigger: the names of the relations that it is bound to.
@@ -72,60 +97,35 @@ bytea* with_names(const bytea* arguments, const Names& names) {
   return result;
 }
 
-const bytea* arguments_of(Relation catalog, HeapTuple tuple) {
+const bytea* arguments_of(HeapTuple tuple, TupleDesc columns) {
   bool isnull;
-  return DatumGetByteaPP(
-      heap_getattr(tuple, Anum_pg_trigger_tgargs, RelationGetDescr(catalog), &isnull));
+  return DatumGetByteaPP(heap_getattr(tuple, Anum_pg_trigger_tgargs, columns, &isnull));
 }
 
 // Writes the names into the trigger, and the OIDs unless the filter is InvalidOid.
 void write_binding(Relation catalog, Oid trigger, const Names& names, TriggerBinding binding) {
-  SysScanDesc scan = scan_for_trigger(catalog, trigger);
-  HeapTuple tuple = systable_getnext(scan);
-  if (HeapTupleIsValid(tuple)) {
-    int columns[] = {Anum_pg_trigger_tgargs, Anum_pg_trigger_tgconstrrelid,
-                     Anum_pg_trigger_tgconstrindid};
-    Datum values[] = {PointerGetDatum(with_names(arguments_of(catalog, tuple), names)),
-                      ObjectIdGetDatum(binding.filter), ObjectIdGetDatum(binding.target)};
-    bool nulls[] = {false, false, false};
-    HeapTuple changed =
-        heap_modify_tuple_by_cols(tuple, RelationGetDescr(catalog),
-                                  OidIsValid(binding.filter) ? 3 : 1, columns, values, nulls);
-    CatalogTupleUpdate(catalog, &tuple->t_self, changed);
-    CacheInvalidateRelcacheByRelid(row_of(tuple).table);
-  }
-  systable_endscan(scan);
-}
-
-void clear_binding(Relation catalog, Oid trigger) {
-  SysScanDesc scan = scan_for_trigger(catalog, trigger);
-  HeapTuple tuple = systable_getnext(scan);
-  if (HeapTupleIsValid(tuple)) {
-    int columns[] = {Anum_pg_trigger_tgconstrrelid, Anum_pg_trigger_tgconstrindid};
-    Datum values[] = {ObjectIdGetDatum(InvalidOid), ObjectIdGetDatum(InvalidOid)};
-    bool nulls[] = {false, false};
-    HeapTuple changed =
-        heap_modify_tuple_by_cols(tuple, RelationGetDescr(catalog), 2, columns, values, nulls);
-    CatalogTupleUpdate(catalog, &tuple->t_self, changed);
-    CacheInvalidateRelcacheByRelid(row_of(tuple).table);
-  }
-  systable_endscan(scan);
+  visit_trigger(trigger, [&](HeapTuple tuple, TupleDesc columns) {
+    const NewValue arguments = {Anum_pg_trigger_tgargs,
+                                PointerGetDatum(with_names(arguments_of(tuple, columns), names))};
+    if (OidIsValid(binding.filter))
+      write_values(catalog, tuple,
+                   {arguments,
+                    {Anum_pg_trigger_tgconstrrelid, ObjectIdGetDatum(binding.filter)},
+                    {Anum_pg_trigger_tgconstrindid, ObjectIdGetDatum(binding.target)}});
+    else
+      write_values(catalog, tuple, {arguments});
+  });
 }
 
 // Are these its leading arguments?
 bool has_names(Oid trigger, const Names& names) {
-  Relation catalog = table_open(TriggerRelationId, AccessShareLock);
-  SysScanDesc scan = scan_for_trigger(catalog, trigger);
-  HeapTuple tuple = systable_getnext(scan);
   bool same = false;
-  if (HeapTupleIsValid(tuple)) {
-    const bytea* arguments = arguments_of(catalog, tuple);
+  visit_trigger(trigger, [&](HeapTuple tuple, TupleDesc columns) {
+    const bytea* arguments = arguments_of(tuple, columns);
     const bytea* wanted = with_names(arguments, names);
     same = VARSIZE_ANY_EXHDR(arguments) == VARSIZE_ANY_EXHDR(wanted) &&
            memcmp(VARDATA_ANY(arguments), VARDATA_ANY(wanted), VARSIZE_ANY_EXHDR(wanted)) == 0;
-  }
-  systable_endscan(scan);
-  table_close(catalog, AccessShareLock);
+  });
   return same;
 }
 
@@ -161,18 +161,9 @@ void write_names_into_clones(Relation catalog, Oid trigger, const Names& names) 
 
 void write_enabled(Relation catalog, Oid trigger, char enabled) {
   check_stack_depth();
-  SysScanDesc scan = scan_for_trigger(catalog, trigger);
-  HeapTuple tuple = systable_getnext(scan);
-  if (HeapTupleIsValid(tuple)) {
-    int column = Anum_pg_trigger_tgenabled;
-    Datum value = CharGetDatum(enabled);
-    bool null = false;
-    HeapTuple changed =
-        heap_modify_tuple_by_cols(tuple, RelationGetDescr(catalog), 1, &column, &value, &null);
-    CatalogTupleUpdate(catalog, &tuple->t_self, changed);
-    CacheInvalidateRelcacheByRelid(row_of(tuple).table);
-  }
-  systable_endscan(scan);
+  visit_trigger(trigger, [&](HeapTuple tuple, TupleDesc) {
+    write_values(catalog, tuple, {{Anum_pg_trigger_tgenabled, CharGetDatum(enabled)}});
+  });
   ListCell* cell;
   foreach (cell, find_dependent_triggers(TriggerRelationId, trigger, {DEPENDENCY_PARTITION_PRI}))
     write_enabled(catalog, lfirst_oid(cell), enabled);
@@ -217,14 +208,7 @@ bool lock_trigger_if_free(Oid trigger) {
 }
 
 bool read_trigger_row(Oid trigger, TriggerRow* row) {
-  Relation catalog = table_open(TriggerRelationId, AccessShareLock);
-  SysScanDesc scan = scan_for_trigger(catalog, trigger);
-  HeapTuple tuple = systable_getnext(scan);
-  const bool found = HeapTupleIsValid(tuple);
-  if (found) *row = row_of(tuple);
-  systable_endscan(scan);
-  table_close(catalog, AccessShareLock);
-  return found;
+  return visit_trigger(trigger, [row](HeapTuple tuple, TupleDesc) { *row = row_of(tuple); });
 }
 
 Oid filter_of_trigger(const TriggerRow* row) {
@@ -333,7 +317,11 @@ void unbind_trigger(const TriggerRow* row) {
   // Where another session has its table, its OIDs stay, and mean nothing.
   if (ConditionalLockRelationOid(row->table, ShareUpdateExclusiveLock)) {
     Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
-    clear_binding(catalog, row->trigger);
+    visit_trigger(row->trigger, [&](HeapTuple tuple, TupleDesc) {
+      write_values(catalog, tuple,
+                   {{Anum_pg_trigger_tgconstrrelid, ObjectIdGetDatum(InvalidOid)},
+                    {Anum_pg_trigger_tgconstrindid, ObjectIdGetDatum(InvalidOid)}});
+    });
     table_close(catalog, RowExclusiveLock);
   }
   CommandCounterIncrement();

@@ -57,14 +57,9 @@ void for_each_trigger(Oid root, Visit visit, bool wait = true) {
     if (!has_triggers(lfirst_oid(cell)) || (!wait && !lock_unless_busy(lfirst_oid(cell)))) continue;
     Relation table = try_relation_open(lfirst_oid(cell), AccessShareLock);
     if (table == nullptr) continue;
-    // A copy: catalog look-ups may rebuild the cache.
-    const TriggerDesc* triggers = CopyTriggerDesc(table->trigdesc);
-    for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
-      const Trigger* trigger = &triggers->triggers[i];
-      TriggerKind kind;
-      if (trigger->tgenabled != TRIGGER_DISABLED && find_kind(trigger->tgfoid, &kind))
-        visit(trigger, kind, table);
-    }
+    visit_own_triggers(table, [&](const Trigger* trigger, TriggerKind kind) {
+      if (trigger->tgenabled != TRIGGER_DISABLED) visit(trigger, kind, table);
+    });
     relation_close(table, NoLock);
   }
 }
@@ -509,20 +504,17 @@ SF_FUNCTION(streamfilter_adopt_triggers) {
     const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
     Relation table = try_relation_open(row->table, ShareUpdateExclusiveLock);
     if (table == nullptr) continue;
-    const TriggerDesc* triggers = CopyTriggerDesc(table->trigdesc);
-    for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
-      const Trigger* trigger = &triggers->triggers[i];
-      TriggerKind kind;
-      if (trigger->tgoid != row->trigger || !find_kind(trigger->tgfoid, &kind)) continue;
+    visit_own_triggers(table, [&](const Trigger* trigger, TriggerKind kind) {
+      if (trigger->tgoid != row->trigger) return;
       const TriggerOrigin origin = find_origin(trigger, table);
       const Oid filter = find_filter(trigger, kind, &origin);
-      if (!OidIsValid(filter)) continue;
+      if (!OidIsValid(filter)) return;
       const Oid target = kind == TriggerKind::divert ? find_target(trigger, &origin) : InvalidOid;
-      if (kind == TriggerKind::divert && !OidIsValid(target)) continue;
-      if (fails_anyway(trigger, kind, &origin)) continue;
+      if (kind == TriggerKind::divert && !OidIsValid(target)) return;
+      if (fails_anyway(trigger, kind, &origin)) return;
       bind_trigger(trigger->tgoid, {filter, target});
       adopted += !OidIsValid(origin.binding.filter);
-    }
+    });
     relation_close(table, NoLock);
   }
   PG_RETURN_INT64(adopted);

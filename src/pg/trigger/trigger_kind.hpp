@@ -1,6 +1,11 @@
 // The extension's trigger functions.
 #pragma once
 
+extern "C" {
+#include "commands/trigger.h"
+#include "utils/rel.h"
+}
+
 #include "pg/key/trusted_code.hpp"
 
 namespace streamfilter::pg {
@@ -31,6 +36,16 @@ inline bool find_kind(Oid function, TriggerKind* kind) {
        *kind = static_cast<TriggerKind>(static_cast<int>(*kind) + 1))
     if (is_own_function(function, function_name(*kind))) return true;
   return false;
+}
+
+// Calls visit(trigger, kind) for a table's triggers that are ours.
+template <typename Visit>
+void visit_own_triggers(Relation table, Visit&& visit) {
+  // A copy: catalog look-ups may rebuild the cache.
+  const TriggerDesc* triggers = CopyTriggerDesc(table->trigdesc);
+  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i)
+    if (TriggerKind kind; find_kind(triggers->triggers[i].tgfoid, &kind))
+      visit(&triggers->triggers[i], kind);
 }
 
 }  // namespace streamfilter::pg
