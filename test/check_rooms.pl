@@ -41,7 +41,6 @@ pg/server/monotonic.hpp       face of the clock
 pg/server/postgres.hpp        face of the server
 pg/server/transaction_use.hpp  the flag that all hooks ask first
 pg/server/wait_events.cpp     list: the names of wait events
-pg/trigger/trigger_kind.hpp   list: the trigger functions
 END
 
 # A function of the server side says what it does: a name that stands in more sources tells too little.
