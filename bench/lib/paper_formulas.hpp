@@ -59,7 +59,7 @@ struct Failures {
   double lost;        // f
 };
 
-struct Errors {
+struct ErrorRates {
   double fpr, fnr;
 };
 
@@ -76,8 +76,8 @@ inline double at_least(double least, double n, double p) noexcept {
 }
 
 // Where a probe of a key is lost with probability `lost`.
-inline Errors errors_at(double lost, double probes, double rate, streamfilter::LostRule rule,
-                        unsigned least) noexcept {
+inline ErrorRates errors_at(double lost, double probes, double rate, streamfilter::LostRule rule,
+                            unsigned least) noexcept {
   const double reached = 1 - lost;
   switch (rule) {
     case streamfilter::LostRule::duplicate: return {std::pow(lost + reached * rate, probes), 0};
@@ -99,16 +99,16 @@ inline Errors errors_at(double lost, double probes, double rate, streamfilter::L
 // many of the part of a key are: of vertical filters f, of a horizontal one none or its only one.
 // The printed formulas lack binomial coefficients, and Eq. 7 takes the bits of one key for spread
 // over all slices.
-inline Errors errors(const Failures& failures, streamfilter::LostRule rule,
-                     unsigned least = 0) noexcept {
+inline ErrorRates errors(const Failures& failures, streamfilter::LostRule rule,
+                         unsigned least = 0) noexcept {
   const double slices = failures.slices, part = failures.part, lost = failures.lost;
-  Errors sum{0, 0};
+  ErrorRates sum{0, 0};
   const double first = std::max(0.0, lost - (slices - part)), last = std::min(part, lost);
   for (double of_group = first; of_group <= last; ++of_group) {
     const double weight =
         std::exp(log_choose(part, of_group) + log_choose(slices - part, lost - of_group) -
                  log_choose(slices, lost));
-    const Errors one =
+    const ErrorRates one =
         errors_at(of_group / part, failures.probes, failures.probe_rate, rule, least);
     sum.fpr += weight * one.fpr;
     sum.fnr += weight * one.fnr;

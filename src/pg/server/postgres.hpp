@@ -24,4 +24,4 @@ extern "C" {
   PGDLLEXPORT PG_FUNCTION_INFO_V1(name);    \
   PGDLLEXPORT Datum name(PG_FUNCTION_ARGS); \
   }                                         \
-  Datum name(PG_FUNCTION_ARGS)
+  Datum name([[maybe_unused]] PG_FUNCTION_ARGS)

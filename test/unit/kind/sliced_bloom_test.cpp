@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(lost_slices_cost_what_the_formulas_say) {
       }
     }
     for (const auto& rule : rules) {
-      const bench::Errors expected = errors(failures, rule.rule, rule.least);
+      const bench::ErrorRates expected = errors(failures, rule.rule, rule.least);
       BOOST_TEST_CONTEXT(slicing << ", rule " << static_cast<int>(rule.rule) << ":" << rule.least
                                  << ", " << expected.fpr << ", " << expected.fnr) {
         BOOST_TEST(rule.positives >= least(probes, expected.fpr));

@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(rates_are_those_of_the_model) {
   for (const LostRule rule :
        {LostRule::distinct, LostRule::duplicate, LostRule::votes, LostRule::hybrid})
     for (unsigned least = 1; least <= kPlaces; ++least) {
-      const bench::Errors wanted = bench::errors(failures, rule, least);
+      const bench::ErrorRates wanted = bench::errors(failures, rule, least);
       BOOST_TEST(repeat_rate(rule, least, 0.2, fill) == wanted.fpr,
                  boost::test_tools::tolerance(1e-9));
       BOOST_TEST(1 - repeat_rate(rule, least, 0.2, 1) == wanted.fnr,

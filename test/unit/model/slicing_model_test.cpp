@@ -82,10 +82,10 @@ BOOST_AUTO_TEST_CASE(no_split_of_k_is_better_than_another) {
 // Eq. 5 and 6: a horizontal key has one slice, a vertical one eight.
 BOOST_AUTO_TEST_CASE(lost_places_that_count_as_set) {
   const double whole = std::pow(kSet, kPlaces);
-  const bench::Errors one = bench::errors({1, whole, 40, 1, 8}, LostRule::duplicate);
+  const bench::ErrorRates one = bench::errors({1, whole, 40, 1, 8}, LostRule::duplicate);
   BOOST_TEST(one.fpr == .2 + .8 * whole, tt::tolerance(1e-9));
   BOOST_TEST(one.fnr == 0);
-  const bench::Errors all = bench::errors(failures(40), LostRule::duplicate);
+  const bench::ErrorRates all = bench::errors(failures(40), LostRule::duplicate);
   BOOST_TEST(all.fpr == std::pow(.2 + .8 * kSet, kPlaces), tt::tolerance(1e-9));
   BOOST_TEST(all.fnr == 0);
 }
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(diced_filters_lose_more_at_once) {
 
 // Printed: .056, for want of binomial coefficients.
 BOOST_AUTO_TEST_CASE(lost_places_that_count_as_unset) {
-  const bench::Errors of_places = bench::errors(failures(40), LostRule::distinct);
+  const bench::ErrorRates of_places = bench::errors(failures(40), LostRule::distinct);
   BOOST_TEST(of_places.fnr == 1 - std::pow(.8, 8), tt::tolerance(1e-9));
   BOOST_TEST(std::fabs(of_places.fnr - .832) < .0005);
   BOOST_TEST(of_places.fpr == std::pow(.8 * kSet, 8), tt::tolerance(1e-9));
@@ -113,8 +113,8 @@ BOOST_AUTO_TEST_CASE(lost_places_that_count_as_unset) {
 BOOST_AUTO_TEST_CASE(votes_beat_the_hybrid_rule_at_the_same_false_negatives) {
   const double hybrid[] = {.555, .279, .0975, .023}, votes[] = {.0072, .0066, .0050, .0029};
   for (unsigned x = 3; x <= 6; ++x) {
-    const bench::Errors printed = bench::errors(failures(40), LostRule::hybrid, x),
-                        better = bench::errors(failures(40), LostRule::votes, x);
+    const bench::ErrorRates printed = bench::errors(failures(40), LostRule::hybrid, x),
+                            better = bench::errors(failures(40), LostRule::votes, x);
     BOOST_TEST(std::fabs(printed.fpr - hybrid[x - 3]) < .001);
     BOOST_TEST(std::fabs(better.fpr - votes[x - 3]) < .0002);
     BOOST_TEST(better.fnr == printed.fnr);
@@ -125,8 +125,8 @@ BOOST_AUTO_TEST_CASE(votes_beat_the_hybrid_rule_at_the_same_false_negatives) {
 // With nothing to ask for, and with everything, these equal the simple rules.
 BOOST_AUTO_TEST_CASE(votes_lie_between_set_and_unset) {
   for (const double part : {5., 8., 40.}) {
-    const bench::Errors none = bench::errors(failures(part), LostRule::votes, 0),
-                        all = bench::errors(failures(part), LostRule::votes, 8);
+    const bench::ErrorRates none = bench::errors(failures(part), LostRule::votes, 0),
+                            all = bench::errors(failures(part), LostRule::votes, 8);
     BOOST_TEST(none.fpr == bench::errors(failures(part), LostRule::duplicate).fpr,
                tt::tolerance(1e-9));
     BOOST_TEST(none.fnr == 0);
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(without_failures_all_rules_agree) {
   for (const double part : {1., 5., 40.})
     for (const LostRule rule :
          {LostRule::duplicate, LostRule::distinct, LostRule::votes, LostRule::hybrid}) {
-      const bench::Errors none = bench::errors({8, kSet, 40, part, 0}, rule, 8);
+      const bench::ErrorRates none = bench::errors({8, kSet, 40, part, 0}, rule, 8);
       BOOST_TEST(none.fpr == std::pow(kSet, 8), tt::tolerance(1e-9));
       BOOST_TEST(none.fnr == 0);
     }
