@@ -154,8 +154,8 @@ inline void figure_5d(Report& report, const Arguments& arguments, double probes)
       missed_hybrid += !is_seen(LostRule::hybrid, known, x);
       missed_votes += !is_seen(LostRule::votes, known, x);
     }
-    const bench::Errors by_hybrid = errors(filter.failures(8), LostRule::hybrid, x),
-                        by_votes = errors(filter.failures(8), LostRule::votes, x);
+    const bench::ErrorRates by_hybrid = errors(filter.failures(8), LostRule::hybrid, x),
+                            by_votes = errors(filter.failures(8), LostRule::votes, x);
     worst = std::max({worst, standard_errors(hybrid / probes, by_hybrid.fpr, probes),
                       standard_errors(votes / probes, by_votes.fpr, probes),
                       standard_errors(missed_hybrid / probes, by_hybrid.fnr, probes),
