@@ -31,7 +31,7 @@ sub said { return answer_of($node, $_[0]) }
 my %is_hidden = map { $_ => 1 } qw(seed conflict persistence probe lost_slice max_future parent tree top_down);
 # What EXPLAIN says of the second value.
 my %explained = (
-	memory => 'Memory: 128kB', slicing => 'Slicing: vertical, 4 slices', dice => 'Slicing: diced h-v, 2,2 slices',
+	memory => 'Memory: 128kB', slicing => 'Slicing: vertical, 4 slices', dice => 'Slicing: diced h-v, 4,2 slices',
 	k1 => 'Slicing: 3 x 2 bits, 4 slices', k2 => 'Slicing: 2 x 3 bits, 4 slices', parent => 'Parent: root2', tree => 'Tree: dense');
 my (@tables, @resized);
 for my $case (option_cases(\&said))

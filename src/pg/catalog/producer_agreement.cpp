@@ -89,12 +89,21 @@ void check_equal(const FilterRelation* relation, const char* what, const char* f
 
 void check_producer_agrees(const FilterRelation* relation, const RequestedOptions& requested) {
   check_equal(relation, "option conflict", name_of(relation->options.conflict), requested.conflict);
+  check_equal(relation, "slicing", slicing_of_producer(relation->options.producer),
+              requested.slicing);
   if (!is_object(requested.producer) || !is_object(relation->options.producer)) return;
   JsonbContainer* found = parse_json(relation->options.producer);
   JsonbContainer* wanted = parse_json(requested.producer);
   check_equal(relation, "columns", describe_key(found), describe_key(wanted));
   check_equal(relation, "place in option servers", describe_position(found),
               describe_position(wanted));
+}
+
+const char* slicing_of_producer(const char* producer) {
+  if (!is_object(producer)) return nullptr;
+  const JsonbValue* value = find_member(parse_json(producer), "slicing");
+  if (value == nullptr || value->type != jbvString) return nullptr;
+  return pnstrdup(value->val.string.val, static_cast<Size>(value->val.string.len));
 }
 
 uint32 retirements_of_producer(const char* producer) {

@@ -63,6 +63,13 @@ void append_server(StringInfo json, Oid oid) {
   appendStringInfoChar(json, '}');
 }
 
+// Where the bits of a key lie, which a part of the filter does not show.
+const char* describe_slicing(const Parameters& parameters) {
+  if (parameters.k1 == 0) return "horizontal";
+  return psprintf("%u probes in groups of %u slices", probes(parameters),
+                  slices_of_group(parameters));
+}
+
 constexpr char kOptions[] = "\"options\": {", kServers[] = "}, \"servers\": [";
 
 // Does such an object have this option, with this value? nullptr: with any. The object may be
@@ -144,6 +151,7 @@ const char* describe_producer(const FilterRelation* relation, int server, const 
   escape_json(&json, "identity");
   appendStringInfoString(&json, ": ");
   escape_json(&json, identity != nullptr ? identity : identity_of_filter(relation->relid));
+  append_member(&json, "slicing", describe_slicing(relation->definition.parameters));
   appendStringInfoChar(&json, '}');
   return json.data;
 }

@@ -8,8 +8,8 @@ namespace streamfilter::pg {
 
 // Columns, options and servers of a filter as a JSON object, for one of its servers, in the current
 // memory context: {"columns": [{"name", "type", "collation", "role"}], "options": {...}, "servers":
-// [{"name", ...}], "position": "1", "identity": "..."}. Contains no users and passwords.
-// `identity`: of the producer's filter there; nullptr: of this filter.
+// [{"name", ...}], "position": "1", "identity": "...", "slicing": "horizontal"}. Contains no users
+// and passwords. `identity`: of the producer's filter there; nullptr: of this filter.
 const char* describe_producer(const FilterRelation* relation, int server,
                               const char* identity = nullptr);
 

@@ -82,12 +82,24 @@ bool knows_anything(FilterHandle* filter) {
   return !is_empty(filter->header);
 }
 
-void check_kept(Oid relid, bool knew) {
-  if (!knew || peek_slot(load_filter_relation(relid)) != nullptr) return;
+[[noreturn]] void raise_would_forget(Oid relid, bool has_moved = false) {
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
           errmsg("filter \"%s\" cannot be altered and keep what it knows", get_rel_name(relid)),
-          errhint("TRUNCATE the filter and commit, then alter it, and fill it anew with "
-                  "streamfilter_warm()."));
+          has_moved
+              ? errhint("Slices of it have moved, and may know keys. Create it anew, and fill "
+                        "it with streamfilter_warm().")
+              : errhint("TRUNCATE the filter and commit, then alter it, and fill it anew "
+                        "with streamfilter_warm()."));
+  pg_unreachable();
+}
+
+// The producer must not look for known keys in other slices than they are in.
+void check_slicing_stays(const FilterRelation* relation, bool knew, const char* producer) {
+  const char* found = slicing_of_producer(relation->options.producer);
+  const char* wanted = slicing_of_producer(producer);
+  const bool has_moved = relation->options.moved.count > 0;
+  if (found != nullptr && wanted != nullptr && strcmp(found, wanted) != 0 && (knew || has_moved))
+    raise_would_forget(relation->relid, has_moved);
 }
 
 }  // namespace
@@ -105,14 +117,15 @@ SF_FUNCTION(streamfilter_hashes_alter) {
   const Oid relid = PG_GETARG_OID(0);
   FilterHandle* filter = lock_slices(relid);
   const char* producer = text_argument(fcinfo, 4);
-  check_producer_agrees(filter->relation, {nullptr, producer});
+  check_producer_agrees(filter->relation, {nullptr, nullptr, producer});
   if (producer != nullptr)
     check_list_is_current(filter->relation, Retirements{retirements_of_producer(producer)});
   const char* changes = find_changes(relid, text_argument(fcinfo, 1), text_argument(fcinfo, 2),
                                      text_argument(fcinfo, 3), producer);
   if (changes == nullptr) PG_RETURN_VOID();
   const bool knew = knows_anything(filter);
+  check_slicing_stays(filter->relation, knew, producer);
   alter_options(relid, changes);
-  check_kept(relid, knew);
+  if (knew && peek_slot(load_filter_relation(relid)) == nullptr) raise_would_forget(relid);
   PG_RETURN_VOID();
 }

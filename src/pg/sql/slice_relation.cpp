@@ -170,8 +170,9 @@ SF_FUNCTION(streamfilter_hashes_define) {
     const FilterRelation* relation = load_filter_relation(relid);
     check_right_to_define(relation);
     check_relation(relation);
-    if (wanted != nullptr && !made)
-      check_producer_agrees(relation, {text_argument(fcinfo, 3), text_argument(fcinfo, 5)});
+    if (const char* producer = text_argument(fcinfo, 5); wanted != nullptr && !made)
+      check_producer_agrees(relation,
+                            {text_argument(fcinfo, 3), slicing_of_producer(producer), producer});
     char found[kMaxDefinitionText];
     print_definition(relation->definition.parameters, found, sizeof found);
     row.put("definition", found);

@@ -1,0 +1,96 @@
+# Each option of each kind, on servers: of two producers whose definitions differ in it, the second is refused if the
+# servers' answers depend on it. Where the first alters it, its servers and the second follow, or it is refused.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use OptionExamples;
+use PostgreSQL::Test::Utils;
+use SliceServers;
+use Test::More;
+
+my %node = map { $_ => start_node($_, "streamfilter.shared_memory = '128MB'\nstreamfilter.max_filters = 2048\nfsync = off\n") } qw(p q a b);
+for my $producer (qw(p q)) { $node{$producer}->safe_psql('postgres', server_sql($_, $node{$_}, q{timeout '20s'})) for qw(a b) }
+make_parents($node{p});
+
+sub ask { my ($producer, $statement) = @_; return $node{$producer}->safe_psql('postgres', $statement) }
+sub said { my ($producer, $statement) = @_; return answer_of($node{$producer}, $statement) }
+
+sub create
+{
+	my ($name, $columns, @options) = @_;
+	return "CREATE FOREIGN TABLE $name ($columns) SERVER streamfilter OPTIONS (" . join(', ', grep { $_ ne '' } @options) . ')';
+}
+
+# The text form of the parameters of a filter here.
+sub shape
+{
+	my ($columns, @options) = @_;
+	return ask('q', create('here', $columns, @options) . q{; SELECT split_part(streamfilter_value('here')::text, ':', 1); DROP FOREIGN TABLE here});
+}
+
+sub known { my ($producer, $name) = @_; return ask($producer, "SELECT count(*) FROM generate_series(1, 100) i WHERE streamfilter_test('$name', i)") }
+
+sub check
+{
+	my ($name, $columns, $given, $servers, $option, $first, $second) = @_;
+	my ($one, $other) = map { "$option '$_'" } $first, $second;
+	my $what = "on $servers: $name '$first' beside '$second'";
+	my $made = said('p', create($name, $columns, @$given, $one, "servers '$servers'"));
+	return like($made, qr/HINT/, "$what: there is no such filter on servers") if $made =~ /ERROR/;
+	ask('p', "INSERT INTO $name (id) SELECT generate_series(1, 100)");
+	my $before = known('p', $name);
+	my $differ = $option eq 'conflict' || shape($columns, @$given, $one) ne shape($columns, @$given, $other);
+	my $define = create($name, $columns, @$given, $other, "servers '$servers'");
+	like(said('q', "$define; SELECT streamfilter_test('$name', 1)"),
+		$differ ? qr/has another definition on server|defined otherwise by its first producer/ : qr/^$/, $what);
+	ask('q', "DROP FOREIGN TABLE $name");
+	my $refused = said('p', "ALTER FOREIGN TABLE $name OPTIONS (SET $option '$second')");
+	is(known('p', $name), $before, '... keys are known after it was to be altered');
+	if ($refused =~ /ERROR/) { like($refused, qr/ERROR.*HINT/s, '... altered: refused') }
+	else
+	{
+		my $options = ask('p', "SELECT string_agg(format('%s %L', option_name, option_value), ', ') FROM pg_foreign_table, pg_options_to_table(ftoptions) WHERE ftrelid = '$name'::regclass");
+		ask('q', create($name, $columns, $options));
+		is(known('q', $name), $before, '... and knows its keys');
+		ask('q', "DROP FOREIGN TABLE $name");
+	}
+	return ask('p', "DROP FOREIGN TABLE $name");
+}
+
+for my $case (option_cases(sub { return said('p', $_[0]) }))
+{
+	my ($kind, $option, $columns, $given, $first, $second) = @$case;
+	next if $option =~ /^(?:mode|parent|tree|top_down)$/;
+	my @given = ($given =~ s/memory '64kB'/memory '128kB'/r, $option eq 'seed' ? () : q{seed '7'});
+	check("${kind}_$option", $columns, \@given, 'a', $option, $first, $second);
+	push @given, q{slices '4'} if "$given$option" !~ /slices/;
+	check("${kind}_$option", $columns, \@given, 'a, b', $option, $first, $second);
+}
+# Kinds whose parameters may be the same numbers.
+my @same = (q{memory '128kB'}, q{slices '4'}, q{seed '7'}, q{servers 'a, b'});
+my @kinds = grep { said('p', create("kind_$_", 'id int', "kind '$_'", @same)) !~ /ERROR/ } kinds(sub { return said('p', $_[0]) });
+cmp_ok(scalar(@kinds), '>', 10, '... that need no more options');
+for my $kind (@kinds)
+{
+	ask('p', "INSERT INTO kind_$kind VALUES (1)");
+	my @accepted = grep { said('q', "BEGIN;\n" . create("kind_$kind", 'id int', "kind '$_'", @same) . ";\nSELECT streamfilter_test('kind_$kind', 1)") !~ /has another definition/ } @kinds;
+	is("@accepted", $kind, "no other kind goes along with $kind");
+}
+# Their parts look alike, but a key's bits lie in other slices.
+my ($bits, $servers) = (q{kind 'bloom', memory '128kB', slices '4', seed '7', slicing 'vertical'}, q{servers 'a, b'});
+ask('p', create('bits', 'id int', $bits, q{k '4'}, $servers) . '; INSERT INTO bits SELECT generate_series(1, 100)');
+like(said('q', create('bits', 'id int', $bits, q{k '3'}, $servers) . q{; SELECT streamfilter_test('bits', 1)}),
+	qr/defined otherwise by its first producer.*Its slicing: 4 probes in groups of 4 slices. This producer says 3 probes/s, 'as many bits in each probe, fewer probes');
+my $alter = q{ALTER FOREIGN TABLE bits OPTIONS (SET k '3')};
+my $refused = qr/ERROR.*filter "bits" cannot be altered and keep what it knows.*HINT:  TRUNCATE/s;
+like(said('p', $alter), $refused, '... altered: refused');
+ask('p', 'TRUNCATE bits');
+is(said('p', $alter), '', 'empty: altered');
+ask('p', 'INSERT INTO bits SELECT generate_series(1, 100)');
+is(known('p', 'bits'), '100', '... and knows what comes then');
+ask('p', "ALTER FOREIGN TABLE bits OPTIONS (ADD home_servers '2'); SELECT streamfilter_move_slice('bits', slice, 'a') FROM unnest('{1, 3}'::int[]) slice; SELECT streamfilter_move_slice('bits', slice, 'b') FROM unnest('{0, 2}'::int[]) slice");
+is(known('p', 'bits'), '100', '... all slices have moved, and the keys are known');
+like(said('p', $alter =~ s/3/2/r), qr/ERROR.*cannot be altered and keep what it knows.*HINT:  Slices of it have moved/s, '... altered: refused');
+$_->stop for values %node;
+done_testing();
