@@ -425,6 +425,15 @@ BOOST_AUTO_TEST_CASE(what_does_not_fit_says_why) {
         "bloom(memory=128kB, k=4, slices=2, slicing=vertical)"})
     BOOST_TEST(!resized_parameters(bloom.parameters(), definition_for(other), &result, problem),
                other);
+  const Filter diced("bloom(memory=64kB, k=4, slices=\"2,4\", slicing=diced)"),
+      promised("bloom(memory=64kB, k=4, fpr=0.2)");
+  BOOST_TEST(!resized_parameters(
+      diced.parameters(),
+      definition_for("bloom(memory=128kB, k=4, slices=\"2,4\", slicing=diced, dice=vh)"), &result,
+      problem));
+  BOOST_TEST(!resized_parameters(promised.parameters(),
+                                 definition_for("bloom(memory=128kB, k=4, fpr=0.3)"), &result,
+                                 problem));
   // A smaller k uses the first of a key's bits.
   BOOST_TEST(resized_parameters(bloom.parameters(), definition_for("bloom(memory=128kB, k=3)"),
                                 &result, problem));
