@@ -67,5 +67,8 @@ for my $case (option_cases(\&said))
 my $of_another_kind = create('of_another_kind', q{id int, at timestamptz OPTIONS (role 'time')},
 	[ q{kind 'timer'}, q{memory '64kB'}, q{window '10 minutes'}, q{parent 'root'} ]);
 like(said($of_another_kind), qr/Its kind is timer, that of the parent is bloom/, 'a child of another kind');
+query(q{CREATE FOREIGN TABLE collated (id text COLLATE "C") SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
+	INSERT INTO collated SELECT i::text FROM generate_series(1, 100) i; ALTER FOREIGN TABLE collated ALTER id TYPE text COLLATE "POSIX"});
+is(query($known =~ s/%s', i/collated', i::text/r), 0, 'another collation is another key');
 $node->stop;
 done_testing();

@@ -91,13 +91,13 @@ for my $kind (@kinds)
 	is("@accepted", $kind, "no other kind goes along with $kind");
 }
 # Their parts look alike, but a key's bits lie in other slices.
-my ($bits, $servers) = (q{kind 'bloom', memory '128kB', slices '4', seed '7', slicing 'vertical'}, q{servers 'a, b'});
-ask('p', create('bits', 'id int', $bits, q{k '4'}, $servers) . '; INSERT INTO bits SELECT generate_series(1, 100)');
-like(said('q', create('bits', 'id int', $bits, q{k '3'}, $servers) . q{; SELECT streamfilter_test('bits', 1)}),
-	qr/defined otherwise by its first producer.*Its slicing: 4 probes in groups of 4 slices. This producer says 3 probes/s, 'as many bits in each probe, fewer probes');
-my $alter = q{ALTER FOREIGN TABLE bits OPTIONS (SET k '3')};
-my $refused = qr/ERROR.*filter "bits" cannot be altered and keep what it knows.*HINT:  TRUNCATE/s;
-like(said('p', $alter), $refused, '... altered: refused');
+my ($bits, $servers) = (q{kind 'bloom', memory '128kB', slices '4', seed '7', k2 '2'}, q{servers 'a, b'});
+ask('p', create('bits', 'id int', $bits, q{k1 '2'}, $servers) . '; INSERT INTO bits SELECT generate_series(1, 100)');
+like(said('q', create('bits', 'id int', $bits, q{k1 '3'}, $servers) . q{; SELECT streamfilter_test('bits', 1)}),
+	qr/defined otherwise by its first producer.*Its slicing: 2 probes in groups of 4 slices. This producer says 3 probes/s,
+	'as many bits in each probe, more probes');
+my $alter = q{ALTER FOREIGN TABLE bits OPTIONS (SET k1 '3')};
+like(said('p', $alter), qr/ERROR.*filter "bits" cannot be altered and keep what it knows.*HINT:  TRUNCATE/s, '... altered: refused');
 ask('p', 'TRUNCATE bits');
 is(said('p', $alter), '', 'empty: altered');
 ask('p', 'INSERT INTO bits SELECT generate_series(1, 100)');
@@ -107,5 +107,15 @@ ask('p', "SELECT streamfilter_move_slice('bits', $_, '" . ($_ % 2 ? 'a' : 'b') .
 is(known('p', 'bits'), '100', '... all slices have moved, and the keys are known');
 like(said('p', $alter =~ s/3/2/r), qr/ERROR.*cannot be altered and keep what it knows.*HINT:  Slices of it have moved/s,
 	'... altered: refused');
+
+# A size that another k would follow from.
+ask('p', create('grown', 'id int', q{kind 'bloom', keys '100000', fpr '0.01', slices '4', slicing 'vertical'}, $servers)
+	  . '; INSERT INTO grown SELECT generate_series(1, 100)');
+like(said('p', q{ALTER FOREIGN TABLE grown OPTIONS (ADD memory '1MB')}), qr/NOTICE.*Also altered: OPTIONS \(ADD k '7'\)/s, 'k stays');
+is(known('p', 'grown'), '100', '... and the keys are known');
+is(said('p', q{ALTER FOREIGN TABLE grown OPTIONS (SET memory '2MB')}), '', '... in another size, too');
+is(known('p', 'grown'), '100', '... with its keys');
+like(said('p', q{ALTER FOREIGN TABLE grown OPTIONS (SET k '6')}), qr/ERROR.*option "k".*cannot be changed while servers hold its slices/s,
+	'another k is refused');
 $_->stop for values %node;
 done_testing();

@@ -265,7 +265,7 @@ FixedOptions find_fixed_options(const FilterRelation* relation) {
   const Parameters& whole = remote->parameters;
   FixedOptions fixed;
   connect_homes(remote);
-  uint32 slices = 0;
+  uint32 slices = 0, probes_of_whole = remote->home_count > 1 ? probes(whole) : 1;
   Parameters part{};
   for (int i = 0; i < remote->home_count; ++i) {
     if (remote->retired[i]) {
@@ -276,11 +276,14 @@ FixedOptions find_fixed_options(const FilterRelation* relation) {
     if (found == nullptr) raise_lost(remote, i, "alter");
     if (found[0] == '\0' || !read_found(found, &part)) return fixed;
     slices += part.slices;
+    if (remote->home_count == 1) continue;
+    if (const Ownership owner = owner_at(remote, i, remote->filter, "alter"); owner.probes > 0)
+      probes_of_whole = owner.probes;
   }
   if (find_ops(part.kind) == nullptr) return fixed;  // all of them are retired
   const OptionSpec* k = find_k(part);
   const auto bits = k != nullptr && whole.slicing != Slicing::horizontal
-                        ? part.integer(k->word) * (remote->home_count > 1 ? probes(whole) : 1)
+                        ? part.integer(k->word) * probes_of_whole
                         : 0;
   if (part.kind != whole.kind) fixed.kind = find_ops(part.kind)->name;
   if (slices != whole.slices) fixed.slices = slices;
