@@ -3,20 +3,18 @@
 # flavours: asserted
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $sessions = 4;
 my $keys     = 20000;
 
-my $node = PostgreSQL::Test::Cluster->new('sessions');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'streamfilter'");
-$node->start;
+my $node = start_node('sessions');
 $node->safe_psql(
 	'postgres', q{
-	CREATE EXTENSION streamfilter;
 	-- Large enough that false positives are practically nil: 1.3e-9 a key.
 	CREATE FOREIGN TABLE same (id int) SERVER streamfilter
 	  OPTIONS (kind 'bloom', memory '8MB', k '10', seed '1');

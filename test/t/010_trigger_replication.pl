@@ -3,17 +3,17 @@
 # flavours: quick asserted one_by_one
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $publisher = PostgreSQL::Test::Cluster->new('publisher');
 $publisher->init(allows_streaming => 'logical');
 $publisher->start;
-my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
-$subscriber->init(allows_streaming => 'logical');
-$subscriber->append_conf('postgresql.conf', "shared_preload_libraries = 'streamfilter'");
-$subscriber->start;
+my $subscriber = start_node('subscriber', '', allows_streaming => 'logical');
 
 my $tables = q{
 	CREATE TABLE flat (n int, id int);
@@ -26,7 +26,6 @@ my $connection = $publisher->connstr . ' dbname=postgres';
 $subscriber->safe_psql(
 	'postgres', qq{
 	$tables
-	CREATE EXTENSION streamfilter;
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter
 	  OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 	CREATE TRIGGER zz BEFORE INSERT ON flat FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');

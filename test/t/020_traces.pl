@@ -2,20 +2,18 @@
 # profile count exactly what truth.csv says, and sbf keeps its false-positive rate all along.
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $folder = $ENV{STREAMFILTER_TRACES} // '';
 plan skip_all => 'no traces: set STREAMFILTER_TRACES to their folder' unless -r "$folder/truth.csv";
 
-my $node = PostgreSQL::Test::Cluster->new('traces');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'streamfilter'\nfsync = off");
-$node->start;
+my $node = start_node('traces', "fsync = off\n");
 $node->safe_psql(
 	'postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE TABLE truth (file text, percent int, rows bigint, distinct_rows bigint, duplicates bigint);
 	CREATE TABLE events (seq bigint, ts text, key text, weight float8);});
 # The client reads the files, so that the server needs no access to them.

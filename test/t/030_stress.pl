@@ -12,8 +12,10 @@
 # flavours: asserted faults
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $seconds  = $ENV{STREAMFILTER_STRESS_SECONDS} || 5;
@@ -27,19 +29,14 @@ my %slicing  = (    # one slice per key, and several
 my $dir      = PostgreSQL::Test::Utils::tempdir;
 srand(20240817);
 
-my $node = PostgreSQL::Test::Cluster->new('stress');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('stress', q{
 	streamfilter.max_in_flight = 1000
 	max_prepared_transactions = 50
 	deadlock_timeout = '20ms'
 	log_statement = none
 	log_min_messages = fatal
-	log_min_error_statement = panic});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	log_min_error_statement = panic
+});
 
 # ---- What the sessions do --------------------------------------------------------------------------
 

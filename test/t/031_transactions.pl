@@ -5,21 +5,16 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 use WaitingSessions;
 
-my $node = PostgreSQL::Test::Cluster->new('transactions');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('transactions', q{
 	streamfilter.max_in_flight = 1000
 	streamfilter.dynamic_memory = 0
-	max_prepared_transactions = 10});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	max_prepared_transactions = 10
+});
 for my $mode (qw(wait admit discard))
 {
 	$node->safe_psql('postgres', qq{

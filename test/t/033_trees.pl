@@ -3,26 +3,14 @@
 # flavours: asserted faults
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $seconds = $ENV{STREAMFILTER_STRESS_SECONDS} || 3;
 my $dir     = PostgreSQL::Test::Utils::tempdir;
-
-sub start_node
-{
-	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', q{
-		shared_preload_libraries = 'streamfilter'
-		streamfilter.shared_memory = '32MB'
-		autovacuum = off});
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-	return $node;
-}
 
 my $node = start_node('trees');
 sub sql { return $node->safe_psql('postgres', $_[0]); }

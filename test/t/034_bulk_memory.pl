@@ -2,24 +2,22 @@
 # flavours: asserted faults
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('bulk');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+my $node = start_node('bulk', q{
 streamfilter.shared_memory = '24MB'
 work_mem = '4MB'
 log_temp_files = 0
-fsync = off});
-$node->start;
+fsync = off
+});
 my $anonymous = q{(SELECT (regexp_match(pg_read_file('/proc/self/status'), 'RssAnon:\s+(\d+) kB'))[1]::bigint)};
 # Deleted while they are mapped: the process alone knows of them.
 my $files = q{(SELECT count(*) FROM regexp_matches(pg_read_file('/proc/self/maps'), 'pgsql_tmp', 'g'))};
 $node->safe_psql('postgres', qq{
-	CREATE EXTENSION streamfilter;
 	CREATE FOREIGN TABLE small (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB');
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8MB', k '15');
 	CREATE TABLE measured (what text, value text);

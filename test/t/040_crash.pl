@@ -4,8 +4,10 @@
 # flavours: quick asserted faults
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -14,22 +16,18 @@ my $seed     = $ENV{STREAMFILTER_SEED}         // 7;
 my $sessions = 3;
 srand($seed);
 
-my $node = PostgreSQL::Test::Cluster->new('crash');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+my $node = start_node('crash', q{
 streamfilter.shared_memory = '16MB'
 max_prepared_transactions = 60
 restart_after_crash = on
 statement_timeout = '30s'
 lock_timeout = '10s'
 autovacuum_naptime = '1s'
-fsync = off});
-$node->start;
+fsync = off
+});
 # False positives: with 2 MB and k = 10 below 1e-9 a key as long as there are fewer than 200000, so
 # one in a whole run is less likely than 1e-3.
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE SEQUENCE keys;
 	CREATE TABLE events (id bigint);
 	CREATE FOREIGN TABLE seen (id bigint) SERVER streamfilter

@@ -3,24 +3,23 @@
 # flavours: asserted faults
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
-my $primary = PostgreSQL::Test::Cluster->new('primary');
-$primary->init(allows_streaming => 1, has_archiving => 1);
-$primary->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+my $primary = start_node('primary', q{
 streamfilter.shared_memory = '16MB'
 max_prepared_transactions = 10
 wal_retrieve_retry_interval = '100ms'
 statement_timeout = '30s'
 lock_timeout = '10s'
-fsync = off});
-$primary->start;
+fsync = off
+}, allows_streaming => 1, has_archiving => 1);
 # So large that a false positive is less likely than 1e-6 in the whole test.
 $primary->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE TABLE events (id int);
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', k '10');
 	CREATE TRIGGER zz BEFORE INSERT ON events

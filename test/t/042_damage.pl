@@ -2,27 +2,23 @@
 # flavours: asserted
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $seed = $ENV{STREAMFILTER_SEED} // 7;
 srand($seed);
 
-my $node = PostgreSQL::Test::Cluster->new('damage');
 # Small segments, so that a limit on the size of a file can be reached by the heaps, not by the WAL.
-$node->init(extra => ['--wal-segsize=1']);
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
-streamfilter.shared_memory = '32MB'
+my $node = start_node('damage', q{
 streamfilter.max_filters = 3000
 max_locks_per_transaction = 512
 statement_timeout = '300s'
 lock_timeout = '10s'
-autovacuum = off
-fsync = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+fsync = off
+}, extra => ['--wal-segsize=1']);
 
 sub slurp_bytes
 {

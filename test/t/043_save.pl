@@ -2,25 +2,23 @@
 # flavours: asserted faults
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('save');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+my $node = start_node('save', q{
 streamfilter.shared_memory = '24MB'
 wal_level = minimal
 max_wal_senders = 0
 max_prepared_transactions = 10
 statement_timeout = '60s'
 lock_timeout = '10s'
-fsync = off});
-$node->start;
+fsync = off
+});
 # So large that a false positive is less likely than 1e-3 in the whole test.
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8MB', k '15')});
 sub known
 {

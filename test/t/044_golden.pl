@@ -3,9 +3,11 @@
 # flavours: asserted
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use File::Basename;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $golden = dirname(__FILE__) . '/../golden';
@@ -14,18 +16,13 @@ my $node = new_node('golden');
 sub new_node
 {
 	my ($name) = @_;
-	my $new = PostgreSQL::Test::Cluster->new($name);
-	$new->init(extra => [ '--locale=C', '--encoding=UTF8' ]);
-	$new->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+	my $new = start_node($name, q{
 streamfilter.shared_memory = '24MB'
 allow_system_table_mods = on
 max_prepared_transactions = 2
-autovacuum = off
 timezone = 'UTC'
-fsync = off});
-	$new->start;
-	$new->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+fsync = off
+	}, extra => [ '--locale=C', '--encoding=UTF8' ]);
 	$new->psql('postgres', slurp_file("$golden/cases.sql"), on_error_die => 1);
 	return $new;
 }
@@ -165,8 +162,8 @@ for my $version (@versions)
 		[ sbf => q{'768'}, q{'1kB'} ],
 		[ sbf_gap => q{fpr '0.1'}, q{fpr '0.2'} ],
 		[ sbf_max3 => q{max '3'}, q{max '7'} ]);
-	my $rows = join ', ', map { my ($name, $was, $is) = @{ $others[$_] }; "('$name', '${name}_$_', \$\$$was\$\$, \$\$$is\$\$)" } 0 .. $#others;
-	$node->safe_psql('postgres', join ";\n", "CREATE TABLE others (original, name, was, now) AS VALUES $rows", (map { (
+	my $changes = join ', ', map { my ($name, $was, $is) = @{ $others[$_] }; "('$name', '${name}_$_', \$\$$was\$\$, \$\$$is\$\$)" } 0 .. $#others;
+	$node->safe_psql('postgres', join ";\n", "CREATE TABLE others (original, name, was, now) AS VALUES $changes", (map { (
 		"CREATE TABLE all_$_ AS SELECT * FROM $_", "TRUNCATE $_",
 		"INSERT INTO $_ SELECT (json_populate_record(a, json_build_object('name', o.name))).* FROM all_$_ a JOIN others o ON a.name = original", "DROP TABLE all_$_")
 	} qw(golden_filters images logs)), 'UPDATE golden_filters f SET options = replace(options, was, now) FROM others WHERE f.name = others.name');

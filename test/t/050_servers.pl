@@ -4,42 +4,19 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
 use Test::More;
 
 my $limit = $PostgreSQL::Test::Utils::timeout_default;
 
-sub start_node
-{
-	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', q{
-		shared_preload_libraries = 'streamfilter'
-		streamfilter.shared_memory = '32MB'
-		max_prepared_transactions = 2
-		autovacuum = off});
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-	return $node;
-}
+my $settings = 'max_prepared_transactions = 2';
+my %holder = map { $_ => start_node($_, $settings) } qw(a b);
+my $node = start_node('producer', $settings);
 
-my %holder = map { $_ => start_node($_) } qw(a b);
-my $node = start_node('producer');
-
-sub server_sql
-{
-	my ($name, $holder, $options) = @_;
-	return sprintf(
-		q{CREATE SERVER %s FOREIGN DATA WRAPPER streamfilter
-		  OPTIONS (host '%s', port '%d', dbname 'postgres', connect_timeout '1s', timeout '%s');
-		  CREATE USER MAPPING FOR CURRENT_USER SERVER %s;},
-		$name, $holder->host, $holder->port, $options // '4s', $name);
-}
-
-my $servers = server_sql('a', $holder{a}) . server_sql('b', $holder{b});
+my $timeouts = q{connect_timeout '1s', timeout '4s'};
+my $servers = server_sql('a', $holder{a}, $timeouts) . server_sql('b', $holder{b}, $timeouts);
 $node->safe_psql('postgres', $servers);
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 $node->safe_psql('other', 'CREATE EXTENSION streamfilter');
@@ -229,11 +206,11 @@ like($err, qr/HINT:  Use it there/, 'the state of several servers is refused wit
 # ---- a second producer -----------------------------------------------------------------------------
 
 ($ret, $out, $err) = $node->psql('other',
-	server_sql('first', $holder{a}) . 'IMPORT FOREIGN SCHEMA public FROM SERVER first INTO public');
+	server_sql('first', $holder{a}, $timeouts) . 'IMPORT FOREIGN SCHEMA public FROM SERVER first INTO public');
 like($err, qr/has slices on a server that is not known here/, 'IMPORT names servers that are missing');
 like($err, qr/HINT:  CREATE SERVER b FOREIGN DATA WRAPPER streamfilter OPTIONS \(dbname 'postgres', host '/,
 	'and where they are');
-other(server_sql('b', $holder{b})
+other(server_sql('b', $holder{b}, $timeouts)
 	  . 'IMPORT FOREIGN SCHEMA public EXCEPT (timed) FROM SERVER first INTO public');
 is(other(q{SELECT string_agg(format_type(atttypid, atttypmod), ',' ORDER BY attnum) FROM pg_attribute
            WHERE attrelid = 'single'::regclass AND attnum > 0}), 'integer,text', 'columns are those of the producer');
@@ -332,7 +309,7 @@ like($err, qr/WARNING:  server "nowhere" is lost/, 'with a warning');
 like($err, qr/ERROR:  could not connect to server "wrong".*database "no_such" does not exist/s, 'no such database');
 
 # A batch that waits for several transactions, each in time but all together too long: an error, no loss.
-sql(server_sql('patient', $holder{a}, '2s')
+sql(server_sql('patient', $holder{a}, q{connect_timeout '1s', timeout '2s'})
 	  . q{CREATE FOREIGN TABLE waits (id int) SERVER patient OPTIONS (kind 'bloom', memory '64kB', k '4')});
 sql('INSERT INTO waits VALUES (0)');
 my @holding = map {

@@ -8,8 +8,8 @@ use lib $FindBin::Bin;
 use IO::Socket::INET;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
-use SliceServers;
 use Test::More;
 use Time::HiRes qw(time);
 

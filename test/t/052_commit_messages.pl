@@ -8,27 +8,12 @@ use lib $FindBin::Bin;
 use IO::Select;
 use IO::Socket::INET;
 use POSIX ();
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
 use Test::More;
 
-sub start_node
-{
-	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
-	$node->append_conf('postgresql.conf', q{
-		shared_preload_libraries = 'streamfilter'
-		streamfilter.shared_memory = '16MB'
-		autovacuum = off});
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-	return $node;
-}
-
-my $node   = start_node('producer');
-my $holder = start_node('holder');
+my ($node, $holder) = map { start_node($_, '', extra => [ '--encoding=UTF8', '--locale=C' ]) } 'producer', 'holder';
 my $server = "\xd1\x81\xd0\xb5\xd1\x80\xd0\xb2\xd0\xb5\xd1\x80";    # six letters that LATIN1 does not have
 
 # Passes on what client and server say, until the client says the word; then answers in place of the server, and hangs up.

@@ -6,7 +6,7 @@ use lib $FindBin::Bin;
 use IO::Socket::INET;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SliceServers;
+use Servers;
 use Test::More;
 use Time::HiRes qw(time);
 

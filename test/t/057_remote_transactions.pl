@@ -5,31 +5,18 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
 use Test::More;
 use Time::HiRes qw(time);
 
-sub start_node
-{
-	my ($name, $extra) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', q{
-		shared_preload_libraries = 'streamfilter'
-		streamfilter.shared_memory = '16MB'
-		autovacuum = off
-		fsync = on} . "\n" . ($extra // ''));
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-	return $node;
-}
-
 my $node = start_node('producer', q{
 	wal_writer_delay = 10s
-	synchronous_commit = off});
-my %holder = map { $_ => start_node($_) } qw(a b c);
+	synchronous_commit = off
+	fsync = on
+});
+my %holder = map { $_ => start_node($_, 'fsync = on') } qw(a b c);
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 sql(join '', map { sprintf(

@@ -7,7 +7,7 @@ use lib $FindBin::Bin;
 use HostileProxy;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SliceServers;
+use Servers;
 use Test::More;
 
 # The servers are 20 ms away and back: what is compared is how often producers wait, not how many processors there are.

@@ -3,14 +3,13 @@
 # databases of one server here.
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('node');
-$node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'streamfilter'");
-$node->start;
+my $node = start_node('node');
 my $installed = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'plproxy'});
 plan skip_all => 'PL/Proxy is not installed' if $installed eq '0';
 
@@ -19,7 +18,6 @@ foreach my $part ('part0', 'part1')
 	$node->safe_psql('postgres', "CREATE DATABASE $part");
 	$node->safe_psql(
 		$part, q{
-		CREATE EXTENSION streamfilter;
 		CREATE TABLE events (key text, n int CHECK (n <> 13));
 		CREATE FOREIGN TABLE seen (key text)
 		  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');

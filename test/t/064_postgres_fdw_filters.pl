@@ -4,19 +4,12 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
 use Test::More;
 
-my ($far, $node) = map { PostgreSQL::Test::Cluster->new($_) } 'far', 'near';
-foreach my $server ($far, $node)
-{
-	$server->init;
-	$server->append_conf('postgresql.conf', "shared_preload_libraries = 'streamfilter'\nstatement_timeout = '30s'");
-	$server->start;
-	$server->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-}
+my ($far, $node) = map { start_node($_, "statement_timeout = '30s'") } 'far', 'near';
 $far->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE seen (user_id int, url text) SERVER streamfilter OPTIONS (kind 'bloom', keys '100000', fpr '1e-6');
 	CREATE FOREIGN TABLE root (user_id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '100000', fpr '1e-6');

@@ -4,33 +4,20 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
 my $settings = q{
-	shared_preload_libraries = 'streamfilter'
 	streamfilter.shared_memory = '48MB'
 	streamfilter.max_filters = 400
 	max_locks_per_transaction = 256
 	shared_buffers = 16MB
 	restart_after_crash = on
 	log_statement = none
-	autovacuum = off};
-
-sub start_node
-{
-	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', $settings);
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-	return $node;
-}
-
-my %node = map { $_ => start_node($_) } qw(p q a b c d);
+};
+my %node = map { $_ => start_node($_, $settings) } qw(p q a b c d);
 my @origins = @node{qw(p q)};
 sub sql { return $node{p}->safe_psql('postgres', $_[0]); }
 sub everywhere { my ($statements) = @_; $_->safe_psql('postgres', $statements) for @origins; return; }

@@ -8,29 +8,18 @@ use lib $FindBin::Bin, "$FindBin::Bin/../chaos";
 use ChaosModel;
 use ChaosWorker;
 use FaultPoints;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-sub start_node
-{
-	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', q{
-		shared_preload_libraries = 'streamfilter'
-		streamfilter.shared_memory = '48MB'
-		shared_buffers = 16MB
-		restart_after_crash = on
-		log_statement = none
-		autovacuum = off});
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-	return $node;
-}
-
-my %node = map { $_ => start_node($_) } qw(p q a b c d);
+my $settings = q{
+	streamfilter.shared_memory = '48MB'
+	shared_buffers = 16MB
+	restart_after_crash = on
+	log_statement = none
+};
+my %node = map { $_ => start_node($_, $settings) } qw(p q a b c d);
 my @origins = @node{qw(p q)};
 my $faulty = $ENV{STREAMFILTER_FAULTS} // $node{p}->psql('postgres', q{CREATE FUNCTION streamfilter_fault(point text, action text)
 	RETURNS void AS '$libdir/streamfilter' LANGUAGE C STRICT VOLATILE}) == 0;

@@ -3,28 +3,26 @@
 # crashes, nothing is an internal error (XX000), nothing takes long, and no message is badly encoded.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $seed = $ENV{STREAMFILTER_SEED} // 7;
 srand($seed);
 my $most = $ENV{STREAMFILTER_CALLS} // 80;    # calls of one function by one role
 
-my $node = PostgreSQL::Test::Cluster->new('functions');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+my $node = start_node('functions', q{
 streamfilter.shared_memory = '64MB'
 max_prepared_transactions = 2
 statement_timeout = '30s'
 lock_timeout = '5s'
 log_min_messages = warning
-fsync = off});
-$node->start;
+fsync = off
+});
 $node->safe_psql('postgres', q{
-CREATE EXTENSION streamfilter;
 CREATE ROLE nobody LOGIN;
 CREATE ROLE somebody LOGIN;
 GRANT USAGE ON FOREIGN SERVER streamfilter TO somebody;

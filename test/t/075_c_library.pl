@@ -2,8 +2,10 @@
 # from the same keys, taken by COPY and by streamfilter_merge().
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $dir = PostgreSQL::Test::Utils::tempdir;
@@ -28,11 +30,7 @@ sub built
 	return $bytes;
 }
 
-my $node = PostgreSQL::Test::Cluster->new('server');
-$node->init(extra => [ '--encoding=UTF8', '--locale=C' ]);
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'streamfilter'");
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+my $node = start_node('server', '', extra => [ '--encoding=UTF8', '--locale=C' ]);
 
 # ---- every kind
 

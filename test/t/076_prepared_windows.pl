@@ -6,8 +6,8 @@ use FindBin;
 use lib $FindBin::Bin;
 use FaultPoints;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
-use SliceServers;
 use Test::More;
 
 my $node = start_node('main', q{

@@ -6,7 +6,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use FaultPoints;
 use PostgreSQL::Test::Utils;
-use SliceServers;
+use Servers;
 use Test::More;
 use Time::HiRes qw(time);
 

@@ -4,23 +4,19 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('modes');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+my $node = start_node('modes', q{
 streamfilter.shared_memory = '24MB'
-fsync = off});
-$node->start;
+fsync = off
+});
 
 sub sql { return $node->safe_psql('postgres', $_[0]) }
 
 sql(q{
-	CREATE EXTENSION streamfilter;
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '100000', fpr '1e-6');
 	CREATE FOREIGN TABLE loose (id int) SERVER streamfilter
 		OPTIONS (kind 'clq', memory '64kB', persistence 'unlogged', mode 'shadow');

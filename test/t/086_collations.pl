@@ -1,20 +1,18 @@
 # Collations of keys are saved with a filter's state: the session that reads it back is told if they are others.
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(extra => ['--encoding=UTF8']);
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'streamfilter'");
-$node->start;
+my $node = start_node('main', '', extra => ['--encoding=UTF8']);
 plan skip_all => 'this server has no ICU collations'
 	unless $node->safe_psql('postgres', q{SELECT count(*) FROM pg_collation WHERE collprovider = 'i'});
 
 $node->safe_psql(
 	'postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 	CREATE FOREIGN TABLE words (word text COLLATE folded, lang text) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 	CREATE FOREIGN TABLE plain (word text) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');

@@ -4,29 +4,14 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
 use Test::More;
 
-sub start_node
-{
-	my ($name) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
-	$node->init;
-	$node->append_conf('postgresql.conf', q{
-		shared_preload_libraries = 'streamfilter'
-		streamfilter.shared_memory = '16MB'
-		max_prepared_transactions = 2
-		autovacuum = off
-		fsync = off});
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-	return $node;
-}
-
-my $holder = start_node('holder');
-my $node = start_node('producer');
+my $settings = "max_prepared_transactions = 2\nfsync = off\n";
+my $holder = start_node('holder', $settings);
+my $node = start_node('producer', $settings);
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 sql(sprintf(q{CREATE SERVER a FOREIGN DATA WRAPPER streamfilter OPTIONS (host '%s', port '%d', dbname 'postgres');

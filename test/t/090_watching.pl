@@ -5,20 +5,16 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('watching');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+my $node = start_node('watching', q{
 streamfilter.shared_memory = '64MB'
-fsync = off});
-$node->start;
+fsync = off
+});
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE ROLE stranger LOGIN;
 	CREATE ROLE monitor LOGIN IN ROLE pg_read_all_stats;
 	CREATE TABLE slow AS SELECT i AS id FROM generate_series(1, 100000) i;

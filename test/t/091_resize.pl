@@ -6,18 +6,12 @@ use FindBin;
 use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('resize');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
-streamfilter.shared_memory = '64MB'
-autovacuum = off});
-$node->start;
+my $node = start_node('resize', q{streamfilter.shared_memory = '64MB'}, allows_streaming => 1);
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE FUNCTION known(filter regclass, n int) RETURNS bigint LANGUAGE sql AS
 		'SELECT count(*) FROM generate_series(1, n) i WHERE streamfilter_test(filter, i)';
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '256kB', keys '100000', fpr '0.01');

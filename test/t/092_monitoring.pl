@@ -2,27 +2,26 @@
 # the alerts find what they are about, and nothing in a sound server.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use File::Basename;
 use IO::Socket::INET;
 use JSON::PP;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 use Time::HiRes qw(usleep);
 
 my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));
 my $dir = "$root/examples/monitoring";
 
-my $node = PostgreSQL::Test::Cluster->new('monitoring');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+my $node = start_node('monitoring', q{
 streamfilter.shared_memory = '16MB'
 streamfilter.dynamic_memory = 0
-fsync = off});
-$node->start;
+fsync = off
+});
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE ROLE monitor LOGIN IN ROLE pg_monitor;
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '10000', fpr '0.01', overfull 'discard');
 	CREATE TABLE events (id int);

@@ -7,22 +7,18 @@ use lib $FindBin::Bin;
 use IPC::Run qw(run);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('dynamic');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+my $node = start_node('dynamic', q{
 streamfilter.shared_memory = '2MB'
 streamfilter.dynamic_memory = '40MB'
 max_prepared_transactions = 5
 logging_collector = on
 restart_after_crash = on
-autovacuum = off});
-$node->start;
+}, allows_streaming => 1);
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE FUNCTION known(filter regclass, n int) RETURNS bigint LANGUAGE sql AS
 		'SELECT count(*) FROM generate_series(1, n) i WHERE streamfilter_test(filter, i)'});
 

@@ -10,8 +10,8 @@ use IO::Socket::INET;
 use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
-use SliceServers;
 use Test::More;
 use Time::HiRes qw(time);
 

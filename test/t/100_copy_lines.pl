@@ -6,7 +6,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use lib "$FindBin::Bin/../equality";
 use PostgreSQL::Test::Utils;
-use SliceServers;
+use Servers;
 use Test::More;
 use Dice;
 

@@ -5,22 +5,17 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 use Time::HiRes qw(usleep);
 use WaitingSessions;
 
-my $node = PostgreSQL::Test::Cluster->new('overflow');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('overflow', q{
 	streamfilter.max_in_flight = 1000
 	max_prepared_transactions = 10
-	restart_after_crash = on});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	restart_after_crash = on
+});
 for my $mode (qw(wait admit discard))
 {
 	$node->safe_psql('postgres', qq{

@@ -4,21 +4,17 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('warming');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+my $node = start_node('warming', q{
 streamfilter.shared_memory = '64MB'
 deadlock_timeout = '50ms'
-fsync = off});
-$node->start;
+fsync = off
+});
 $node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
 	CREATE TABLE slow AS SELECT i AS id FROM generate_series(1, 20000) i;
 	CREATE TABLE events (id int);
 	CREATE FUNCTION wait_at(id int, int) RETURNS bool LANGUAGE plpgsql AS

@@ -7,20 +7,17 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use OptionExamples;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('options');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+my $node = start_node('options', q{
 streamfilter.shared_memory = '64MB'
 streamfilter.max_filters = 512
-fsync = off});
-$node->start;
+fsync = off
+});
 my ($host, $port) = ($node->host, $node->port);
-$node->safe_psql('postgres', qq{CREATE EXTENSION streamfilter; CREATE DATABASE restored; CREATE DATABASE one;
+$node->safe_psql('postgres', qq{CREATE DATABASE restored; CREATE DATABASE one;
 	CREATE SERVER one FOREIGN DATA WRAPPER streamfilter OPTIONS (host '$host', port '$port', dbname 'one')});
 make_parents($node);
 

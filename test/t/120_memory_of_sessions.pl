@@ -6,8 +6,8 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
-use SliceServers;
 use Test::More;
 
 my $filters = 300;

@@ -8,8 +8,8 @@ use FindBin;
 use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
-use SliceServers;
 use Test::More;
 
 my $primary = start_node('primary', q{

@@ -6,21 +6,18 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Instructions;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 skip_without_valgrind();
 
-my $node = PostgreSQL::Test::Cluster->new('toll');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+my $node = start_node('toll', q{
 streamfilter.shared_memory = '16MB'
 streamfilter.dynamic_memory = 0
-fsync = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter; CREATE TABLE plain (id int);
+fsync = off
+});
+$node->safe_psql('postgres', 'CREATE TABLE plain (id int);
 	CREATE FOREIGN TABLE used (id int) SERVER streamfilter OPTIONS (kind \'bloom\', k \'7\', memory \'8kB\');
 	CREATE TABLE judged (id int);
 	CREATE SEQUENCE ids;

@@ -5,24 +5,19 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('settle');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
-streamfilter.shared_memory = '32MB'
+my $node = start_node('settle', q{
 max_prepared_transactions = 4
 restart_after_crash = on
 deadlock_timeout = '50ms'
-fsync = off});
-$node->start;
+fsync = off
+});
 my ($host, $port) = ($node->host, $node->port);
 $node->safe_psql('postgres', qq{
-	CREATE EXTENSION streamfilter;
 	CREATE SERVER over_there FOREIGN DATA WRAPPER streamfilter OPTIONS (host '$host', port '$port', dbname 'other');
 	CREATE USER MAPPING FOR CURRENT_USER SERVER over_there;
 	CREATE DATABASE other;});

@@ -7,8 +7,10 @@
 # flavours: asserted
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 use Time::HiRes qw(usleep);
 
@@ -21,18 +23,14 @@ my $keys         = 20000;   # of a table; a load takes its own from 2000 of thes
 my $done         = 0;       # transactions
 srand($seed);
 
-my $node = PostgreSQL::Test::Cluster->new('exact');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+my $node = start_node('exact', q{
 streamfilter.shared_memory = '16MB'
 restart_after_crash = on
 statement_timeout = '60s'
 deadlock_timeout = '50ms'
 autovacuum_naptime = '1s'
-fsync = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+fsync = off
+});
 
 # Keys that come in ascending order in every statement, so that sessions wait for each other, but not in a circle.
 my $add = q{

@@ -9,7 +9,7 @@ use IPC::Run;
 use OptionExamples;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SliceServers;
+use Servers;
 use Test::More;
 
 my $settings = "streamfilter.max_filters = 400\nmax_prepared_transactions = 4\n";

@@ -7,7 +7,7 @@ use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use List::Util qw(sum);
-use SliceServers;
+use Servers;
 use Test::More;
 use Time::HiRes;
 

@@ -8,18 +8,14 @@ use lib $FindBin::Bin;
 use FaultPoints;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
 	max_prepared_transactions = 20
 	restart_after_crash = on
-	autovacuum = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+}, allows_streaming => 1);
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub known_to { my ($filter, $from, $to, $on) = @_; return ($on // $node)->safe_psql('postgres', "SELECT count(*) FROM generate_series($from, $to) i WHERE streamfilter_test('$filter', i)"); }

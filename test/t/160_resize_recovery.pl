@@ -7,7 +7,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SliceServers;
+use Servers;
 use Test::More;
 
 my $node = start_node('resized', q{

@@ -6,8 +6,8 @@ use FindBin;
 use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
-use SliceServers;
 use Test::More;
 
 plan skip_all => 'sanitizers are preloaded' if $ENV{LD_PRELOAD};

@@ -7,7 +7,7 @@ use lib $FindBin::Bin;
 use FaultPoints;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SliceServers;
+use Servers;
 use Test::More;
 
 my %node = map { $_ => start_node($_) } qw(p q a b c);

@@ -8,7 +8,7 @@ use lib $FindBin::Bin;
 use FaultPoints;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SliceServers;
+use Servers;
 use Test::More;
 
 my %node = map { $_ => start_node($_, "max_prepared_transactions = 2\n") } qw(p a b c old mid);

@@ -6,7 +6,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
-use SliceServers;
+use Servers;
 use Test::More;
 
 use constant { BYTES => 16 << 20, RING => 64, KEYS => 20_000 };

@@ -8,8 +8,8 @@ use lib $FindBin::Bin;
 use FaultPoints;
 use IPC::Run;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
-use SliceServers;
 use Test::More;
 
 my $node = start_node('told', q{

@@ -7,7 +7,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use Instructions;
 use PostgreSQL::Test::Utils;
-use SliceServers;
+use Servers;
 use Test::More;
 
 skip_without_valgrind();

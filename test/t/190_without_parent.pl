@@ -8,7 +8,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
-use SliceServers;
+use Servers;
 use Test::More;
 
 my $node = start_node('node', "streamfilter.restore_workers = 0\nstreamfilter.max_filters = 100\n");

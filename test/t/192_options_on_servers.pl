@@ -6,7 +6,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use OptionExamples;
 use PostgreSQL::Test::Utils;
-use SliceServers;
+use Servers;
 use Test::More;
 
 my $settings = "streamfilter.shared_memory = '128MB'\nstreamfilter.max_filters = 2048\nfsync = off\n";

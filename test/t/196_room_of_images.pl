@@ -3,26 +3,24 @@
 # flavours: quick asserted
 use strict;
 use warnings;
-use PostgreSQL::Test::Cluster;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 use Time::HiRes qw(usleep);
 
 my $page = 8192;
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
 	streamfilter.min_log_size = '64kB'
 	max_prepared_transactions = 1
-	autovacuum = off
-	fsync = off});
-$node->start;
+	fsync = off
+});
 
 sub sql { return $node->safe_psql('postgres', $_[0]); }
 my $filter_pages = 512 * 1024 / $page;
-sql(q{CREATE EXTENSION streamfilter; CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '512kB')});
+sql(q{CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '512kB')});
 
 my $next = 1;
 

@@ -6,7 +6,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use FaultPoints;
-use SliceServers qw(start_node);
+use Servers qw(start_node);
 use PostgreSQL::Test::Utils;
 use Test::More;
 

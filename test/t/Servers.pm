@@ -1,12 +1,12 @@
-# Servers for tests of filters that lie on several of them.
+# Servers with the extension, and how a producer finds those that hold its slices.
 #
 #   use FindBin;
 #   use lib $FindBin::Bin;
-#   use SliceServers;
+#   use Servers;
 #   my $node   = start_node('producer');
 #   my $holder = start_node('a', "max_connections = 12\n");              # more settings
 #   $node->safe_psql('postgres', server_sql('a', $holder, "timeout '2s'"));    # more options
-package SliceServers;
+package Servers;
 
 use strict;
 use warnings;
