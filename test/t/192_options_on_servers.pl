@@ -117,5 +117,22 @@ is(said('p', q{ALTER FOREIGN TABLE grown OPTIONS (SET memory '2MB')}), '', '... 
 is(known('p', 'grown'), '100', '... with its keys');
 like(said('p', q{ALTER FOREIGN TABLE grown OPTIONS (SET k '6')}), qr/ERROR.*option "k".*cannot be changed while servers hold its slices/s,
 	'another k is refused');
+
+# A version before 1.2 has not said where the bits of a key are.
+ask('p', create('elder', 'id int', q{kind 'bloom', keys '100000', fpr '0.01', slices '4', slicing 'vertical'}, $servers)
+	  . '; INSERT INTO elder SELECT generate_series(1, 100)');
+for my $holder (@node{qw(a b)})
+{
+	$holder->safe_psql('postgres', q{DO $$ BEGIN EXECUTE (SELECT format('ALTER FOREIGN TABLE elder OPTIONS (SET producer %L)',
+		regexp_replace(option_value, ', "slicing": "[0-9]+ probes[^"]*"', ''))
+		FROM pg_foreign_table, pg_options_to_table(ftoptions) WHERE ftrelid = 'elder'::regclass AND option_name = 'producer'); END $$});
+}
+like(said('p', q{ALTER FOREIGN TABLE elder OPTIONS (ADD memory '1MB')}), qr/ERROR.*servers do not know its k.*HINT:  Add the k/s, 'k not known: refused');
+my $k = ask('p', q{SELECT params->>'k' FROM streamfilter_stats WHERE filter = 'elder'::regclass});
+is($k, '7', '... it is where HINT says');
+is(said('p', qq{ALTER FOREIGN TABLE elder OPTIONS (ADD memory '1MB', ADD k '$k')}), '', '... named: altered');
+is(known('p', 'elder'), '100', '... and the keys are known');
+is(said('p', q{ALTER FOREIGN TABLE elder OPTIONS (SET memory '2MB')}), '', '... from then on without');
+is(known('p', 'elder'), '100', '... with its keys');
 $_->stop for values %node;
 done_testing();

@@ -258,6 +258,17 @@ void say_renamed(const RemoteFilter* remote) {
                   "filter of the former name."));
 }
 
+// Versions before 1.2 did not write down how many slices a key is in.
+[[noreturn]] void raise_k_unknown(const FilterRelation* relation) {
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("filter \"%s\" cannot be altered and keep what it knows", relation->name),
+          errdetail("A version before 1.2 made it, and its servers do not know its k."),
+          errhint("Add the k that it had to the same ALTER: ALTER FOREIGN TABLE %s OPTIONS (..., "
+                  "ADD k '...'). SELECT params FROM streamfilter_stats shows it.",
+                  quote_identifier(relation->name)));
+  pg_unreachable();
+}
+
 }  // namespace
 
 FixedOptions find_fixed_options(const FilterRelation* relation) {
@@ -265,7 +276,7 @@ FixedOptions find_fixed_options(const FilterRelation* relation) {
   const Parameters& whole = remote->parameters;
   FixedOptions fixed;
   connect_homes(remote);
-  uint32 slices = 0, probes_of_whole = remote->home_count > 1 ? probes(whole) : 1;
+  uint32 slices = 0, probes_before = 1;
   Parameters part{};
   for (int i = 0; i < remote->home_count; ++i) {
     if (remote->retired[i]) {
@@ -276,15 +287,14 @@ FixedOptions find_fixed_options(const FilterRelation* relation) {
     if (found == nullptr) raise_lost(remote, i, "alter");
     if (found[0] == '\0' || !read_found(found, &part)) return fixed;
     slices += part.slices;
-    if (remote->home_count == 1) continue;
-    if (const Ownership owner = owner_at(remote, i, remote->filter, "alter"); owner.probes > 0)
-      probes_of_whole = owner.probes;
+    if (remote->home_count > 1) probes_before = owner_at(remote, i, remote->filter, "alter").probes;
   }
   if (find_ops(part.kind) == nullptr) return fixed;  // all of them are retired
-  const OptionSpec* k = find_k(part);
-  const auto bits = k != nullptr && whole.slicing != Slicing::horizontal
-                        ? part.integer(k->word) * probes_of_whole
-                        : 0;
+  const OptionSpec* k = whole.slicing != Slicing::horizontal ? find_k(part) : nullptr;
+  if (k != nullptr && probes_before == 0 && !relation->options.asked.has(k->word))
+    raise_k_unknown(relation);
+  if (probes_before == 0) probes_before = probes(whole);
+  const auto bits = k != nullptr ? part.integer(k->word) * probes_before : 0;
   if (part.kind != whole.kind) fixed.kind = find_ops(part.kind)->name;
   if (slices != whole.slices) fixed.slices = slices;
   if (fixed.kind == nullptr && bits > 0 && bits != whole.integer(k->word)) fixed.k = bits;

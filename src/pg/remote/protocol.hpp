@@ -92,7 +92,7 @@ enum class Owned : uint8 { absent, by_us, by_others };
 struct Ownership {
   Owned owned;        // by the connection's role
   char identity[64];  // of the filter whose slices these are (slice_origin.hpp); "": not known
-  uint32 probes;      // of a key in the whole filter; 0: one, or not known
+  uint32 probes;      // of a key in the whole filter; 0: its version does not say
 };
 
 // False: the connection has failed.
