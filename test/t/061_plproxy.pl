@@ -18,6 +18,7 @@ foreach my $part ('part0', 'part1')
 	$node->safe_psql('postgres', "CREATE DATABASE $part");
 	$node->safe_psql(
 		$part, q{
+		CREATE EXTENSION streamfilter;
 		CREATE TABLE events (key text, n int CHECK (n <> 13));
 		CREATE FOREIGN TABLE seen (key text)
 		  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
@@ -33,7 +34,6 @@ my ($host, $port) = ($node->host, $node->port);
 $node->safe_psql(
 	'postgres', qq{
 	CREATE EXTENSION plproxy;
-	CREATE EXTENSION streamfilter;
 	CREATE SERVER events FOREIGN DATA WRAPPER plproxy OPTIONS (
 	  p0 'dbname=part0 host=$host port=$port', p1 'dbname=part1 host=$host port=$port');
 	CREATE USER MAPPING FOR CURRENT_USER SERVER events;
