@@ -189,7 +189,7 @@ my %faults = (
 	kill_server => sub { lose(any(qw(a b c d)), sub { my ($s) = @_; kill KILL => processes($s); sleep rand 2; start_again($s); }); },
 	kill_producer => sub { my $s = $server{q}; kill KILL => processes($s); sleep 0.5; start_again($s); wait_until_up($s); },
 	stop => sub { lose(any(qw(a b c d)), sub { my @all = processes($_[0]); kill STOP => @all; sleep 0.5 + rand 4; kill CONT => @all; }); },
-	restart => sub { lose(any(qw(a b c d)), sub { $_[0]->restart('fast'); }); },
+	restart => sub { lose(any(qw(a b c d)), sub { $_[0]->restart; }); },
 	freeze_producer => sub { my @all = backends_of($server{ any(qw(p q)) }, $pooled); kill STOP => @all; sleep 0.5 + rand 2; kill CONT => @all; },
 	# One connection of many says nothing: for less than an answer may take, or for longer, which is a loss.
 	freeze_one => sub { freeze_one(holder(any(qw(a b c d))), 1); },

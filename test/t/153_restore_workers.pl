@@ -89,7 +89,8 @@ is(sql(q{SELECT known('large', 1000)}) . ' ' . sql($order), '1000 large', 'that 
 $node->append_conf('postgresql.conf', 'streamfilter.restore_workers = 2');
 for my $i (1 .. 4)
 {
-	$node->restart($i % 2 ? 'fast' : 'immediate');
+	$node->stop($i % 2 ? 'fast' : 'immediate');
+	$node->start;
 	sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'streamfilter restore'}) if $i > 2;
 	my $next = 1000 + $i;
 	sql("INSERT INTO large VALUES ($next)");

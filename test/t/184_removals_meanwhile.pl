@@ -242,7 +242,8 @@ for my $end ('COMMIT', 'ROLLBACK', 'ROLLBACK TO one; COMMIT', q{PREPARE TRANSACT
 	my $stays = $end =~ /ROLLBACK/;
 	sql('TRUNCATE large, of_large; ' . insert('large', '1, 200') . q{; SELECT streamfilter_save('large'); } . insert('large', '201, 220'));
 	$node->append_conf('postgresql.conf', 'streamfilter.restore_workers = 0');
-	$node->restart('immediate');
+	$node->stop('immediate');
+	$node->start;
 	my $rows = counted("BEGIN; SAVEPOINT one; TRUNCATE large; INSERT INTO large SELECT generate_series(1001, 1010); $end");
 	cmp_ok($rows, '<', 300, "TRUNCATE, $end: reads the log, and nothing of an image of thousands of rows");
 	is(known('large'), $stays ? 200 : 0, 'it knows what it should');

@@ -35,7 +35,8 @@ sub restart
 {
 	my ($point, @actions) = @_;
 	$node->safe_psql('template1', 'ALTER DATABASE postgres ALLOW_CONNECTIONS false');
-	$node->restart('immediate');
+	$node->stop('immediate');
+	$node->start;
 	$node->poll_query_until('template1', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'streamfilter restore launcher'
 		AND wait_event = 'Extension'})
 	  or die 'no launcher';
