@@ -19,6 +19,7 @@ my $node = start_node('main', q{
 	synchronous_commit = off
 	fsync = off});
 $node->safe_psql('postgres', qq{
+	SET synchronous_commit = on;    -- the crash comes at once
 	SELECT format('CREATE FOREIGN TABLE f_%s (id int) SERVER streamfilter OPTIONS (kind ''clq'', fpr ''0.01'', memory ''8kB'')', i)
 	FROM generate_series(1, $filters) i \\gexec
 	CREATE FOREIGN TABLE derived (id int) SERVER streamfilter OPTIONS (keys '1000');

@@ -30,10 +30,11 @@ $node->start;
 
 sub sql { my ($query, $database) = @_; return $node->safe_psql($database // 'postgres', $query); }
 
+# Keys may be lost by a crash, definitions may not.
 sub create_filters
 {
 	my ($database) = @_;
-	sql(qq{CREATE EXTENSION streamfilter; CREATE TABLE truth (f int, k int);
+	sql(qq{SET synchronous_commit = on; CREATE EXTENSION streamfilter; CREATE TABLE truth (f int, k int);
 		SELECT format('CREATE FOREIGN TABLE f_%s (id int) SERVER streamfilter OPTIONS (kind ''bloom'', keys ''5000'', fpr ''0.01'')', i)
 		FROM generate_series(1, $filters) i \\gexec}, $database);
 	return;
