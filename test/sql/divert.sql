@@ -255,4 +255,26 @@ DROP FUNCTION kept.note, drop_it, again;
 DROP SCHEMA kept, nowhere;
 REVOKE ALL ON seen FROM divert_owner;
 DROP ROLE divert_owner, divert_clerk, divert_keeper;
-DROP FOREIGN TABLE seen, seen_twice;
+-- A trigger of the other table replaces the one that diverts, and makes it divert another row meanwhile.
+CREATE TABLE events (id int, n int);
+CREATE TABLE repeats (LIKE events);
+CREATE FOREIGN TABLE seen_first (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE seen_next (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FUNCTION replace_it() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF NEW.n = 2 THEN
+    CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen_next', 'repeats');
+    INSERT INTO events VALUES (2, 3), (2, 4);
+  END IF;
+  RETURN NEW;
+END $$;
+CREATE TRIGGER before BEFORE INSERT ON repeats FOR EACH ROW EXECUTE FUNCTION replace_it();
+CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen_first', 'repeats');
+INSERT INTO events VALUES (1, 0), (1, 1);
+INSERT INTO events VALUES (1, 2);
+INSERT INTO events VALUES (2, 5);
+SELECT * FROM events ORDER BY n;
+SELECT * FROM repeats ORDER BY n;
+DROP TABLE events, repeats;
+DROP FUNCTION replace_it;
+DROP FOREIGN TABLE seen, seen_twice, seen_first, seen_next;

@@ -30,6 +30,7 @@ namespace streamfilter::pg {
 // A row that is being diverted: triggers of the target may divert it further.
 struct Diversion {
   const FilterHandle* filter;
+  Oid trigger;
   const Diversion* outer;
 };
 
@@ -209,7 +210,8 @@ const char* insert_text(InsertPlan* plan, Relation table, Relation target) {
   return text.data;
 }
 
-void make_plan(InsertPlan* plan, Relation table, Oid target_id) {
+// Unless it is kept, the plan ends with SPI_finish().
+void make_plan(InsertPlan* plan, Relation table, Oid target_id, bool keep) {
   Relation target = relation_open(target_id, NoLock);
   plan->target = target_id;
   plan->table_watch = watch_table(RelationGetRelid(table));
@@ -221,9 +223,17 @@ void make_plan(InsertPlan* plan, Relation table, Oid target_id) {
   const char* text = insert_text(plan, table, target);
   relation_close(target, NoLock);
   SPIPlanPtr prepared = SPI_prepare(text, plan->count, plan->types);
-  if (prepared == nullptr || SPI_keepplan(prepared) != 0)
+  if (prepared == nullptr || (keep && SPI_keepplan(prepared) != 0))
     elog(ERROR, "could not plan %s: %s", text, SPI_result_code_string(SPI_result));
   plan->plan = prepared;
+}
+
+// Has the kept plan of the trigger led here, and goes on afterwards?
+bool is_plan_running(Oid trigger) {
+  for (const Diversion* diversion = running_diversion->outer; diversion != nullptr;
+       diversion = diversion->outer)
+    if (diversion->trigger == trigger) return true;
+  return false;
 }
 
 Datum value_for(int source, TupleTableSlot* row, const FilterHandle* filter, char* null) {
@@ -245,10 +255,17 @@ Datum value_for(int source, TupleTableSlot* row, const FilterHandle* filter, cha
 
 void insert(const TriggerData* call, Oid target, const FilterHandle* filter) {
   SPI_connect();
-  InsertPlan* plan = find_plan(call->tg_trigger->tgoid);
+  const Oid trigger = call->tg_trigger->tgoid;
+  InsertPlan* plan = find_plan(trigger);
+  InsertPlan once = {};
   if (!is_current(plan, target)) {
-    forget(plan);
-    make_plan(plan, call->tg_relation, target);
+    const bool keep = !is_plan_running(trigger);
+    once.memory = CurrentMemoryContext;
+    if (keep)
+      forget(plan);
+    else
+      plan = &once;
+    make_plan(plan, call->tg_relation, target, keep);
   }
   auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * (plan->count + 1)));
   auto* nulls = static_cast<char*>(palloc(plan->count + 1));
@@ -349,7 +366,7 @@ void divert_row(const TriggerData* call, Oid target, Oid owner, const FilterHand
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
             errmsg("the table that repeats are diverted to does not exist"),
             errhint("Create it and the trigger anew."));
-  const Diversion diversion = {filter, running_diversion};
+  const Diversion diversion = {filter, call->tg_trigger->tgoid, running_diversion};
   set_running(&diversion);
   PG_TRY();
   {
