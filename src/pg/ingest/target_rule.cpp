@@ -203,8 +203,10 @@ bool runs_code_of_its_own(Relation partition, int checks_of_parent) {
   const FormData_pg_class* form = partition->rd_rel;
   const bool is_local =
       form->relkind == RELKIND_RELATION || form->relkind == RELKIND_PARTITIONED_TABLE;
-  return !is_local || form->relchecks != checks_of_parent || fires_before(partition->trigdesc) ||
-         obstacle_of(partition->trigdesc) != nullptr || computes_by_volatile_code(partition);
+  // A copy: catalog look-ups may rebuild the cache.
+  const TriggerDesc* triggers = CopyTriggerDesc(partition->trigdesc);
+  return !is_local || form->relchecks != checks_of_parent || fires_before(triggers) ||
+         obstacle_of(triggers) != nullptr || computes_by_volatile_code(partition);
 }
 
 bool runs_code_of_its_own(Oid partition, int checks_of_parent) {
