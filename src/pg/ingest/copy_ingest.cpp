@@ -343,7 +343,9 @@ bool may_take_over(CopyRows* rows) {
   if (!reads_ahead(rows->copy)) return false;
   open_target(rows);
   bool judged;
-  if (why_row_by_row(rows->node, &judged) == nullptr) return true;
+  const bool at_once = why_row_by_row(rows->node, &judged) == nullptr;
+  // COPY's copy of the trigger, which fires now, may be all that is left of it.
+  if (at_once && (judged || is_partitioned(rows->node->rootResultRelInfo))) return true;
   close_target(rows);
   return false;
 }

@@ -98,6 +98,7 @@ IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
   if (table->judged) {
     init_row_judge(&table->judge, rule.kind, ingest->statement, ingest->memory);
     table->judge.trigger = rule.judge;
+    table->judge.triggers = target->ri_TrigDesc;
     table->judge.table = target->ri_RelationDesc;
     table->clock = clock_of(target, rule.judge);
   }

@@ -36,6 +36,8 @@ FiringState* state_of(FunctionCallInfo fcinfo, const TriggerData* call, TriggerK
   state->copied = are_copied(call, state->source);
   state->judge = borrow_judge(call->tg_trigger, kind, state->source.statement, state->source.copied,
                               fcinfo->flinfo->fn_mcxt);
+  const ResultRelInfo* target = state->source.target;
+  state->judge->triggers = target == nullptr ? nullptr : target->ri_TrigDesc;
   fcinfo->flinfo->fn_extra = state;
   return state;
 }

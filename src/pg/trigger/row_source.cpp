@@ -253,10 +253,11 @@ const ResultRelInfo* target_with(const ModifyTableState* node, const TargetSearc
 
 RowSource source_of_insert(const ModifyTableState* node, uint64 statement,
                            const TargetSearch* search) {
+  const ResultRelInfo* target = target_with(node, search);
   switch (reinterpret_cast<const ModifyTable*>(node->ps.plan)->onConflictAction) {
-    case ONCONFLICT_NONE: return {InsertCause::inserted, statement, nullptr};
+    case ONCONFLICT_NONE: return {InsertCause::inserted, statement, nullptr, false, target};
     case ONCONFLICT_NOTHING:
-      if (const ResultRelInfo* target = target_with(node, search))
+      if (target != nullptr)
         return {InsertCause::unless_conflict, statement, nullptr, false, target};
       break;
     default: break;

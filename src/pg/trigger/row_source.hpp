@@ -29,7 +29,7 @@ struct RowSource {
   uint64 statement;                       // inserts the rows; 0 if not known
   const ModifyTableState* merge;          // set if each row of this MERGE needs its own look
   bool copied = false;                    // not by ModifyTable: COPY, or another extension
-  const ResultRelInfo* target = nullptr;  // set if a conflict can keep rows out
+  const ResultRelInfo* target = nullptr;  // of an INSERT
 };
 
 inline bool is_partitioned(const ResultRelInfo* target) {

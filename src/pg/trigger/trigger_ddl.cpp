@@ -177,7 +177,7 @@ void check_created(const CreateTrigStmt* statement, char* schema) {
     if (!judges(its_kind)) return;
     const bool is_created =
         created != nullptr && find_origin(trigger, holder).trigger == created->tgoid;
-    check_is_last(trigger, holder, is_created ? ERROR : WARNING);
+    check_is_last(trigger, holder->trigdesc, holder, is_created ? ERROR : WARNING);
     if (is_created) warn_of_crash(trigger, its_kind, holder);
   });
   if (created != nullptr && find_kind(created->tgfoid, &kind)) adopt_created(created, kind, table);
@@ -238,7 +238,7 @@ void check_trigger(const Trigger* trigger, TriggerKind kind, Relation table, Che
   if (rule.missing_right < ERROR && fails_anyway(trigger, kind, &origin)) return;
   if (!rule.wait && !is_free(trigger, kind, &origin)) return;
   error_context_stack = &context;
-  if (judges(kind)) check_is_last(trigger, table, ERROR);
+  if (judges(kind)) check_is_last(trigger, table->trigdesc, table, ERROR);
   const Oid filter = lock_filter(trigger, kind, &origin, AccessShareLock, rule.missing_right);
   if (OidIsValid(filter)) {
     if (judges(kind))

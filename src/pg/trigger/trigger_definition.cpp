@@ -24,6 +24,17 @@ Oid schema_of_function(Oid function) {
   return read_field(PROCOID, function, &FormData_pg_proc::pronamespace, InvalidOid);
 }
 
+// A statement goes on firing its copy of a trigger that code within it has dropped. Where the copy
+// has no OID of a filter, only the name is left, which may mean another filter by now.
+[[noreturn]] void raise_dropped(const Trigger* trigger, Relation table) {
+  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("trigger \"%s\" of table \"%s\" was dropped by the statement that fires it",
+                 trigger->tgname, RelationGetRelationName(table)),
+          errdetail("Which filter it used is not known any more."),
+          errhint("Drop the trigger before the statement or after it."));
+  pg_unreachable();
+}
+
 // ---- which filter ------------------------------------------------------------------------------
 
 void parse_filter_name(const Trigger* trigger, TriggerKind kind, char** schema, char** name) {
@@ -253,8 +264,9 @@ TriggerOrigin find_origin(const Trigger* trigger, Relation table) {
   origin.trigger = trigger->tgoid;
   origin.table = RelationGetRelid(table);
   origin.binding = {trigger->tgconstrrelid, trigger->tgconstrindid};
-  if (trigger->tgisclone)
-    for (TriggerRow row = {}; read_trigger_row(origin.trigger, &row); origin.trigger = row.parent) {
+  if (trigger->tgisclone || !OidIsValid(origin.binding.filter))
+    for (TriggerRow row = {};; origin.trigger = row.parent) {
+      if (!read_trigger_row(origin.trigger, &row)) raise_dropped(trigger, table);
       origin.table = row.table;
       origin.binding = row.binding;
       if (!OidIsValid(row.parent)) break;
@@ -289,9 +301,8 @@ Oid find_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* o
   return OidIsValid(relid) && may_take_keys(relid) ? relid : InvalidOid;
 }
 
-void check_is_last(const Trigger* trigger, Relation table, int level) {
+void check_is_last(const Trigger* trigger, const TriggerDesc* triggers, Relation table, int level) {
   // Triggers fire in the order of their names.
-  const TriggerDesc* triggers = table->trigdesc;
   const Trigger* later = nullptr;
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
     const Trigger* other = &triggers->triggers[i];

@@ -36,7 +36,8 @@ struct TriggerPlan {
 // Raises 39P01 because the trigger's timing, level or event is wrong.
 [[noreturn]] void raise_wrong_event(const Trigger* trigger, TriggerKind kind, Relation table);
 
-// Results live in the current memory context. The caller holds a lock on the table.
+// Results live in the current memory context. The caller holds a lock on the table. Raises 55000 if
+// the running statement has dropped a trigger whose filter only the catalog tells.
 TriggerOrigin find_origin(const Trigger* trigger, Relation table);
 
 // Reads a name in an argument, as SQL does. Raises 42602; `what` says in the message what it should
@@ -57,8 +58,8 @@ Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* o
 // Finds the filter without a lock; InvalidOid: there is no such filter.
 Oid find_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin);
 
-// Reports 42P17 at this level if a trigger that fires later could drop the row.
-void check_is_last(const Trigger* trigger, Relation table, int level);
+// Reports 42P17 at this level if one of the triggers that fires later could drop the row.
+void check_is_last(const Trigger* trigger, const TriggerDesc* triggers, Relation table, int level);
 
 // Matches columns of table and filter. Raises 39P01 for a wrong number of arguments, and 42703,
 // 42804, 42P17.

@@ -81,13 +81,20 @@ bool is_unique(Oid index) {
   return unique;
 }
 
+// The triggers that the statement fires for the table. Those in the relation cache come and go
+// while it runs: none may be left, and where a savepoint was rolled back the entry is an old one.
+const TriggerDesc* triggers_of(const RowJudge* judge) {
+  return judge->triggers != nullptr ? judge->triggers : judge->table->trigdesc;
+}
+
 // False as soon as an insertion may wait for rows of other transactions: partitions are locked at
 // their first row, other triggers may do anything, foreign keys are triggers, and the table for
 // repeats may have all of these.
 bool waits_for_nobody(const RowJudge* judge) {
   Relation table = judge->table;
-  if (table->rd_rel->relispartition || OidIsValid(judge->target) ||
-      table->trigdesc->numtriggers > 1)
+  const TriggerDesc* triggers = triggers_of(judge);
+  if (table->rd_rel->relispartition || OidIsValid(judge->target) || triggers == nullptr ||
+      triggers->numtriggers > 1)
     return false;
   List* indexes = RelationGetIndexList(table);
   bool waits = false;
@@ -134,7 +141,7 @@ void resolve(RowJudge* judge) {
   judge->resolved = judge->trigger->tgoid;
   judge->owner = origin.owner;
 
-  check_is_last(judge->trigger, judge->table, ERROR);
+  check_is_last(judge->trigger, triggers_of(judge), judge->table, ERROR);
   const TriggerBinding binding = bind_and_lock(judge, &origin);
   judge->created =
       is_on_shard(judge->trigger, &origin) ? binding.filter : find_copied(judge, &origin, binding);

@@ -24,6 +24,7 @@ struct RowJudge {
   bool routed;         // another extension brings the rows, and may fill several tables
   bool lasts;          // resolved: also for later statements, until table or filter change
   const Trigger* trigger;
+  const TriggerDesc* triggers;  // all that the statement fires; nullptr: not known
   Relation table;
   MemoryContext context;  // context of all that follows
   Oid resolved;           // the trigger's OID
