@@ -150,6 +150,81 @@ RESET SESSION AUTHORIZATION;
 RESET search_path;
 SELECT * FROM who_ran() WHERE what <> 'constant' OR as_role <> 'streamfilter_mallory';
 
+-- ---- streamfilter_settle runs as its caller: it refuses what others have chosen -------------------
+
+SET search_path = mallory, public;
+SET ROLE streamfilter_mallory;
+CREATE TYPE kind AS ENUM ('1', '2');
+CREATE FUNCTION kind_to_int(kind) RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM say('cast'); RETURN 1; END $$;
+CREATE CAST (kind AS int) WITH FUNCTION kind_to_int(kind) AS ASSIGNMENT;
+CREATE TYPE day AS ENUM ('today');
+CREATE FUNCTION time_of(day) RETURNS timestamptz LANGUAGE plpgsql AS $$ BEGIN PERFORM say('cast'); RETURN now(); END $$;
+CREATE CAST (day AS timestamptz) WITH FUNCTION time_of(day) AS IMPLICIT;
+CREATE TABLE kinds (k kind, l evil_int[], diverted_at day);
+INSERT INTO kinds (k, diverted_at) VALUES ('1', 'today');
+CREATE TABLE indexed (k int);
+CREATE DOMAIN own_int AS int CHECK (VALUE > 0);
+CREATE FOREIGN TABLE own_seen (k own_int)
+  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE TABLE own_rows (k int);
+CREATE TABLE own_repeats (k int);
+CREATE TRIGGER zz BEFORE INSERT ON own_rows FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('own_seen', 'own_repeats');
+INSERT INTO own_repeats VALUES (1);
+CREATE INDEX ON indexed (k) WHERE evil_constant();
+RESET ROLE;
+CREATE DOMAIN outer_int AS evil_int;
+CREATE FOREIGN TABLE seen_outer (k outer_int)
+  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+ALTER FOREIGN TABLE seen_outer OWNER TO streamfilter_mallory;
+CREATE FOREIGN TABLE seen_plain (k int)
+  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE TABLE settled (k int, l int[], t text, w int);
+CREATE TABLE repeats (LIKE settled);
+INSERT INTO repeats VALUES (1, '{1}', '(1,x)', 1);
+SELECT count(*) > 0 FROM who_ran();
+-- Checks of a domain, in an array and below another domain; casts, also by the text of a value
+CREATE TRIGGER zz BEFORE INSERT ON settled FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('checked', 'repeats', 'k');
+SELECT * FROM streamfilter_settle('repeats', 'settled');
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON settled FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('checked_list', 'repeats', 'l');
+SELECT * FROM streamfilter_settle('repeats', 'settled');
+CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON settled FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen_outer', 'repeats', 'k');
+SELECT * FROM streamfilter_settle('repeats', 'settled');
+CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON settled FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('casting', 'repeats', 'k');
+SELECT * FROM streamfilter_settle('repeats', 'settled', keep => true);
+SELECT * FROM streamfilter_settle('repeats', 'settled', '{t}', duplicates => 'report');
+-- The types of diverted rows: of the key, of what else moves, of the time; an index
+CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON settled FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen_plain', 'repeats', 'k');
+SELECT * FROM streamfilter_settle('kinds', 'settled', '{k}');
+ALTER TABLE kinds ALTER k TYPE int USING 1;
+SELECT * FROM streamfilter_settle('kinds', 'settled', '{k}');
+ALTER TABLE kinds DROP l;
+SELECT * FROM streamfilter_settle('kinds', 'settled', '{k}', since => now());
+SELECT * FROM streamfilter_settle('indexed', 'settled', '{k}');
+SELECT * FROM who_ran() WHERE as_role <> 'streamfilter_mallory';
+-- What is compared as it is runs no code. What a key weighs is cast for the filter only, as its owner.
+CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON settled FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('weighed', 'repeats', 'k', 'w');
+SELECT * FROM streamfilter_settle('repeats', 'settled');
+SELECT * FROM who_ran() WHERE what = 'check';
+DROP TRIGGER zz ON settled;
+ALTER TABLE settled ALTER k TYPE evil_int, ADD e kind;
+ALTER TABLE repeats ALTER k TYPE evil_int, ADD e kind;
+CREATE TRIGGER zz BEFORE INSERT ON settled FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('checked', 'repeats', 'k');
+INSERT INTO repeats (k, e) VALUES (3, '1'), (3, '2');
+SELECT count(*) > 0 FROM who_ran();
+SELECT * FROM streamfilter_settle('repeats', 'settled', duplicates => 'delete');
+DROP TRIGGER zz ON settled;
+SELECT * FROM streamfilter_settle('repeats', 'settled', '{e}', duplicates => 'report');
+SELECT * FROM who_ran();
+-- Who has chosen it may run it.
+SET ROLE streamfilter_mallory;
+SELECT * FROM streamfilter_settle('own_repeats', 'own_rows');
+RESET ROLE;
+DROP TABLE settled, repeats;
+DROP FOREIGN TABLE seen_outer, seen_plain;
+DROP DOMAIN outer_int;
+RESET search_path;
+
 -- ---- hash functions of types --------------------------------------------------------------------
 
 CREATE TYPE number;

@@ -20,6 +20,7 @@ extern "C" {
 #include "pg/server/fault_points.hpp"
 #include "pg/server/named_row.hpp"
 #include "pg/server/progress.hpp"
+#include "pg/sql/settle_code.hpp"
 #include "pg/sql/settle_task.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/restored_rows.hpp"
@@ -401,6 +402,7 @@ SF_FUNCTION(streamfilter_settle) {
   const SettleTask task =
       begin_settling(PG_GETARG_OID(0), PG_GETARG_OID(1),
                      PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2), !PG_ARGISNULL(3), keep);
+  check_code_of_settling(&task, !PG_ARGISNULL(3));
   Progress progress(Command::settle, task.filter == nullptr ? InvalidOid : task.filter->relid,
                     "settling");
   Settled settled = {};
