@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "postmaster/bgworker.h"
+#include "storage/proc.h"
 }
 
 #include "core/filter/filter.hpp"
@@ -33,7 +34,9 @@ void give_back_all() {
     LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
     free_emptied(slot);
     LWLockRelease(shared_state->directory_lock);
-    ConditionVariableBroadcast(&shared_state->built);
+    // The postmaster, which reads the file of unlogged filters, has no PGPROC, and nobody waits
+    // yet.
+    if (MyProc != nullptr) ConditionVariableBroadcast(&shared_state->built);
   }
 }
 

@@ -29,6 +29,7 @@ namespace {
 
 constexpr char kFile[] = "streamfilter.unlogged";
 constexpr char kUpgraded[] = "streamfilter.unlogged.upgrade";
+constexpr char kReading[] = "streamfilter.unlogged.reading";
 constexpr char kSetAside[] = "streamfilter.unlogged.aside";
 constexpr char kTemporary[] = "streamfilter.unlogged.tmp";
 // "SFLU1" of version 1.0, "SFLU2" of 1.1 with a FoundRecord, "SFLU3" with a StatisticsRecord.
@@ -308,26 +309,54 @@ bool is_of_old_cluster(const FileHeader& header) {
   return !replays() && read_control_file(&control) && header.system != control.system_identifier;
 }
 
-void read_file(const char* name, bool (*belongs)(const FileHeader&)) {
-  FILE* file = AllocateFile(name, PG_BINARY_R);
-  if (file == nullptr) return;
+// The file has another name before anything of it is read: a start that dies of what it holds does
+// not leave it to the next one.
+bool rename_to_read(const char* name) {
+  if (rename(name, kReading) == 0) return true;
+  if (errno != ENOENT)
+    ereport(LOG, errcode_for_file_access(),
+            errmsg("could not rename file \"%s\" to \"%s\": %m", name, kReading));
+  return false;
+}
+
+void set_aside_unread() {
+  if (rename(kReading, kSetAside) != 0) return;
+  ereport(LOG, errmsg("file \"%s\" was not read to its end by an earlier start", kReading),
+          errdetail("Unlogged filters that it holds are empty. The file is set aside as \"%s\".",
+                    kSetAside));
+}
+
+bool read_filters(FILE* file, bool (*belongs)(const FileHeader&)) {
   FileHeader header;
   bool good =
       fread(&header, sizeof header, 1, file) == 1 && header.sum == sum_of(header) &&
       (header.magic == kFileMagic || header.magic == kMagic1_1 || header.magic == kMagic1_0) &&
       belongs(header);
   for (uint64 i = 0; good && i < header.count; ++i) good = read_filter(file, header.magic);
-  FreeFile(file);
-  if (good) return;
+  return good;
+}
+
+void read_file(const char* name, bool (*belongs)(const FileHeader&)) {
+  if (!rename_to_read(name)) return;
+  FILE* file = AllocateFile(kReading, PG_BINARY_R);
+  if (file == nullptr)
+    ereport(LOG, errcode_for_file_access(), errmsg("could not open file \"%s\": %m", kReading));
+  const bool good = file != nullptr && read_filters(file, belongs);
+  if (file != nullptr) FreeFile(file);
+  if (good) {
+    unlink(kReading);
+    return;
+  }
+  rename(kReading, kSetAside);
   ereport(
       LOG, errmsg("file \"%s\" is damaged or of another past", name),
       errdetail("Unlogged filters that it does not hold, or not soundly, are empty. The file is "
                 "set aside as \"%s\".",
                 kSetAside));
-  rename(name, kSetAside);
 }
 
 void read_files() {
+  set_aside_unread();
   read_file(kFile, is_of_this_past);
   if (!IsBinaryUpgrade) read_file(kUpgraded, is_of_old_cluster);
   give_back_slots();  // slots whose bytes were damaged
