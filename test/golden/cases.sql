@@ -68,6 +68,9 @@ BEGIN
   EXECUTE format('CREATE FOREIGN TABLE %I (id bigint%s) SERVER streamfilter OPTIONS (%s, seed ''7'')', name,
     CASE WHEN options ~ 'ibf|importance' THEN ', importance float8 OPTIONS (role ''importance'')'
          WHEN options ~ 'timer|window' THEN ', at timestamptz OPTIONS (role ''time'')' ELSE '' END, options);
+  -- as 1.0 and 1.1 made it
+  UPDATE pg_foreign_table SET ftoptions = array_remove(ftoptions, 'fpr=1e-06')
+  WHERE ftrelid = quote_ident(name)::regclass AND options !~ '\mfpr\M';
 END $$;
 -- The file of unlogged filters knows them by their OIDs: one with this OID, to which the counter is brought.
 CREATE FUNCTION golden_unlogged(name text, options text, wanted oid) RETURNS void LANGUAGE plpgsql AS $$

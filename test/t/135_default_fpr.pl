@@ -47,23 +47,35 @@ my %written = (
 	"kind 'clq', memory '256kB', bits '12'" => 'none',
 	"kind 'ell', memory '256kB'" => 'none');
 my $number = 0;
+my %name;
 for my $options (sort keys %written)
 {
 	$number++;
-	sql("CREATE FOREIGN TABLE f$number (id bigint) SERVER streamfilter OPTIONS ($options)");
+	$name{$options} = "f$number";
+	sql("CREATE FOREIGN TABLE f$number (id bigint) SERVER streamfilter OPTIONS ($options);
+		SET check_function_bodies = off;
+		CREATE FOREIGN TABLE unchecked$number (id bigint) SERVER streamfilter OPTIONS ($options)");
 	is(fpr_of("f$number"), $written{$options}, $options);
+	is(fpr_of("unchecked$number"), $written{$options}, 'and with check_function_bodies off');
 }
 is(sql(q{SELECT bool_and(fpr_bound <= 1e-6) FROM streamfilter_stats JOIN pg_foreign_table ON ftrelid = filter
 	WHERE 'fpr=1e-06' = ANY (ftoptions)}), 't', 'the promise is kept');
 fails_like(q{CREATE FOREIGN TABLE f (id bigint) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '50000')},
 	qr/cannot keep fpr 1e-06.*Without option fpr.*add fpr '0\.01'/s, 'a kind that cannot is refused, with what to type');
 is(sql(q{SELECT to_regclass('f') IS NULL}), 't', 'and leaves nothing behind');
+fails_like(q{SET check_function_bodies = off;
+	CREATE FOREIGN TABLE unchecked (id bigint) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '50000')},
+	qr/WARNING:.*cannot keep fpr 1e-06.*add fpr '0\.01'/s, 'every dump restores, with a WARNING');
+is(fpr_of('unchecked'), 'none', 'such a filter stays as it is');
 sql(q{CREATE FOREIGN TABLE IF NOT EXISTS f1 (id text) SERVER streamfilter});
 is(sql(q{SELECT streamfilter_info('sbf(memory=64kB)')->'parameters' ? 'fpr'}), 'f', 'values are as they were');
 
 sql(q{CREATE FOREIGN TABLE altered (id bigint) SERVER streamfilter OPTIONS (memory '256kB', fpr '0.01');
 	ALTER FOREIGN TABLE altered OPTIONS (DROP fpr)});
 is(fpr_of('altered'), '1e-06', 'ALTER that drops fpr leaves the default');
+sql(q{SET check_function_bodies = off; ALTER FOREIGN TABLE altered OPTIONS (SET fpr '0.01');
+	ALTER FOREIGN TABLE altered OPTIONS (DROP fpr)});
+is(fpr_of('altered'), '1e-06', 'also with check_function_bodies off');
 sql(q{BEGIN; CREATE FOREIGN TABLE gone (id bigint) SERVER streamfilter; INSERT INTO gone VALUES (1); ROLLBACK});
 is(sql(q{SELECT to_regclass('gone') IS NULL}), 't', 'a rollback takes it with it');
 sql(q{CREATE ROLE joe LOGIN; GRANT USAGE ON FOREIGN SERVER streamfilter TO joe; CREATE SCHEMA of_joe AUTHORIZATION joe;
@@ -98,8 +110,8 @@ restored('same');
 is(sql($options_of, 'same'), sql($options_of), 'a restored filter has the options that it had');
 # As 1.1 has written it: nothing of fpr.
 restored('former', sub { return $_[0] =~ s/\bfpr '1e-06',|,\s*fpr '1e-06'//gr });
-is(fpr_of('altered', 'former'), 'none', 'the dump of an earlier version keeps its meaning');
-like(sql(q{SELECT streamfilter_definition('altered')}, 'former'), qr/fpr '0\.01'/, 'streamfilter_definition() says it');
+is(fpr_of('altered', 'former'), '1e-06', 'a dump without a rate restores filters that keep the present default');
+is(fpr_of($name{"memory '256kB', fpr '0.2'"}, 'former'), '0.2', 'a rate that was dumped stays');
 
 # --- update -------------------------------------------------------------------------------------------------
 
@@ -153,10 +165,13 @@ is($holder->safe_psql('postgres', q{SELECT fpr_bound <= 1e-6 FROM streamfilter_s
 	'keeps it there');
 # A filter that a producer of 1.1 has made there is imported as it is.
 sql(server_sql('a', $holder, "timeout '60s'"), 'former');
-sql(q{SET check_function_bodies = off;
+my $of_1_1 = q{SET check_function_bodies = off;
 	CREATE FOREIGN TABLE of_1_1 (id int) SERVER a OPTIONS (kind 'bloom', memory '256kB', keys '10000');
-	INSERT INTO of_1_1 SELECT generate_series(1, 100)}, 'former');
-is(fpr_of('of_1_1', 'former'), 'none', 'a producer of before');
+	INSERT INTO of_1_1 SELECT generate_series(1, 100)};
+my (undef, undef, $said) = $node->psql('former', $of_1_1);
+is(fpr_of('of_1_1', 'former'), 'none', 'the dump of a producer of 1.1, which agrees with its servers');
+like($said, qr/WARNING:  filter "of_1_1" keeps fpr 0\.01/, 'is told so');
+my ($typed) = $said =~ /type: (ALTER .*;)/;
 sql(server_sql('a', $holder, "timeout '60s'"), 'same');
 sql('IMPORT FOREIGN SCHEMA public LIMIT TO (of_1_1, spread) FROM SERVER a INTO public', 'same');
 is(fpr_of('of_1_1', 'same') . ' ' . fpr_of('spread', 'same'), 'none 1e-06', 'IMPORT takes what the others agreed upon');
@@ -169,6 +184,9 @@ sql('CREATE DATABASE third');
 sql('CREATE EXTENSION streamfilter;' . server_sql('a', $holder, "timeout '60s'") . $definition, 'third');
 is(sql(q{SELECT count(*) FILTER (WHERE streamfilter_test('of_1_1', i)) FROM generate_series(1, 200) i}, 'third'), 100,
 	'a third producer of this definition');
+sql($typed, 'former');
+is(fpr_of('of_1_1', 'former') . ' ' . fpr_of('of_1_1', 'postgres', $holder), '1e-06 1e-06',
+	'the HINT of a producer of 1.1 alters it everywhere');
 
 $node->stop;
 $holder->stop;

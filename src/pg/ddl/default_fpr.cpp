@@ -8,6 +8,7 @@ extern "C" {
 #include "catalog/pg_extension.h"
 #include "catalog/pg_foreign_table.h"
 #include "commands/defrem.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
@@ -17,6 +18,7 @@ extern "C" {
 
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/server/problem_report.hpp"
@@ -66,19 +68,39 @@ void add_fpr(Oid relid, const char* fpr) {
   CommandCounterIncrement();
 }
 
+bool is_elsewhere(Oid relid) {
+  Fault fault;
+  const FilterRelation* relation = read_filter_relation(relid, fault);
+  return relation != nullptr && is_remote(relation);
+}
+
+void warn_of_former_fpr(Oid relid) {
+  ereport(WARNING, errmsg("filter \"%s\" keeps fpr %s", get_rel_name(relid), kFormerFpr),
+          errdetail("It is on other servers and may come from a dump of version 1.1, where that "
+                    "was the default. Its servers must agree."),
+          errhint("For the present default, type: ALTER FOREIGN TABLE %s OPTIONS (ADD fpr '%s');",
+                  qualified_name(relid), kDefaultFpr));
+}
+
 }  // namespace
 
+// In a binary upgrade a filter without the option keeps its state, and the rate that its state has.
+// check_function_bodies is no reason to leave it out: dumps of 1.2 have the rate, and it is off in
+// migrations, too.
 void write_default_fpr(Oid relid) {
-  if (!is_filter(relid) || is_restoring() || !has_default()) return;
+  if (!is_filter(relid) || IsBinaryUpgrade || !has_default()) return;
   List* options = options_of_filter(relid);
   const char* fpr = kDefaultFpr;
   if (const Oid parent = find_parent(relid); OidIsValid(parent) && is_filter(parent))
     fpr = find_option(options_of_filter(parent), "fpr");
   Fault fault;
-  if (fpr != nullptr && takes_fpr(options, fpr, fault))
+  if (fpr == nullptr || !takes_fpr(options, fpr, fault)) {
+    if (fault) ereport(is_restoring() ? WARNING : ERROR, fault_report(fault));
+  } else if (is_restoring() && is_elsewhere(relid)) {
+    warn_of_former_fpr(relid);
+  } else {
     add_fpr(relid, fpr);
-  else if (fault)
-    raise(fault);
+  }
 }
 
 }  // namespace streamfilter::pg

@@ -7,8 +7,10 @@
 namespace streamfilter::pg {
 
 // Call for a filter that CREATE has made, or whose fpr ALTER has dropped. A node of a tree takes
-// its parent's rate. Writes nothing if the SQL objects are of 1.0 or 1.1, or while a dump is
-// restored. Raises 22023 if the filter cannot keep the rate and names nothing that overrides it.
+// its parent's rate. Writes nothing if the SQL objects are of 1.0 or 1.1, or in a binary upgrade.
+// Raises 22023 if the filter cannot keep the rate and names nothing that overrides it; that is a
+// WARNING where a dump may be restored. There a filter on other servers only warns, because the
+// producers that it shares them with must agree.
 void write_default_fpr(Oid relid);
 
 }  // namespace streamfilter::pg
