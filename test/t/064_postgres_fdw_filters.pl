@@ -80,6 +80,23 @@ query('CREATE TABLE plain (user_id int)');
 like(fails(q{CREATE TRIGGER f AFTER DELETE ON plain FOR EACH ROW EXECUTE FUNCTION streamfilter_forget('far_root')}),
 	qr/"far_root" is not a filter/, 'streamfilter_forget needs a filter of its own');
 
+# Labels of enums, by which the other server hashes keys.
+my $enum = q{CREATE TYPE level AS ENUM ('low', 'high')};
+there("$enum; CREATE FOREIGN TABLE levels (id int, at level) SERVER streamfilter OPTIONS (memory '64kB')");
+query("$enum;" . q{
+	CREATE FOREIGN TABLE far_levels (id int, at level) SERVER far OPTIONS (table_name 'levels');
+	CREATE TABLE measured (id int, at level);
+	CREATE TRIGGER zz BEFORE INSERT ON measured FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('far_levels');
+	INSERT INTO measured VALUES (1, 'low'), (1, 'high'), (1, 'low')});
+is(query('SELECT string_agg(at::text, $$ $$ ORDER BY at) FROM measured'), 'low high', 'a key with an enum');
+for my $fails (\&fails, sub { ($far->psql('postgres', $_[0]))[2] })
+{
+	like($fails->(q{ALTER TYPE level RENAME VALUE 'low' TO 'lowest'}),
+		qr/cannot rename label "low" of type level.*Filter "(far_)?levels" remembers labels of column "at"/s,
+		'whose label cannot be renamed on either server');
+}
+query(q{DROP TABLE measured; ALTER TYPE level RENAME VALUE 'low' TO 'lowest'});
+
 # The owner of the foreign table connects, whichever role inserts; he needs the right to.
 query(q{CREATE ROLE writer; GRANT INSERT ON clicks TO writer});
 is(query(q{SET ROLE writer; INSERT INTO clicks VALUES (61, 'click', 0), (61, 'click', 0); RESET ROLE;

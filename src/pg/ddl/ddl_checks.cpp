@@ -28,6 +28,7 @@ extern "C" {
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/ddl/ddl_checks.hpp"
 #include "pg/ddl/default_fpr.hpp"
+#include "pg/ddl/enum_labels.hpp"
 #include "pg/ddl/heap_guard.hpp"
 #include "pg/ddl/remote_ddl.hpp"
 #include "pg/ddl/server_ddl.hpp"
@@ -462,6 +463,7 @@ void check_before_ddl(UtilityCall* call) {
                          ? remote_filters_of(castNode(ReassignOwnedStmt, statement)->roles)
                          : NIL;
   call->go_on();
+  check_renamed_label(statement);
   check_new_owners(reassigned);
   if (moves) warn_of_new_address(castNode(AlterForeignServerStmt, statement));
 }

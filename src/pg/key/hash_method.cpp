@@ -123,6 +123,27 @@ bool lacks_procedure(Oid type) {
   return !OidIsValid(lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc);
 }
 
+// The first of the type and the types inside it that is wanted; InvalidOid: there is none.
+template <typename IsWanted>
+Oid find_inside(Oid type, IsWanted is_wanted) {
+  TypeQueue queue;
+  queue.add(type);
+  Oid found = InvalidOid;
+  while (!OidIsValid(found) && OidIsValid(type = queue.next())) {
+    CHECK_FOR_INTERRUPTS();
+    if (is_wanted(type)) found = type;
+    switch (method_of(type)) {
+      case Method::array: queue.add(get_element_type(type)); break;
+      case Method::range: queue.add(get_range_subtype(type)); break;
+      case Method::multirange: queue.add(get_multirange_range(type)); break;
+      case Method::record: add_columns(&queue, type); break;
+      default: break;
+    }
+  }
+  queue.end();
+  return found;
+}
+
 }  // namespace
 
 Oid find_unhashable(Oid type) {
@@ -132,25 +153,13 @@ Oid find_unhashable(Oid type) {
   if (method != Method::array && method != Method::range && method != Method::multirange &&
       method != Method::record)
     return InvalidOid;
+  return find_inside(type, [](Oid inner) {
+    return method_of(inner) == Method::procedure && lacks_procedure(inner);
+  });
+}
 
-  TypeQueue queue;
-  queue.add(type);
-  Oid culprit = InvalidOid;
-  while (OidIsValid(type = queue.next()) && !OidIsValid(culprit)) {
-    CHECK_FOR_INTERRUPTS();
-    switch (method_of(type)) {
-      case Method::array: queue.add(get_element_type(type)); break;
-      case Method::range: queue.add(get_range_subtype(type)); break;
-      case Method::multirange: queue.add(get_multirange_range(type)); break;
-      case Method::record: add_columns(&queue, type); break;
-      case Method::procedure:
-        if (lacks_procedure(type)) culprit = type;
-        break;
-      default: break;
-    }
-  }
-  queue.end();
-  return culprit;
+bool contains_type(Oid type, Oid part) {
+  return OidIsValid(find_inside(type, [part](Oid inner) { return inner == part; }));
 }
 
 bool unhashable(Oid type, Oid culprit, const char* what, Fault& fault) {

@@ -51,6 +51,9 @@ bool hashes_to_32_bits(Oid type);
 // it is contained.
 Oid find_unhashable(Oid type);
 
+// Is `part`, which is no domain, the type itself or a type inside it?
+bool contains_type(Oid type, Oid part);
+
 // Fault 42883: a key of `type` cannot be hashed, because of `culprit` inside it.
 bool unhashable(Oid type, Oid culprit, const char* what, Fault& fault);
 
