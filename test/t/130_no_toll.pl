@@ -62,6 +62,13 @@ for my $of (
 	cmp_ok(abs($many->{own} - $few->{own}), '<=', .05 * $few->{own}, "$what takes the same where there may be 8192 filters");
 }
 
+# A list of VALUES for a table without a trigger of ours.
+my @list = ('INSERT INTO plain VALUES ' . join ', ', map { "($_)" } 1 .. 10);
+($without, $few) = map { per_round(\@list, @$_) } ['shared_preload_libraries='], \@few;
+note(sprintf 'INSERT of ten VALUES: %d instructions without the library, %d with it, %d of these of the library',
+	$without->{all}, $few->{all}, $few->{own});
+cmp_ok($few->{all}, '<=', 1.01 * $without->{all}, 'ten VALUES take 1 % more with the library at the most');
+
 # A row that comes alone, through the trigger of a logged filter: it does not resolve its trigger anew.
 my ($plain, $judged) = map { per_round(["INSERT INTO $_ VALUES (nextval('ids'))"], @few) } qw(plain judged);
 note(sprintf 'a row: %d instructions without a filter, %d with one, %d of these of the library', $plain->{all}, $judged->{all}, $judged->{own});

@@ -230,6 +230,7 @@ void add_batch_scans(PathsCall* call) {
   call->go_on();
   auto* root = call->get<PlannerInfo*>();
   auto* rel = call->get<RelOptInfo*>();
+  if (rel->baserestrictinfo == NIL) return;
   add_batch_paths(root, rel, call->get<RangeTblEntry*>());
   take_back_excess(root, rel);
 }

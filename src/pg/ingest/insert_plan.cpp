@@ -107,6 +107,12 @@ bool goes_in_batches(Query* query, Contents* contents) {
          find_obstacle(query, *contents) == nullptr;
 }
 
+// Is the source a list of VALUES? No scan asks a filter for its rows.
+bool is_list_of_values(const Query* query) {
+  return list_length(query->rtable) == 2 &&
+         lsecond_node(RangeTblEntry, query->rtable)->rtekind == RTE_VALUES;
+}
+
 // Should we decide how the rows are inserted?
 bool concerns_us(Query* query, Contents* contents) {
   const RangeTblEntry* target = rt_fetch(query->resultRelation, query->rtable);
@@ -118,7 +124,7 @@ bool concerns_us(Query* query, Contents* contents) {
   // A copy: rebuilding the relation's cache entry frees the original.
   const TargetRule rule = find_trigger_rule(CopyTriggerDesc(table->trigdesc));
   table_close(table, NoLock);
-  if (rule.obstacle != nullptr && !rule.watched) return false;
+  if (!rule.watched && (rule.obstacle != nullptr || is_list_of_values(query))) return false;
   look_at_query(query, contents);
   return rule.watched || contents->calls > 0;
 }
