@@ -30,7 +30,21 @@ $node->safe_psql('postgres', q{
 	BEGIN INSERT INTO seen VALUES (NEW.base + NEW.n); RETURN NULL; END $$;
 	CREATE TRIGGER add_number AFTER UPDATE OF base ON numbers FOR EACH ROW EXECUTE FUNCTION add_number();
 	CREATE FUNCTION locked() RETURNS int LANGUAGE plpgsql AS $$
-	DECLARE found int; BEGIN SELECT id INTO found FROM parent WHERE id = 1 FOR UPDATE; RETURN found; END $$});
+	DECLARE found int; BEGIN SELECT id INTO found FROM parent WHERE id = 1 FOR UPDATE; RETURN found; END $$;
+	CREATE TABLE bare (id int);
+	CREATE SEQUENCE calls;
+	CREATE FUNCTION wait_late() RETURNS int LANGUAGE plpgsql AS $$
+	DECLARE t text; BEGIN IF nextval('calls') % 5000 = 0 THEN t := pg_advisory_xact_lock(7)::text; END IF; RETURN 0; END $$;
+	CREATE TABLE with_default (id int, waits int DEFAULT wait_late());
+	CREATE TRIGGER discard BEFORE INSERT ON with_default FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+	CREATE TABLE bare_with_default (LIKE with_default INCLUDING ALL);
+	CREATE FUNCTION wait_for_last() RETURNS trigger LANGUAGE plpgsql AS $$
+	DECLARE t text; BEGIN IF NEW.id % 100000 = 4999 THEN t := pg_advisory_xact_lock(7)::text; END IF; RETURN NEW; END $$;
+	CREATE TABLE with_trigger (id int);
+	CREATE TRIGGER before BEFORE INSERT ON with_trigger FOR EACH ROW EXECUTE FUNCTION wait_for_last();
+	CREATE TRIGGER discard BEFORE INSERT ON with_trigger FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
+	CREATE TABLE bare_with_trigger (id int);
+	CREATE TRIGGER before BEFORE INSERT ON bare_with_trigger FOR EACH ROW EXECUTE FUNCTION wait_for_last()});
 
 my $base = 0;
 
@@ -71,6 +85,31 @@ try('rows that a part of the statement changes', 'SELECT FROM numbers WHERE n = 
 	'WITH changed AS (UPDATE numbers SET n = n RETURNING n) INSERT INTO plain SELECT %1$d + n FROM changed');
 try('rows whose trigger adds keys', 'SELECT FROM numbers WHERE n = 4999 FOR UPDATE', 'UPDATE numbers SET base = %1$d');
 
+# A function that waits, without a query of its own.
+my $lock = 'SELECT pg_advisory_xact_lock(7)';
+my $last = q{(i %% 100000 < 4999 OR pg_advisory_xact_lock(7)::text = '')};
+for my $of ([ 'trigger', 'INSERT INTO plain', 'true' ], [ 'streamfilter_seen', 'INSERT INTO bare', q{NOT streamfilter_seen('seen', i)} ],
+	[ 'CREATE TABLE AS', 'CREATE TEMP TABLE made AS', q{NOT streamfilter_seen('seen', i)} ])
+{
+	my ($name, $target, $new) = @$of;
+	try("$name, a function in the list", $lock, qq{$target SELECT i + CASE WHEN i %% 100000 = 4999
+		THEN length(pg_advisory_xact_lock(7)::text) ELSE 0 END FROM generate_series(%d, %d) i WHERE $new});
+	try("$name, a function in WHERE", $lock, "$target SELECT i FROM generate_series(%d, %d) i WHERE $last AND $new");
+	try("$name, a function in WITH", $lock, qq{$target WITH waits AS MATERIALIZED (SELECT pg_advisory_xact_lock(7))
+		SELECT i FROM generate_series(%d, %d) i WHERE (i %% 100000 < 4999 OR EXISTS (SELECT FROM waits)) AND $new});
+}
+try('trigger, a default', $lock, 'INSERT INTO with_default (id) SELECT generate_series(%d, %d)');
+try('streamfilter_seen, a default', $lock, q{INSERT INTO bare_with_default (id) SELECT i FROM generate_series(%d, %d) i
+	WHERE NOT streamfilter_seen('seen', i)});
+try('trigger, an earlier trigger', $lock, 'INSERT INTO with_trigger SELECT generate_series(%d, %d)');
+try('streamfilter_seen, a trigger', $lock, q{INSERT INTO bare_with_trigger SELECT i FROM generate_series(%d, %d) i
+	WHERE NOT streamfilter_seen('seen', i)});
+try('trigger, later in the block', $lock, q{DO $$ DECLARE t text; BEGIN INSERT INTO plain SELECT generate_series(%d, %d);
+	t := pg_advisory_xact_lock(7)::text; END $$});
+$node->safe_psql('postgres', sprintf 'CREATE TABLE warming AS SELECT i AS id FROM generate_series(%d, %d) i', $base + 100_000, $base + 104_999);
+try('streamfilter_warm', $lock, q{CREATE TEMP TABLE warmed AS SELECT streamfilter_warm('seen', 'warming', '{id}',
+	$$id %% 100000 < 4999 OR pg_advisory_xact_lock(7)::text = ''$$) WHERE %d < %d});
+
 # A client sends some rows of a COPY, and nothing more for as long as it likes.
 for my $target (qw(plain seen))
 {
@@ -91,14 +130,14 @@ for my $target (qw(plain seen))
 
 # A load that waits for nobody has the filter for itself, and hands it over to who comes.
 my $alone = $node->background_psql('postgres', on_error_stop => 0);
-$alone->query_until(qr//, q{INSERT INTO seen SELECT i FROM generate_series(900001, 1000000) i,
-	LATERAL (SELECT pg_sleep(CASE WHEN i % 100 = 0 AND i > 905000 THEN 0.05 ELSE 0 END)) s;
+$alone->query_until(qr//, q{INSERT INTO seen SELECT i FROM generate_series(5000001, 5100000) i
+	WHERE i < 5005000 OR (SELECT count(*) FROM generate_series(1, 20000 + i % 2)) > 0;
 });
 ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks
 	WHERE locktype = 'object' AND objid = 'seen'::regclass AND mode = 'ExclusiveLock' AND granted}), 'a load has the filter for itself');
-is($node->safe_psql('postgres', q{SET lock_timeout = '20s'; INSERT INTO seen VALUES (1000001) RETURNING id}), 1000001,
+is($node->safe_psql('postgres', q{SET lock_timeout = '20s'; INSERT INTO seen VALUES (1) RETURNING id}), 1,
 	'and hands it over');
-$node->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO seen%pg_sleep%'
+$node->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO seen%i % 2%'
 	AND pid <> pg_backend_pid()});
 $alone->quit;
 

@@ -50,7 +50,8 @@ struct BatchScanState {
   bool judged;      // as a whole; otherwise each row when it is asked for
   uint64 version;   // of the filter, for which the elements were made, and
   FilterMode mode;  // its mode
-  int room;         // for rows:
+  KeyOrigin origin;
+  int room;  // for rows:
   TupleTableSlot** slots;
   Element* elements;
   bool* has_key;
@@ -142,6 +143,7 @@ void read_keys(CustomScanState* node, int first) {
   state->version = state->call.keys.version;
   state->mode = state->call.keys.filter->mode;
   if (state->mode == FilterMode::off) return;
+  state->origin = origin_in_query(&state->call.keys);
   MemoryContext caller = MemoryContextSwitchTo(state->memory);
   for (int i = first; i < state->rows; ++i) {
     evaluate_values(state, node->ss.ps.ps_ExprContext, state->slots[i]);
@@ -228,6 +230,7 @@ void judge_batch(BatchScanState* state) {
   if (filter->version != state->version || filter->mode != state->mode) return;
   check_mode(filter, InvalidOid);
   note_asked(filter);
+  filter->origin = state->origin;
   test_and_insert_keys(filter, state->elements, state->has_key, state->rows, of_repeats(state),
                        state->seen);
   state->judged = true;
@@ -270,6 +273,7 @@ bool is_repeat(const BatchScanState* state, int i) {
   check_mode(filter, InvalidOid);
   if (unlikely(state->mode == FilterMode::off)) return false;
   note_asked(filter);
+  filter->origin = state->origin;
   return state->has_key[i] &&
          test_and_insert_fetched_key(filter, state->elements[i], of_repeats(state));
 }

@@ -49,8 +49,8 @@ struct ModifyState {
   MemoryContext key_memory;  // context of the builder
   AttrNumber row;            // column of kRow in the plan of a DELETE
   KeyBuilder keys;
-  bool never_waits;  // the statement waits for no other rows
-  bool one_by_one;   // the query might notice batches
+  KeyOrigin::Way way;
+  bool one_by_one;  // the query might notice batches
   TupleTableSlot* kept[kMaxBatch];
 };
 
@@ -91,7 +91,7 @@ KeyBuilder read_rows_of(FilterHandle* filter) {
 FilterHandle* prepare_filter(ModifyState* state, Use use) {
   FilterHandle* filter = state->keys.filter;
   use_filter(filter, use);
-  filter->never_waits = state->never_waits;
+  filter->origin = {filter->hashes_specially ? KeyOrigin::unknown : state->way, InvalidOid};
   if (likely(is_current(&state->keys))) return filter;
   MemoryContextReset(state->key_memory);
   MemoryContext caller = MemoryContextSwitchTo(state->key_memory);
@@ -124,7 +124,8 @@ void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
   state->key_memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter keys", ALLOCSET_SMALL_SIZES);
   state->row = row;
-  state->never_waits = target->ri_RootResultRelInfo == nullptr;  // partitions are locked
+  // A partition is locked at its first row.
+  state->way = target->ri_RootResultRelInfo == nullptr ? KeyOrigin::insert : KeyOrigin::unknown;
   state->keys.filter = filter_handle(RelationGetRelid(target->ri_RelationDesc));
   prepare_filter(state, use);  // raises errors now
   target->ri_FdwState = state;

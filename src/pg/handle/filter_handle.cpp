@@ -402,7 +402,7 @@ FilterHandle* filter_handle(Oid relid) {
 
 void make_ready(FilterHandle* filter, Use use) {
   filter->validity.used_epoch = 0;
-  filter->never_waits = false;
+  filter->origin = {};
   if (unlikely(!filter->validity.valid || filter->validity.lock_epoch != lock_epoch ||
                filter->validity.lockmode < lock_for(use)))
     revalidate(filter, use);

@@ -99,6 +99,14 @@ enum class Use : uint8 {
   erase,  // forget a key; the executor has checked the rights
 };
 
+// Where a statement has a key from. Unknown also if foreign code runs while the key is made.
+struct KeyOrigin {
+  enum Way : uint8 { unknown, trigger, insert, query } way;
+  Oid table;  // whose trigger it is
+  // All that the statement fires for the table: code within it may have dropped some of them.
+  const TriggerDesc* triggers = nullptr;
+};
+
 // How far a handle can be used as it is. Only filter_handle.cpp, is_loaded and use_filter read it.
 struct HandleValidity {
   MemoryContext context;
@@ -148,9 +156,7 @@ struct FilterHandle {
   FilterMode mode;        // for rows that it judges; enforce for any other use
   bool mode_overridden;   // the mode comes from a setting, not from the filter's option
   bool hashes_specially;  // as the owner, or with the row: hash_specially()
-  // The statement that gives keys waits for no other rows; set before each key by callers that
-  // know.
-  bool never_waits;
+  KeyOrigin origin;       // of the next key; set before each key by callers that know
   EventTimes times;
   HandleOverfull overfull;
   HandleValidity validity;

@@ -45,6 +45,11 @@ inline bool is_current(const KeyBuilder* builder) {
 // becomes a key, or if a row is wanted elsewhere at once.
 bool needs_each_row(const KeyBuilder* builder);
 
+// Of keys that a query asks for.
+inline KeyOrigin origin_in_query(const KeyBuilder* builder) {
+  return {needs_each_row(builder) ? KeyOrigin::unknown : KeyOrigin::query, InvalidOid};
+}
+
 [[noreturn]] void raise_changed_by_cast(const FilterHandle* filter);
 
 // Access to the values of a slot, and of a call.

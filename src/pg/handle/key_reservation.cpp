@@ -271,13 +271,13 @@ void overflow(FilterHandle* filter, TransactionChanges* changes) {
 // A transaction of one statement locks the whole filter until others come, because an entry in the
 // table is a large part of what a row of a bulk load costs. Keys are entered one by one from the
 // start in a transaction block, which may stay open while nothing runs, and in a statement that may
-// wait for others (a unique index, a foreign key, a client that sends rows), because it could not
+// wait for others (a unique index, a foreign key, a client, a function), because it could not
 // replace the lock meanwhile.
 void make_room(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
   resolve_prepared(filter->relid);
   if (!changes->grows)
-    changes->grows = IsTransactionBlock() || !waits(filter) || !filter->never_waits ||
-                     kUpwardCalls.may_statement_wait();
+    changes->grows =
+        IsTransactionBlock() || !waits(filter) || kUpwardCalls.may_statement_wait(filter);
   if (!changes->grows || !grow_in_flight(in_flight_tag(changes->generation, element.hash)))
     overflow(filter, changes);
 }

@@ -201,6 +201,11 @@ Plan* make_insert_node(ModifyTable* insert, int calls, const char* obstacle) {
   return plan;
 }
 
+bool is_insert_node(const Plan* plan) {
+  return IsA(plan, CustomScan) &&
+         reinterpret_cast<const CustomScan*>(plan)->methods == &kScanMethods;
+}
+
 void init_insert_node() { RegisterCustomScanMethods(&kScanMethods); }
 
 }  // namespace streamfilter::pg

@@ -10,6 +10,7 @@ extern "C" {
 #include "nodes/plannodes.h"
 #include "optimizer/planner.h"
 #include "parser/parsetree.h"
+#include "utils/fmgroids.h"
 #include "utils/rel.h"
 }
 
@@ -35,14 +36,8 @@ struct Contents {
 
 // Volatile functions of PostgreSQL that look at no table.
 bool is_blind(Oid function) {
-  static const char* const kNames[] = {"nextval",         "currval",         "lastval", "random",
-                                       "random_normal",   "gen_random_uuid", "uuidv4",  "uuidv7",
-                                       "clock_timestamp", "timeofday"};
-  if (function >= FirstUnpinnedObjectId) return false;
-  const char* name = get_func_name(function);
-  for (const char* blind : kNames)
-    if (name != nullptr && strcmp(name, blind) == 0) return true;
-  return false;
+  return function == F_NEXTVAL || function == F_CURRVAL || function == F_LASTVAL ||
+         only_computes(function);
 }
 
 bool look_at_function(Oid function, void* context) {

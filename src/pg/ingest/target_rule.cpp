@@ -73,57 +73,55 @@ bool marks_partition_key(const Trigger* trigger, Relation table) {
   return bms_is_member(mark - FirstLowInvalidHeapAttributeNumber, columns);
 }
 
-bool has_volatile_check(Relation table) {
+bool has_check(Relation table, CodeTest test) {
   const TupleConstr* constraints = RelationGetDescr(table)->constr;
   if (constraints == nullptr) return false;
   for (int i = 0; i < constraints->num_check; ++i)
-    if (runs_volatile_code(static_cast<Node*>(stringToNode(constraints->check[i].ccbin))))
-      return true;
+    if (test(static_cast<Node*>(stringToNode(constraints->check[i].ccbin)))) return true;
   return false;
 }
 
 // Computed columns and indexes may only call immutable functions, but functions may be declared
 // wrongly.
-bool has_volatile_computed_column(TupleDesc type) {
+bool has_computed_column(TupleDesc type, CodeTest test) {
   const TupleConstr* constraints = type->constr;
   if (constraints == nullptr || !constraints->has_generated_stored) return false;
   for (int i = 0; i < constraints->num_defval; ++i) {
     const AttrDefault& value = constraints->defval[i];
     if (TupleDescAttr(type, value.adnum - 1)->attgenerated != '\0' &&
-        runs_volatile_code(static_cast<Node*>(stringToNode(value.adbin))))
+        test(static_cast<Node*>(stringToNode(value.adbin))))
       return true;
   }
   return false;
 }
 
-bool has_volatile_code(HeapTuple index, AttrNumber column) {
+bool has_code(HeapTuple index, AttrNumber column, CodeTest test) {
   bool isnull;
   const Datum source = SysCacheGetAttr(INDEXRELID, index, column, &isnull);
-  return !isnull &&
-         runs_volatile_code(static_cast<Node*>(stringToNode(TextDatumGetCString(source))));
+  return !isnull && test(static_cast<Node*>(stringToNode(TextDatumGetCString(source))));
 }
 
-bool is_volatile_index(Oid relid) {
+bool has_code(Oid index, CodeTest test) {
   bool found = true;
-  read_catalog<FormData_pg_index>(INDEXRELID, relid, [&](const auto&, HeapTuple index) {
-    found = has_volatile_code(index, Anum_pg_index_indexprs) ||
-            has_volatile_code(index, Anum_pg_index_indpred);
+  read_catalog<FormData_pg_index>(INDEXRELID, index, [&](const auto&, HeapTuple tuple) {
+    found = has_code(tuple, Anum_pg_index_indexprs, test) ||
+            has_code(tuple, Anum_pg_index_indpred, test);
   });
   return found;
 }
 
-bool has_volatile_index(Relation table) {
+bool has_index_with_code(Relation table, CodeTest test) {
   if (!table->rd_rel->relhasindex) return false;
   bool found = false;
   List* indexes = RelationGetIndexList(table);
   ListCell* cell;
-  foreach (cell, indexes) found = found || is_volatile_index(lfirst_oid(cell));
+  foreach (cell, indexes) found = found || has_code(lfirst_oid(cell), test);
   list_free(indexes);
   return found;
 }
 
-bool computes_by_volatile_code(Relation table) {
-  return has_volatile_computed_column(RelationGetDescr(table)) || has_volatile_index(table);
+bool computes_by_code(Relation table, CodeTest test) {
+  return has_computed_column(RelationGetDescr(table), test) || has_index_with_code(table, test);
 }
 
 // Opens a partition for a look; nullptr: it is gone, or locked by a session that changes it.
@@ -174,8 +172,8 @@ const char* obstacle_of(Relation table) {
   if (table->rd_rel->relkind != RELKIND_RELATION) return "the target is not a table";
   if (table->rd_tableam != GetHeapamTableAmRoutine()) return "the table is not a heap";
   if (may_be_copied(table)) return "its rows may be copies";
-  if (has_volatile_check(table)) return "a CHECK constraint calls a volatile function";
-  if (computes_by_volatile_code(table))
+  if (has_check(table, runs_volatile_code)) return "a CHECK constraint calls a volatile function";
+  if (computes_by_code(table, runs_volatile_code))
     return "a generated column or an index calls a volatile function";
   return nullptr;
 }
@@ -206,7 +204,7 @@ bool runs_code_of_its_own(Relation partition, int checks_of_parent) {
   // A copy: catalog look-ups may rebuild the cache.
   const TriggerDesc* triggers = CopyTriggerDesc(partition->trigdesc);
   return !is_local || form->relchecks != checks_of_parent || fires_before(triggers) ||
-         obstacle_of(triggers) != nullptr || computes_by_volatile_code(partition);
+         obstacle_of(triggers) != nullptr || computes_by_code(partition, runs_volatile_code);
 }
 
 bool runs_code_of_its_own(Oid partition, int checks_of_parent) {
@@ -218,6 +216,10 @@ bool runs_code_of_its_own(Oid partition, int checks_of_parent) {
 }
 
 }  // namespace
+
+bool runs_code_for_rows(Relation table, CodeTest test) {
+  return has_check(table, test) || computes_by_code(table, test);
+}
 
 TargetRule find_trigger_rule(const TriggerDesc* triggers) {
   TargetRule rule = {};
@@ -284,8 +286,8 @@ const char* why_row_by_row(const ModifyTableState* node, bool* judged) {
 bool is_blind_to_filters(const ModifyTableState* node) {
   const ResultRelInfo* target = node->rootResultRelInfo;
   Relation table = target->ri_RelationDesc;
-  if (find_rule(target).judge != nullptr || has_volatile_check(table) ||
-      computes_by_volatile_code(table))
+  if (find_rule(target).judge != nullptr || has_check(table, runs_volatile_code) ||
+      computes_by_code(table, runs_volatile_code))
     return false;
   if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) return true;
   bool blind = true;

@@ -31,6 +31,10 @@ const char* why_diverted_alone(Relation target, Oid owner);
 // has one of our judging triggers.
 const char* why_row_by_row(const ModifyTableState* node, bool* judged);
 
+// Do CHECK constraints, generated columns or indexes of the table run code of that sort?
+using CodeTest = bool (*)(Node* expression);
+bool runs_code_for_rows(Relation table, CodeTest test);
+
 // For a statement whose rows go in batches: can no code that runs for a row, in any partition, ask
 // a filter?
 bool is_blind_to_filters(const ModifyTableState* node);

@@ -109,6 +109,16 @@ bool runs_volatile_check(Oid type) {
 
 }  // namespace
 
+bool only_computes(Oid function) {
+  static const char* const kNames[] = {"random", "random_normal",   "gen_random_uuid", "uuidv4",
+                                       "uuidv7", "clock_timestamp", "timeofday"};
+  if (function >= FirstUnpinnedObjectId) return false;
+  const char* name = get_func_name(function);
+  for (const char* computing : kNames)
+    if (name != nullptr && strcmp(name, computing) == 0) return true;
+  return false;
+}
+
 bool has_volatile_column(TupleDesc columns) {
   for (int i = 0; i < columns->natts; ++i) {
     const Form_pg_attribute column = TupleDescAttr(columns, i);

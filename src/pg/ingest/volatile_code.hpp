@@ -10,6 +10,9 @@ extern "C" {
 
 namespace streamfilter::pg {
 
+// Is it a volatile function of PostgreSQL that needs nothing of the database?
+bool only_computes(Oid function);
+
 // Does a volatile function check values of one of these columns when they are made?
 bool has_volatile_column(TupleDesc columns);
 

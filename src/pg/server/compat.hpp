@@ -80,6 +80,13 @@ extern "C" {
                         context)
 #endif
 
+// Does this transaction hold the lock in this mode?
+#if PG_VERSION_NUM >= 170000
+#define SF_LOCK_HELD_BY_ME(tag, mode) LockHeldByMe(tag, mode, false)
+#else
+#define SF_LOCK_HELD_BY_ME(tag, mode) LockHeldByMe(tag, mode)
+#endif
+
 // The current action of a MERGE: CMD_INSERT, CMD_UPDATE, … Before 17 the action is not visible, but
 // ExecMergeMatched gives its expressions the target's row, whereas ExecMergeNotMatched has none.
 #if PG_VERSION_NUM >= 170000

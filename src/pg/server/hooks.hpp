@@ -83,12 +83,14 @@ struct HookSteps {
   const AccessCall::Step* object_access;
 };
 
+struct FilterHandle;
+
 // All calls from a room to one above it. pg/sql/hook_steps.cpp says which functions answer.
 struct UpwardCalls {
   // pg/trigger: a statement fires one of our triggers for its first row in a table.
   void (*on_first_row)(const RelationData* table);
-  // pg/handle: may the running statement, apart from the rows that it inserts, wait for others?
-  bool (*may_statement_wait)();
+  // pg/handle: may a running statement wait for another session while it gives the filter keys?
+  bool (*may_statement_wait)(const FilterHandle* filter);
   // pg/remote: this transaction inserts by postgres_fdw, which has registered its callback.
   void (*on_foreign_insertion)();
 };

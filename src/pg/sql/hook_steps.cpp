@@ -13,6 +13,7 @@
 #include "pg/fdw/lost_rows.hpp"
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/insert_plan.hpp"
+#include "pg/ingest/waiting_code.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/sql/hook_steps.hpp"
 #include "pg/trigger/citus_nodes.hpp"
@@ -52,7 +53,7 @@ constexpr AccessCall::Step kObjectAccess[] = {watch_objects, nullptr};
 
 const UpwardCalls kUpwardCalls = {
     take_over,            // pg/ingest: COPY
-    may_statement_wait,   // pg/trigger
+    may_statement_wait,   // pg/ingest
     follow_postgres_fdw,  // pg/commit
 };
 

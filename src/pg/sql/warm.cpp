@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_builder.hpp"
+#include "pg/ingest/waiting_code.hpp"
 #include "pg/server/condition_text.hpp"
 #include "pg/server/progress.hpp"
 #include "pg/server/spi_cursor.hpp"
@@ -88,8 +89,8 @@ const char* query_for(const FilterRelation* filter, Oid table, const Columns& co
   return query.data;
 }
 
-// Puts the fetched rows in the filter.
-void remember_rows(KeyCall* call, TupleDesc source) {
+// Puts the fetched rows in the filter. `waits`: the query may wait for other sessions.
+void remember_rows(KeyCall* call, TupleDesc source, bool waits) {
   FilterHandle* filter = call->keys.filter;
   auto* elements = static_cast<Element*>(palloc(sizeof(Element) * SPI_processed));
   auto* seen = static_cast<bool*>(palloc(sizeof(bool) * SPI_processed));
@@ -104,7 +105,7 @@ void remember_rows(KeyCall* call, TupleDesc source) {
     has_key[i] = build_element(&call->keys, row, &elements[i]);
     if (has_key[i]) bound_time(filter, &elements[i]);
   }
-  filter->never_waits = true;  // the rows come from a table, without locks
+  if (!waits) filter->origin = origin_in_query(&call->keys);
   test_and_insert_keys(filter, elements, has_key, count, Outcome::discarded, seen);
 }
 
@@ -134,6 +135,7 @@ uint64 read_table(Oid filter_id, Oid table, const Columns& columns, const char* 
   progress.begin("reading rows", expected_rows(portal), "rows");
   MemoryContext batch_memory = AllocSetContextCreate(
       CurrentMemoryContext, "streamfilter_warm batch", ALLOCSET_DEFAULT_SIZES);
+  const bool waits = may_query_wait(portal->queryDesc, filter_id);
   uint64 rows = 0;
   for (;;) {
     SPI_cursor_fetch(portal, true, kBatch);
@@ -141,7 +143,7 @@ uint64 read_table(Oid filter_id, Oid table, const Columns& columns, const char* 
     begin_key_call(&call, filter_id, Use::insert);
     note_asked(call.keys.filter);
     MemoryContext caller = MemoryContextSwitchTo(batch_memory);
-    remember_rows(&call, source);
+    remember_rows(&call, source, waits);
     MemoryContextSwitchTo(caller);
     MemoryContextReset(batch_memory);
     rows += SPI_processed;

@@ -4,14 +4,12 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_class.h"
 #include "nodes/nodeFuncs.h"
 #include "replication/logicalworker.h"
 #include "tcop/pquery.h"
 #include "utils/rel.h"
 }
 
-#include "pg/catalog/filter_relation.hpp"
 #include "pg/handle/judged_report.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/transaction/transaction_changes.hpp"
@@ -24,21 +22,6 @@ uint64 running_statement = 0;
 uint64 running_query = 0;
 
 namespace {
-
-struct Copied {
-  bool pauses;  // it reads what a client or a program sends
-  void* kept;
-  uint64 rows;
-  CommandId command;
-};
-
-struct Frame {
-  const QueryDesc* query;  // nullptr for a utility statement
-  Copied* copy;            // set if that is COPY
-  uint64 number;
-  uint64 query_number;
-  const Frame* below;
-};
 
 const Frame* top = nullptr;
 uint64 statements = 0, queries = 0;
@@ -136,7 +119,7 @@ void go_on_in(const Frame& frame, Call* call) {
 
 void track_run(RunCall* call) {
   auto* query = call->get<QueryDesc*>();
-  const Frame frame = {query, nullptr, statement_number(query), ++queries, top};
+  const Frame frame = {query, T_Query, nullptr, statement_number(query), ++queries, top};
   go_on_in(frame, call);
   hint_after_delete(query);
   if (top == nullptr) end_statement_report();
@@ -146,8 +129,12 @@ void track_run(RunCall* call) {
 void track_finish(FinishCall* call) {
   auto* query = call->get<QueryDesc*>();
   const bool goes_on = query == last.query;
-  const Frame frame = {query, nullptr, goes_on ? last.number : ++statements,
-                       goes_on ? last.query_number : ++queries, top};
+  const Frame frame = {query,
+                       T_Query,
+                       nullptr,
+                       goes_on ? last.number : ++statements,
+                       goes_on ? last.query_number : ++queries,
+                       top};
   go_on_in(frame, call);
   last = {};  // another query may get the same address
   if (top == nullptr) end_statement_report();
@@ -159,10 +146,13 @@ void track_utility(UtilityCall* call) {
   const auto* truncate = IsA(statement, TruncateStmt) ? castNode(TruncateStmt, statement) : nullptr;
   Copied copied = {};
   copied.command = GetCurrentCommandId(false);
-  if (const auto* copy = IsA(statement, CopyStmt) ? castNode(CopyStmt, statement) : nullptr)
+  if (const auto* copy = IsA(statement, CopyStmt) ? castNode(CopyStmt, statement) : nullptr) {
     copied.pauses = copy->filename == nullptr || copy->is_program;
-  const Frame frame = {nullptr, IsA(statement, CopyStmt) ? &copied : nullptr, ++statements,
-                       ++queries, top};
+    copied.chooses = copy->whereClause != nullptr;
+  }
+  const Frame frame = {
+      nullptr,      nodeTag(statement), IsA(statement, CopyStmt) ? &copied : nullptr,
+      ++statements, ++queries,          top};
   go_on_in(frame, call);
   if (auto* completion = call->get<QueryCompletion*>()) completion->nprocessed += copied.rows;
   if (truncate != nullptr) hint_after_truncate(truncate);
@@ -279,36 +269,9 @@ RowSource source_of_node(const ModifyTableState* node, uint64 statement,
   return {InsertCause::unclear_executor, statement, node};
 }
 
-bool reads_elsewhere(const PlannedStmt* statement) {
-  ListCell* cell;
-  foreach (cell, statement->rtable) {
-    const RangeTblEntry* entry = lfirst_node(RangeTblEntry, cell);
-    if (entry->rtekind == RTE_RELATION && entry->relkind == RELKIND_FOREIGN_TABLE &&
-        !is_filter(entry->relid))
-      return true;
-  }
-  return false;
-}
-
-// May the statement wait for a client, another server, or a row that another transaction has
-// locked? It may wait for anything between the statements that its triggers run.
-bool may_wait(const Frame* frame) {
-  if (frame->query == nullptr)
-    return frame->copy != nullptr && (frame->copy->pauses || frame != top);
-  const PlannedStmt* statement = frame->query->plannedstmt;
-  const bool inserts = frame == top && statement->commandType == CMD_INSERT;
-  return (!inserts && statement->commandType != CMD_SELECT) || statement->rowMarks != NIL ||
-         statement->hasModifyingCTE || reads_elsewhere(statement);
-}
-
 }  // namespace
 
-// Rows that come without a statement are those of a replication worker.
-bool may_statement_wait() {
-  for (const Frame* frame = top; frame != nullptr; frame = frame->below)
-    if (may_wait(frame)) return true;
-  return top == nullptr;
-}
+const Frame* innermost_frame() { return top; }
 
 bool is_within_statement() { return top != nullptr && top->below != nullptr; }
 

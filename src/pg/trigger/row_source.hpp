@@ -5,6 +5,7 @@
 extern "C" {
 #include "catalog/pg_class.h"
 #include "commands/trigger.h"
+#include "executor/execdesc.h"
 #include "nodes/execnodes.h"
 #include "utils/rel.h"
 }
@@ -46,8 +47,28 @@ constexpr uint64 kNoStatement = PG_UINT64_MAX;
 // Does the innermost statement run within another one?
 bool is_within_statement();
 
-// May a statement that runs wait for others between two rows?
-bool may_statement_wait();
+// A COPY that runs.
+struct Copied {
+  bool pauses;   // it reads what a client or a program sends
+  bool chooses;  // it has a WHERE clause
+  void* kept;
+  uint64 rows;
+  CommandId command;
+};
+
+// A statement that runs. Queries that only read and call only PostgreSQL's functions are not among
+// these.
+struct Frame {
+  const QueryDesc* query;  // nullptr for a utility statement
+  NodeTag kind;            // of a utility statement
+  Copied* copy;            // set if that is COPY
+  uint64 number;
+  uint64 query_number;
+  const Frame* below;  // the statement that runs this one
+};
+
+// nullptr: no statement runs.
+const Frame* innermost_frame();
 
 // A place for state of the running COPY, empty when COPY begins; nullptr if a query runs instead.
 void** kept_for_copy();

@@ -73,35 +73,10 @@ Oid find_copied(const RowJudge* judge, const TriggerOrigin* origin, TriggerBindi
   return origin->trigger;
 }
 
-bool is_unique(Oid index) {
-  bool unique = true;
-  read_catalog<FormData_pg_index>(INDEXRELID, index, [&](const auto& row, HeapTuple) {
-    unique = row.indisunique || row.indisexclusion;
-  });
-  return unique;
-}
-
-// The triggers that the statement fires for the table. Those in the relation cache come and go
-// while it runs: none may be left, and where a savepoint was rolled back the entry is an old one.
-const TriggerDesc* triggers_of(const RowJudge* judge) {
-  return judge->triggers != nullptr ? judge->triggers : judge->table->trigdesc;
-}
-
-// False as soon as an insertion may wait for rows of other transactions: partitions are locked at
-// their first row, other triggers may do anything, foreign keys are triggers, and the table for
-// repeats may have all of these.
-bool waits_for_nobody(const RowJudge* judge) {
-  Relation table = judge->table;
-  const TriggerDesc* triggers = triggers_of(judge);
-  if (table->rd_rel->relispartition || OidIsValid(judge->target) || triggers == nullptr ||
-      triggers->numtriggers > 1)
-    return false;
-  List* indexes = RelationGetIndexList(table);
-  bool waits = false;
-  ListCell* cell;
-  foreach (cell, indexes) waits |= is_unique(lfirst_oid(cell));
-  list_free(indexes);
-  return !waits;
+// The table for repeats may have anything that waits.
+KeyOrigin origin_of_keys(const RowJudge* judge) {
+  if (OidIsValid(judge->target) || needs_each_row(&judge->keys)) return {};
+  return {KeyOrigin::trigger, RelationGetRelid(judge->table)};
 }
 
 // Kept results must depend only on table and filter, whose changes we notice: not on casts, columns
@@ -149,12 +124,12 @@ void resolve(RowJudge* judge) {
   FilterHandle* filter = filter_handle(binding.filter);
   // The last call before the row is judged: a further one might replace what the plan refers to.
   use_filter(filter, Use::judge_granted);
-  judge->never_waits = waits_for_nobody(judge);
   judge->pending_counts = pending_trigger_counts(judge->trigger->tgoid, filter->relid);
   judge->plan = make_plan(judge->trigger, judge->kind, judge->table, filter->relation);
   judge->key_indexes =
       judge->plan->skips_conflicts ? find_key_indexes(judge->table, judge->plan) : NIL;
   judge->keys = make_key_builder(filter, judge->plan->inputs, judge->plan->count);
+  judge->keys_from = origin_of_keys(judge);
   judge->lasts = lasts(judge, origin);
   MemoryContextSwitchTo(caller);
 }

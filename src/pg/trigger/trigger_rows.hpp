@@ -20,7 +20,6 @@ struct RowJudge {
   TriggerKind kind;
   Outcome of_repeats;  // what the kind makes of them; mode shadow has its own
   uint64 statement;    // inserts the rows; 0 if not known
-  bool never_waits;    // resolved: no row of the table waits for rows of others
   bool routed;         // another extension brings the rows, and may fill several tables
   bool lasts;          // resolved: also for later statements, until table or filter change
   const Trigger* trigger;
@@ -33,6 +32,7 @@ struct RowJudge {
                 // several, the filter
   Oid owner;    // owner of the trigger's table
   Oid target;   // table that repeats are diverted to, if any
+  KeyOrigin keys_from;
   int replication_role;
   const TableWatch* watch;
   uint64 table_changes;
@@ -53,6 +53,12 @@ void init_row_judge(RowJudge* judge, TriggerKind kind, uint64 statement, MemoryC
 
 void resolve(RowJudge* judge);
 
+// The triggers that the statement fires for the table. Those in the relation cache come and go
+// while it runs: none may be left, and where a savepoint was rolled back the entry is an old one.
+inline const TriggerDesc* triggers_of(const RowJudge* judge) {
+  return judge->triggers != nullptr ? judge->triggers : judge->table->trigdesc;
+}
+
 inline bool is_resolved(const RowJudge* judge) {
   return is_current(&judge->keys) && judge->resolved == judge->trigger->tgoid &&
          judge->replication_role == SessionReplicationRole &&
@@ -64,7 +70,8 @@ inline bool is_resolved(const RowJudge* judge) {
 inline void prepare(RowJudge* judge) {
   if (likely(judge->keys.filter != nullptr)) use_filter(judge->keys.filter, Use::judge_granted);
   if (unlikely(!is_resolved(judge))) resolve(judge);
-  judge->keys.filter->never_waits = judge->never_waits;
+  judge->keys.filter->origin = judge->keys_from;
+  judge->keys.filter->origin.triggers = triggers_of(judge);
   check_mode(judge->keys.filter, judge->owner);
 }
 
