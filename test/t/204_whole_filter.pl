@@ -84,6 +84,11 @@ $node->safe_psql('postgres', q{
 	CREATE TABLE diverted (id int);
 	CREATE TABLE judged_diverting (id int);
 	CREATE TRIGGER z BEFORE INSERT ON judged_diverting FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('f', 'diverted');
+	CREATE TABLE judged_rid (id int);
+	CREATE FUNCTION goes() RETURNS trigger LANGUAGE plpgsql AS $$
+	BEGIN IF NEW.id = 1 THEN DROP TRIGGER a ON judged_rid; END IF; RETURN NEW; END $$;
+	CREATE TRIGGER a BEFORE INSERT ON judged_rid FOR EACH ROW EXECUTE FUNCTION goes();
+	CREATE TRIGGER z BEFORE INSERT ON judged_rid FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('f');
 	CREATE TABLE asking (id int);
 	CREATE TRIGGER z BEFORE INSERT ON asking FOR EACH ROW EXECUTE FUNCTION asks();
 	CREATE TABLE parts (id int) PARTITION BY RANGE (id);
@@ -152,6 +157,9 @@ locks_keys(map { "INSERT INTO $_ SELECT i FROM numbers" } qw(judged_when judged_
 locks_keys(map { "INSERT INTO $_ SELECT i FROM numbers WHERE NOT $seen" } qw(parts part ruled choosing instead other));
 locks_keys("COPY asking FROM '$file'", "COPY judged_plain FROM '$file' WHERE same(id) > 0", "COPY judged_plain FROM PROGRAM 'cat $file'");
 locks_filter("COPY f FROM '$file'");
+
+# A trigger that the statement has dropped fires to its end.
+locks_keys('INSERT INTO judged_rid SELECT i FROM numbers');
 
 # What runs the statement, and who reads its rows.
 my $load = "SELECT i FROM numbers WHERE NOT $seen";
