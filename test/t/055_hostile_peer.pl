@@ -199,6 +199,28 @@ $node->safe_psql('postgres', 'INSERT INTO events VALUES (-2)');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM events WHERE id = -2'), 1, 'its row is there once when it is repeated');
 $node->safe_psql('postgres', 'DELETE FROM events WHERE id = -2');
 
+# ---- more than was asked for -----------------------------------------------------------------------------------
+
+# It is cut off before it has taken memory or time.
+$node->safe_psql('postgres', q{ALTER SERVER peer OPTIONS (SET connect_timeout '60s', SET timeout '60s')});
+my $peak = q{SELECT substring(pg_read_file('/proc/self/status') from 'VmHWM:\s+(\d+)')::int};
+for my $trick (HostileProxy::floods())
+{
+	$session = new_session();
+	come_back($session);
+	my $before = -r '/proc/self/status' ? $session->query($peak) : undef;
+	$proxy->set($trick);
+	$proxy->hang_up if $trick =~ /start/;
+	$session->{stderr} = '';
+	my $begun = time;
+	insert_key($session, $trick) for 1 .. 3;
+	insert_and_commit($session, $trick, 1, "$trick, at COMMIT");
+	cmp_ok(time - $begun, '<', 30, "$trick: it is not waited for");
+	cmp_ok($session->query($peak) - $before, '<', 30_000, "$trick: kB of memory that it takes") if defined $before;
+	$session->quit;
+}
+is_all_well('peers that send without end');
+
 # ---- cancel --------------------------------------------------------------------------------------------------
 
 $node->safe_psql('postgres', q{ALTER SERVER peer OPTIONS (SET connect_timeout '60s', SET timeout '60s')});

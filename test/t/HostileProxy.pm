@@ -89,6 +89,27 @@ my %tricks = (
 	tag_open        => [ 'C', sub { message('C', 'SELECT 1') } ],
 );
 
+# What has no end: each gets the type and body of the first message that it concerns, once the connection is up or while it
+# starts, and returns what is sent first, what is repeated until the other side hangs up, and seconds between two pieces of
+# 64 kB: libpq reads all that comes of one large message without a pause.
+my %floods = (
+	flood_rows          => [ 'D', 1, sub { ('', message(@_)) } ],
+	flood_row           => [ 'D', 1, sub { ('D' . pack('N n N', 4 + 2 + 4 + 1_000_000_000, 1, 1_000_000_000), 'x', 0.001) } ],
+	flood_error         => [ 'DC', 1, sub { ('E' . pack('N', 1_000_000_000) . "SERROR\0VERROR\0C22023\0M", 'x', 0.001) } ],
+	flood_notices       => [ 'DC', 1, sub { ('', message('N', "SNOTICE\0C00000\0Mwhat\0\0")) } ],
+	flood_notifications => [ 'DC', 1, sub { ('', message('A', pack('N', 1) . "c\0p\0")) } ],
+	flood_parameters    => [ 'DC', 1, sub { ('', parameters()) } ],
+	flood_idle          => [ 'Z', 1, sub { (message(@_), parameters()) } ],
+	flood_start         => [ 'Z', 0, sub { ('', parameters()) } ],
+	flood_start_notices => [ 'Z', 0, sub { ('', message('N', "SNOTICE\0C00000\0Mwhat\0\0")) } ],
+);
+my $most = 200_000_000;    # bytes of a flood
+
+sub floods { my @names = sort keys %floods; return @names; }
+
+# libpq keeps each by its name.
+sub parameters { return join '', map { message('S', "p$_\0x\0") } 1 .. 100_000; }
+
 sub names { my @names = sort grep { !/^(pass|linger)$/ } keys %tricks; return @names; }
 
 sub message { my ($type, $body) = @_; return $type . pack('N', 4 + length $body) . $body; }
@@ -131,6 +152,7 @@ sub start
 		close $ours;
 		require POSIX;
 		# Whatever happens, nothing of the test that this is a copy of must be ended by it.
+		local $SIG{CHLD} = 'IGNORE';
 		eval { serve($listener, $theirs, $path, $options{delay} // 0); 1 } or print STDERR "# the proxy has ended: $@";
 		POSIX::_exit(0);
 	}
@@ -172,6 +194,18 @@ sub stop
 # messages are past the start.
 my ($trick, $first, $count) = ('pass', 1, 0);
 
+# A process of its own sends them, so that this one goes on: nobody may read them.
+sub flood
+{
+	my ($client, $type, $body) = @_;
+	my ($first, $more, $pause) = $floods{$trick}[2]->($type, $body);
+	$more x= 1 + 65_536 / length $more;
+	return if (fork // die $!) > 0;
+	write_all($client, $first);
+	for (my $sent = 0; $sent < $most && write_all($client, $more); $sent += length $more) { sleep $pause if $pause; }
+	POSIX::_exit(0);
+}
+
 # False: the connection is to be cut.
 sub pass_on
 {
@@ -188,8 +222,14 @@ sub pass_on
 		substr $pair->{said}, 0, 1 + $length, '';
 		my ($types, $change) = @{ $tricks{$trick} // $tricks{pass} };
 		# The start of a connection is libpq's business.
-		my $is_up = $pair->{is_up};
+		my $is_up = $pair->{is_up} // 0;
 		$pair->{is_up} ||= $type eq 'Z';
+		my $flood = $floods{$trick};
+		if ($flood && $is_up == $flood->[1] && $count >= $first && index($flood->[0], $type) >= 0)
+		{
+			flood($pair->{client}, $type, $body);
+			return 0;
+		}
 		my $bytes = $is_up && $count >= $first && index($types, $type) >= 0 ? $change->($type, $body) : message($type, $body);
 		return 0 unless write_all($pair->{client}, $bytes);
 		return 0 if $type eq 'E' && $bytes =~ /VFATAL/ && $trick ne 'linger';

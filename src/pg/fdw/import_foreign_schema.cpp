@@ -73,7 +73,8 @@ constexpr ColumnShape kRowColumns[kColumns] = {
     {NAMEOID, false, true, NAMEDATALEN}, {TEXTOID, false, true, 1},
     {TEXTOID, false, true, kMaxText},    {TEXTOID, false, true, kMaxText},
     {TEXTOID, false, true, kMaxText},    {TEXTOID, false, true, kMaxText}};
-constexpr RowShape kRows = {kRowColumns, kColumns, 0, 1'000'000};
+constexpr uint64 kMaxRowBytes = 64 * 1024 * 1024;  // of some 20,000 filters
+constexpr RowShape kRows = {kRowColumns, kColumns, 0, 1'000'000, kMaxRowBytes};
 
 // libpq's memory, freed with a context.
 struct KeptResult {

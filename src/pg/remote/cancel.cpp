@@ -22,6 +22,7 @@ struct Request {
   PGcancelConn* pg;
 #else
   PGconn* pg;
+  Inflow inflow;
   bool sent;
 #endif
   PostgresPollingStatusType polling;
@@ -92,6 +93,7 @@ bool is_behind_pooler(const Connection* connection) {
 void begin_request(Request* request) {
   if (is_behind_pooler(request->connection)) return;
   request->pg = connect_likewise(request->connection->pg);
+  request->inflow = {0, kMaxUnforeseen};
   request->pending = request->pg != nullptr && PQstatus(request->pg) != CONNECTION_BAD;
 }
 
@@ -106,7 +108,7 @@ bool send_request(Request* request) {
   return PQsendQuery(request->pg, query) == 1;
 }
 
-void advance_request(Request* request) {
+void read_request(Request* request) {
   if (request->sent) {
     const bool reads = PQconsumeInput(request->pg) != 0;
     request->pending = reads && PQisBusy(request->pg);
@@ -118,6 +120,11 @@ void advance_request(Request* request) {
     request->pending = send_request(request);
   else
     request->pending = request->polling != PGRES_POLLING_FAILED;
+}
+
+void advance_request(Request* request) {
+  if (!read_within(&request->inflow, request->pg, [&] { read_request(request); }))
+    request->pending = false;
 }
 
 bool may_arrive(const Request* request) { return request->sent && !request->answered; }

@@ -144,18 +144,26 @@ void start_connecting(Connection* connection) {
     ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
   }
   connection->connecting = true;
+  connection->inflow = {0, kMaxUnforeseen};
   connection->polling = PGRES_POLLING_WRITING;
   PQsetErrorVerbosity(connection->pg, PQERRORS_VERBOSE);
   connection->dismissed = false;
   PQsetNoticeReceiver(connection->pg, take_notice, connection);
 }
 
-// State of an attempt; `failed` includes refusals.
-enum class Progress : uint8 { stands, pending, failed };
+// State of an attempt; `failed` includes refusals; `lost`: it is closed, and the server
+// unreachable.
+enum class Progress : uint8 { stands, pending, failed, lost };
 
 bool is_socket_ready(PGconn* pg, bool write) {
   pollfd ready = {PQsocket(pg), static_cast<short>(write ? POLLOUT : POLLIN), 0};
   return poll(&ready, 1, 0) > 0;
+}
+
+// False: the server sends more than a start takes, and the attempt is closed.
+bool go_on_connecting(Connection* connection) {
+  const auto read = [&] { connection->polling = PQconnectPoll(connection->pg); };
+  return read_within(&connection->inflow, connection->pg, read) || fail_of_flood(connection);
 }
 
 Progress poll_connection(Connection* connection, int64 until) {
@@ -166,7 +174,7 @@ Progress poll_connection(Connection* connection, int64 until) {
     connection->accepted = PQstatus(pg) != CONNECTION_STARTED;
     const bool write = connection->polling == PGRES_POLLING_WRITING;
     if (!wait_for_socket(pg, write, until, Manner::interruptible)) return Progress::pending;
-    if (is_socket_ready(pg, write)) connection->polling = PQconnectPoll(pg);
+    if (is_socket_ready(pg, write) && !go_on_connecting(connection)) return Progress::lost;
   }
   return Progress::stands;
 }
@@ -312,6 +320,7 @@ bool may_go_on(Connection* connection, Progress progress, int64 until) {
       if (connection->failure == Failure::ended && now < until) return true;
       note_unreachable(connection->key.server);
       return false;
+    case Progress::lost: return false;
   }
   return false;
 }
@@ -371,8 +380,8 @@ void advance(Connection** pending, uint32 count, int ms) {
   for (uint32 i = 0; i < count && any; ++i) {
     if (sockets[i].revents == 0) continue;
     pending[i]->accepted = PQstatus(pending[i]->pg) != CONNECTION_STARTED;
-    pending[i]->polling = PQconnectPoll(pending[i]->pg);
-    if (pending[i]->polling == PGRES_POLLING_OK) note_reached(pending[i]->key.server);
+    if (go_on_connecting(pending[i]) && pending[i]->polling == PGRES_POLLING_OK)
+      note_reached(pending[i]->key.server);
   }
   pfree(sockets);
   CHECK_FOR_INTERRUPTS();

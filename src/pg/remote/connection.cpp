@@ -2,6 +2,7 @@
 
 extern "C" {
 #include <poll.h>
+#include <sys/ioctl.h>
 
 #include "foreign/foreign.h"
 #include "storage/fd.h"
@@ -50,6 +51,18 @@ void init_connections() {
 
 }  // namespace
 
+int unread_bytes(const PGconn* pg) {
+  int bytes = 0;
+  return ioctl(PQsocket(pg), FIONREAD, &bytes) == 0 ? bytes : 0;
+}
+
+// More may come while libpq reads: then the difference says too little. It has read what was there,
+// or as much as it always has room for; when encrypted, at least a record, of unknown size.
+int64 bytes_taken(PGconn* pg, int before, int after) {
+  const int least = PQsslInUse(pg) || PQgssEncInUse(pg) ? 1024 : 8192;
+  return after == 0 ? before : Max(before - after, Min(before, least));
+}
+
 Connection* find_connection(Oid server, Oid user) {
   transaction_uses_filters = true;
   if (connections == nullptr) init_connections();
@@ -70,12 +83,14 @@ void read_server(Connection* connection) {
   connection->options = server_options(server->options);
 }
 
-bool has_ended(const Connection* connection) {
+bool has_ended(Connection* connection) {
   pollfd ready = {PQsocket(connection->pg), POLLIN, 0};
   for (int i = 0; i < kMaxUnasked; ++i) {
     if (connection->dismissed) return true;
     if (poll(&ready, 1, 0) == 0) return PQstatus(connection->pg) == CONNECTION_BAD;
-    if (PQconsumeInput(connection->pg) == 0) return true;
+    bool alive = false;
+    const auto read = [&] { alive = PQconsumeInput(connection->pg) != 0; };
+    if (!read_within(&connection->inflow, connection->pg, read) || !alive) return true;
     PQisBusy(connection->pg);  // reads notices and parameter changes
   }
   return true;
@@ -108,6 +123,11 @@ void fail(Connection* connection, Failure failure, const char* reason) {
 
 bool fail(Connection* connection) {
   fail(connection, Failure::ended, PQerrorMessage(connection->pg));
+  return false;
+}
+
+bool fail_of_flood(Connection* connection) {
+  fail(connection, Failure::unreachable, "it sends more than was asked for");
   return false;
 }
 

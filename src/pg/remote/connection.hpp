@@ -22,6 +22,33 @@ enum class Failure : uint8 {
   unreachable,  // no connection, or no answer in time
 };
 
+// What a peer has sent. libpq keeps whatever comes, any number of rows and a message of any length,
+// so that nothing else bounds the memory that a peer can take. Looked at before each read: libpq
+// reads a large message until the socket is empty, which may be more.
+struct Inflow {
+  int64 taken;    // bytes that libpq has read
+  int64 allowed;  // bytes that may come
+};
+
+// Bytes for what cannot be foreseen, such as errors, notices, and all that comes before the first
+// command. libpq searches a list for each parameter that the peer reports, so that many take long.
+constexpr int64 kMaxUnforeseen = 256 * 1024;
+
+// Bytes in the socket.
+int unread_bytes(const PGconn* pg);
+// Bytes that libpq has read if these were there before and after.
+int64 bytes_taken(PGconn* pg, int before, int after);
+
+// Lets libpq read. False: more has come than is allowed, and nothing was read.
+template <typename Read>
+bool read_within(Inflow* inflow, PGconn* pg, Read&& read) {
+  const int before = unread_bytes(pg);
+  if (inflow->taken + before > inflow->allowed) return false;
+  read();
+  inflow->taken += bytes_taken(pg, before, unread_bytes(pg));
+  return true;
+}
+
 // Never freed.
 struct Connection {
   ConnectionKey key;
@@ -34,6 +61,8 @@ struct Connection {
   bool ready;                         // the calls are prepared
   int backend;                        // process on the server; behind a pooler, one that it had
   bool busy;                          // answers are owed
+  bool sending;                       // output is left to send
+  Inflow inflow;                      // since the start, or since commands were sent
   bool dismissed;                     // the server has announced that it ends it
   bool needs_password;                // the user mapping must have a password
   ServerOptions options;
@@ -76,7 +105,7 @@ inline bool stands(const Connection* connection) {
 }
 
 // Has the server ended a ready connection, for example by a restart?
-bool has_ended(const Connection* connection);
+bool has_ended(Connection* connection);
 
 // Is the server unreachable, as far as this session knows?
 bool is_unreachable(const Connection* connection);
@@ -89,6 +118,8 @@ void disconnect(Connection* connection);
 void fail(Connection* connection, Failure failure, const char* reason);
 // The same where libpq has found that it is broken. Returns false.
 bool fail(Connection* connection);
+// The same where the server sends more than it may. Returns false.
+bool fail_of_flood(Connection* connection);
 
 // Call when relations that were found there may be gone, or after reconnecting.
 void forget_relations(Connection* connection);

@@ -50,7 +50,6 @@ struct Move {
 // ----------------------------------------------------------------------
 
 constexpr ColumnShape kStateColumn = {BYTEAOID, true, false, MaxAllocSize - 1};
-constexpr RowShape kStateRow = {&kStateColumn, 1, 1, 1};
 
 bool failed_with(const Connection* connection, const char* expected) {
   return expected != nullptr && has_sqlstate(connection->error, expected);
@@ -124,13 +123,13 @@ bool lock_and_fetch(const Move* move, const SlicePlace& from, ReceivedValue* sta
   const char* values[] = {relation_at(move->remote, move->slice, from),
                           psprintf("%u", number_at(move->remote, move->slice, from)),
                           move->retirements};
+  const RowShape row = {&kStateColumn, 1, 1, 1, max_state_bytes(move->remote->parameters.memory)};
   bool moved = false;
   begin_locked(move, connection, [&](const char* expected) {
     const Oid types[] = {REGCLASSOID, INT4OID, TEXTOID};
     const bool queued =
         PQsendQueryParams(connection->pg, query, count, types, values, nullptr, nullptr, 1) == 1;
-    if (!queued || !exchange(connection, &kStateRow, take_value, state))
-      move->interrupted(connection);
+    if (!queued || !exchange(connection, &row, take_value, state)) move->interrupted(connection);
     return is_answered(connection, expected, &moved);
   });
   if (moved) end_transaction(move, connection, "ROLLBACK");

@@ -67,7 +67,14 @@ void give_up(Connection* connection, Manner manner, const char* what) {
 // Sends more, and reads what has come. False: the connection has failed.
 bool advance(Connection* connection) {
   PGconn* pg = connection->pg;
-  if (PQflush(pg) < 0 || !PQconsumeInput(pg)) return fail(connection);
+  bool alive = false;
+  const auto read = [&] {
+    const int left = PQflush(pg);  // reads, too, while the server takes no more
+    connection->sending = left == 1;
+    alive = left >= 0 && PQconsumeInput(pg) != 0;
+  };
+  if (!read_within(&connection->inflow, pg, read)) return fail_of_flood(connection);
+  if (!alive) return fail(connection);
   // Nobody reads notifications, so free them.
   while (PGnotify* notify = PQnotifies(pg)) PQfreemem(notify);
   return true;
@@ -77,13 +84,10 @@ bool awaits_answer(const Connection* connection) {
   return connection->pg != nullptr && connection->busy && PQisBusy(connection->pg);
 }
 
-// Is output left to send?
-bool is_sending(const Connection* connection) { return PQflush(connection->pg) == 1; }
-
 // Continues a connection after a wait; `late`: it was the last wait. False: the connection has
 // failed.
 bool go_on(Connection* connection, Manner manner, bool late) {
-  const bool sending = is_sending(connection);
+  const bool sending = connection->sending;
   if (!advance(connection)) return false;
   // The answer may have come while another server kept us waiting.
   if (!late || !PQisBusy(connection->pg)) return true;
@@ -96,7 +100,7 @@ bool go_on(Connection* connection, Manner manner, bool late) {
 bool wait_for_answer(Connection* connection, Manner manner) {
   while (PQisBusy(connection->pg)) {
     const bool late =
-        !wait_for_socket(connection->pg, is_sending(connection), connection->deadline, manner);
+        !wait_for_socket(connection->pg, connection->sending, connection->deadline, manner);
     if (!go_on(connection, manner, late)) return false;
   }
   return true;
@@ -108,7 +112,7 @@ constexpr int kMaxTogether = 64;  // connections; others are waited for in turns
 void wait_quietly(Connection* const* waiting, int count, int ms) {
   pollfd sockets[kMaxTogether];
   for (int i = 0; i < count; ++i) {
-    const int events = POLLIN | (is_sending(waiting[i]) ? POLLOUT : 0);
+    const int events = POLLIN | (waiting[i]->sending ? POLLOUT : 0);
     sockets[i] = {PQsocket(waiting[i]->pg), static_cast<short>(events), 0};
   }
   pgstat_report_wait_start(wait_event(Wait::remote));
@@ -122,7 +126,7 @@ void wait_interruptibly(Connection* const* waiting, int count, int ms) {
   AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, nullptr);
   AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, nullptr, nullptr);
   for (int i = 0; i < count; ++i) {
-    const int events = WL_SOCKET_READABLE | (is_sending(waiting[i]) ? WL_SOCKET_WRITEABLE : 0);
+    const int events = WL_SOCKET_READABLE | (waiting[i]->sending ? WL_SOCKET_WRITEABLE : 0);
     AddWaitEventToSet(set, static_cast<uint32>(events), PQsocket(waiting[i]->pg), nullptr, nullptr);
   }
   WaitEventSetWait(set, ms, &happened, 1, wait_event(Wait::remote));
@@ -224,14 +228,17 @@ bool queue_command(Connection* connection, const char* command,
          fail(connection);
 }
 
-bool send_queued(Connection* connection, int64 start) {
+bool send_queued(Connection* connection, uint64 row_bytes, int64 start) {
   PGconn* pg = connection->pg;
   PQclear(connection->error);
   connection->error = nullptr;
   connection->busy = true;
   connection->sent_at = start != 0 ? start : monotonic_us();
   connection->deadline = add_ms(connection->sent_at, connection->options.timeout);
-  return (PQpipelineSync(pg) == 1 && PQflush(pg) >= 0) || fail(connection);
+  connection->inflow = {0, static_cast<int64>(row_bytes) + kMaxUnforeseen};
+  const int left = PQpipelineSync(pg) == 1 ? PQflush(pg) : -1;
+  connection->sending = left == 1;
+  return left >= 0 || fail(connection);
 }
 
 void wait_together(Connection* const* connections, int count, Manner manner) {
@@ -269,7 +276,7 @@ bool exchange(Connection* connection, const RowShape* rows, ResultVisitor visit,
   const int timeout = connection->options.timeout;
   const long lost = Min(lost_time, timeout - timeout / kLeastShare);
   const int64 start = add_ms(monotonic_us(), -lost);
-  return send_queued(connection, start) &&
+  return send_queued(connection, rows != nullptr ? rows->max_bytes() : 0, start) &&
          receive(connection, Manner::interruptible, rows, visit, context);
 }
 

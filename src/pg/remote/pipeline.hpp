@@ -31,8 +31,9 @@ bool queue_command(Connection* connection, const char* command,
 constexpr int kLeastShare = 8;
 
 // Ends the queue and sends as much as the server takes at once; the rest follows while waiting for
-// answers. The timeout runs from `start`; 0: from now. False: the connection has failed.
-bool send_queued(Connection* connection, int64 start = 0);
+// answers. A server whose answers have more bytes than `row_bytes` and kMaxUnforeseen counts as
+// lost. The timeout runs from `start`; 0: from now. False: the connection has failed.
+bool send_queued(Connection* connection, uint64 row_bytes = 0, int64 start = 0);
 
 // Waits for all these connections at once, until each begins to answer or has failed. Ignores
 // connections that are not busy.

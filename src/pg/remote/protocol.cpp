@@ -159,6 +159,12 @@ bool queue_preparation(Connection* connection, const char* name, const char* que
   return PQsendPrepare(connection->pg, name, query, types, kTypes) == 1 || fail(connection);
 }
 
+// Bytes of the answers, and of a warning for each part.
+uint64 max_call_bytes(const RemoteCall* call) {
+  constexpr uint64 kWarning = 1024;
+  return max_answers_length(call->count) + kWarning * static_cast<uint64>(call->part_count);
+}
+
 // Sends a call; false: the connection has failed.
 bool begin_call(RemoteCall* call, int64 start) {
   Connection* connection = call->connection;
@@ -167,7 +173,8 @@ bool begin_call(RemoteCall* call, int64 start) {
   if ((changes(call->call) || connection->level > 0) && !queue_transaction(connection))
     return false;
   if (call->gives_up_early && !queue_savepoint_with_timeout(connection)) return false;
-  return (queue_call(call) || fail(connection)) && send_queued(connection, start);
+  return (queue_call(call) || fail(connection)) &&
+         send_queued(connection, max_call_bytes(call), start);
 }
 
 // ---- answers ------------------------------------------------------------------------------------
@@ -178,7 +185,6 @@ constexpr ColumnShape kDefinitionColumns[] = {{TEXTOID, false, true, kMaxDefinit
 constexpr RowShape kDefinitionRow = {kDefinitionColumns, lengthof(kDefinitionColumns), 1, 1};
 // The type has another OID in every database.
 constexpr ColumnShape kValueColumn = {kAnyType, true, false, MaxAllocSize - 1};
-constexpr RowShape kValueRow = {&kValueColumn, 1, 1, 1};
 
 struct CallReader {
   RemoteCall* call;
@@ -435,11 +441,12 @@ void raise_version(const Connection* connection) {
   pg_unreachable();
 }
 
-bool fetch_value(Connection* connection, const char* filter, StringInfo bytes) {
+bool fetch_value(Connection* connection, const char* filter, uint64 memory, StringInfo bytes) {
   ReceivedValue reader = {};
+  const RowShape row = {&kValueColumn, 1, 1, 1, max_state_bytes(memory)};
   const bool queued =
       join_transaction(connection) && queue_prepared(connection, kValue, 1, &filter, 1);
-  if (!run_queued(connection, queued, &kValueRow, take_value, &reader)) return false;
+  if (!run_queued(connection, queued, &row, take_value, &reader)) return false;
   check_memory(reader);
   *bytes = {reader.bytes, reader.length, reader.length + 1, 0};
   return true;

@@ -117,8 +117,13 @@ void check_version(const Connection* connection);
 bool can_mark(const Connection* connection);
 [[noreturn]] void raise_version(const Connection* connection);
 
-// Fetches a filter's state, as streamfilter_send returns it. False: the connection has failed.
-bool fetch_value(Connection* connection, const char* filter, StringInfo bytes);
+// Bytes that the state of a filter of this memory, or of one of its slices, has at most: with a
+// header, and with room for other versions.
+constexpr uint64 max_state_bytes(uint64 memory) { return 2 * memory; }
+
+// Fetches the state of a filter of this memory, as streamfilter_send returns it. False: the
+// connection has failed.
+bool fetch_value(Connection* connection, const char* filter, uint64 memory, StringInfo bytes);
 
 // Queues the preparation of all calls; `schema` is that of the extension there, quoted. False: the
 // connection has failed.

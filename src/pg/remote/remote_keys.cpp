@@ -660,7 +660,8 @@ Datum fetch_remote_value(RemoteFilter* remote, Oid type) {
   Assert(remote->count == 1);
   StringInfoData bytes;
   initStringInfo(&bytes);
-  if (!open_slices(remote, 0) || !fetch_value(remote->connections[0], remote->filter, &bytes))
+  if (!open_slices(remote, 0) ||
+      !fetch_value(remote->connections[0], remote->filter, remote->parameters.memory, &bytes))
     ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
             errmsg("the state of filter \"%s\" cannot be read now", remote->relation->name),
             errdetail("Server \"%s\" is lost.", remote->connections[0]->name));

@@ -72,8 +72,8 @@ int64 start_of_commit(const Connection* connection) {
 void send_commit(Connection* connection) {
   if (!commits_now(connection)) return;
   if (connection->busy) return disconnect(connection);
-  connection->ending =
-      queue_command(connection, "COMMIT") && send_queued(connection, start_of_commit(connection));
+  connection->ending = queue_command(connection, "COMMIT") &&
+                       send_queued(connection, 0, start_of_commit(connection));
 }
 
 void finish_commit(Connection* connection) {

@@ -60,6 +60,16 @@ struct RowShape {
   const ColumnShape* columns;
   int column_count;
   int min_rows, max_rows;
+  std::uint64_t limit = UINT64_MAX;  // bytes of all rows, if fewer than the columns allow
+
+  // Bytes of all rows as they travel.
+  constexpr std::uint64_t max_bytes() const {
+    constexpr std::uint64_t kRowHead = 7, kLength = 4;
+    std::uint64_t row = kRowHead;
+    for (int i = 0; i < column_count; ++i) row += kLength + columns[i].max_length;
+    const std::uint64_t all = row * static_cast<std::uint64_t>(max_rows);
+    return all < limit ? all : limit;
+  }
 };
 
 // Types of extensions have another OID in every database.

@@ -5,6 +5,7 @@ extern "C" {
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/lmgr.h"
+#include "storage/proc.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 }
@@ -195,13 +196,27 @@ bool check_rows(const StateReading& reading) {
   return are_sound;
 }
 
+// Does a session wait for a lock that keeps all others away? To ask for a lock does not tell: from
+// PostgreSQL 17 on, whoever holds one that the session waits for is not queued behind it.
+bool is_awaited_alone(Oid relation) {
+  LOCKTAG tag;
+  SET_LOCKTAG_RELATION(tag, MyDatabaseId, relation);
+  LWLock* partition = LockHashPartitionLock(LockTagHashCode(&tag));
+  bool found = false;
+  LWLockAcquire(partition, LW_SHARED);
+  for (uint32 i = 0; i < ProcGlobal->allProcCount && !found; ++i) {
+    const volatile PGPROC& session = ProcGlobal->allProcs[i];
+    const LOCK* lock = session.waitLock;  // of another partition, it may be gone at any time
+    found = lock != nullptr && session.waitLockMode >= ExclusiveLock &&
+            memcmp(&lock->tag, &tag, sizeof tag) == 0;
+  }
+  LWLockRelease(partition);
+  return found;
+}
+
 // Others want the filter for themselves, and nobody waits for a range.
 bool is_to_give_way(FilterSlot* slot) {
-  if (!is_restore_worker || is_any_wanted(slot)) return false;
-  // Fails behind a session that waits for a lock which keeps all others away.
-  if (!ConditionalLockRelationOid(slot->relation, RowShareLock)) return true;
-  UnlockRelationOid(slot->relation, RowShareLock);
-  return false;
+  return is_restore_worker && !is_any_wanted(slot) && is_awaited_alone(slot->relation);
 }
 
 [[noreturn]] void give_way() {
