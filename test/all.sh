@@ -28,11 +28,6 @@ PASSED=0 FAILED=0 SKIPPED=0 FAILURES='' FINISHED='' BUILT='' CPU=0 SOAK_PID=''
 TWO_FILES=PROVE_FLAGS=-j2 # of TAP tests at a time
 QUICK='layers format scripts library quick' # what runs where nothing is named
 
-# The TAP files whose head names that flavour.
-tap_files() { # flavour
-	(cd "$ROOT" && grep -lE "^# flavours:.* $1( |\$)" test/t/*.pl | tr '\n' ' ')
-}
-
 tap_files_not_alone() { (cd "$ROOT" && grep -LE "^# flavours:.* alone( |\$)" test/t/*.pl | tr '\n' ' '); }
 
 suites() {

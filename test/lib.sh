@@ -1,4 +1,4 @@
-# Shared by test/all.sh and test/demo.sh: sourced by them, never run.
+# Shared by test/all.sh, test/mutants.sh and test/demo.sh: sourced by them, never run.
 # shellcheck shell=bash
 
 set -euo pipefail
@@ -156,6 +156,11 @@ stage() {
 		tail -n 40 "$WORK/job.log" >&2
 		die "failed: $1"
 	fi
+}
+
+# The TAP files whose head names that flavour.
+tap_files() { # flavour
+	(cd "$ROOT" && grep -lE "^# flavours:.* $1( |\$)" test/t/*.pl | tr '\n' ' ')
 }
 
 # --- The work directory ----------------------------------------------------------------------------------------------
