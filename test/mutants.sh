@@ -6,9 +6,11 @@
 #   test/mutants.sh --survivors FILE [SUITE…]   those of FILE that no quick test noticed, by these suites of test/all.sh, or all
 #
 # All this happens in a copy below /tmp, with a copy of the server: the tree stays as it is. A fault counts if it changes the code that
-# the compiler makes. A step that takes, or is silent for, more than four times as long as without a fault is stopped: it has noticed, too.
-# What is made of each fault goes to build/mutants-SEED.txt, by tabs: verdict, what noticed, seconds, FILE:LINE, rule, the line
-# before and after. Edit "survived" there to "equivalent" where no test could notice. MUTANTS_FROM=N goes on with the Nth fault.
+# the compiler makes. A step that takes four times as long as without a fault, or is silent for so long, has noticed, too.
+#
+# Every fault has a line in build/mutants-SEED.txt, by tabs: verdict, what noticed, seconds, FILE:LINE, rule, the line before and after.
+# Where no test could notice, edit "survived" there to "equivalent". The end of what failed is in build/mutants-SEED.log.
+# MUTANTS_FROM=N goes on with the Nth fault.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -210,19 +212,23 @@ first_failure() { # of the last step, in a few words
 	say "${found:-$(tail -n 1 "$WORK/job.log" | cut -c 1-60)}"
 }
 
-# Without a fault: everything must pass, and its time gives the limits.
+must_pass() { # step
+	run_step "$1" ''
+	if [ "$JOB_STATUS" -ne 0 ]; then
+		tail -n 40 "$WORK/job.log" >&2
+		find "$WORK/tree" -name regression.diffs -exec head -n 100 {} + >&2
+		die "without any fault, $1 fails: $(first_failure)"
+	fi
+	note_times
+	clean_up
+}
+
+# Without a fault everything must pass, and its time gives the limits.
 run_unmutated() {
 	local step
 	printf '%-12s %9s %9s %9s\n' 'no fault' seconds limit silence
 	for step in "${STEPS[@]}"; do
-		run_step "$step" ''
-		if [ "$JOB_STATUS" -ne 0 ]; then
-			tail -n 40 "$WORK/job.log" >&2
-			find "$WORK/tree" -name regression.diffs -exec head -n 100 {} + >&2
-			die "without any fault, $step fails: $(first_failure)"
-		fi
-		note_times
-		clean_up
+		must_pass "$step"
 		LIMITS[$step]=$((${JOB_SECONDS%.*} * 4 + 60)) SILENCES[$step]=$((LONGEST_SILENCE * 4 + 30))
 		printf '%-12s %9s %9d %9d\n' "$step" "$JOB_SECONDS" "${LIMITS[$step]}" "${SILENCES[$step]}"
 	done
@@ -244,8 +250,15 @@ put_in() { # line, old, new; what it changes is kept
 	(cd "$WORK/tree" && perl test/mutants.pl apply "$FILE" "$@")
 }
 
+put_back() { # file by file: folders of the copy belong to the server's user
+	local kept
+	for kept in "${OBJECTS[@]}" "$FILE"; do
+		cp -p "$WORK/kept/$kept" "$WORK/tree/$kept"
+	done
+}
+
 take_out() {
-	cp -a "$WORK/kept/." "$WORK/tree/"
+	put_back
 	forget_programs
 }
 
@@ -274,7 +287,10 @@ judge() { # sets VERDICT to the step that noticed, or to "survived"
 	VERDICT=survived NOTICED=-
 	for step in $(steps_of "$FILE"); do
 		run_step "$step" "$FILE"
-		if [ "$JOB_STATUS" -ne 0 ]; then VERDICT=$step NOTICED=$(first_failure); fi
+		if [ "$JOB_STATUS" -ne 0 ]; then
+			VERDICT=$step NOTICED=$(first_failure)
+			(say "== $FILE" && tail -n 40 "$WORK/job.log") >>"${RESULTS%.txt}.log"
+		fi
 		clean_up
 		[ "$VERDICT" = survived ] || return 0
 	done
@@ -312,7 +328,7 @@ try_fault() { # number, line, rule, old, new: sets IS_FAULT
 }
 
 first_pass() { # number of faults, seed
-	local turn line rule old new done_turn=$((${MUTANTS_FROM:-1} - 1))
+	local turn line rule old new step done_turn=$((${MUTANTS_FROM:-1} - 1))
 	say "$1 faults, seed $2, $(git -C "$ROOT" describe --always --dirty 2>/dev/null || true)"
 	printf '%3s %-44s %-20s %-9s %-34s %7s\n' '' place fault 'noticed' by seconds
 	while IFS=$'\t' read -r turn FILE line rule old new <&4; do
@@ -320,6 +336,10 @@ first_pass() { # number of faults, seed
 		try_fault "$turn" "$line" "$rule" "$old" "$new"
 		if [ -n "$IS_FAULT" ]; then done_turn=$turn; fi
 	done 4< <(cd "$WORK/tree" && perl test/mutants.pl list "$1" "$2" "${ROOMS[@]}")
+	link_programs >"$WORK/job.log" 2>&1
+	for step in "${STEPS[@]}"; do # nothing but the faults has failed
+		[ "$step" = tap ] || must_pass "$step"
+	done
 }
 
 # --- The second pass -------------------------------------------------------------------------------------------------------
@@ -349,7 +369,7 @@ second_pass() { # FILE SUITE…
 		FAILURE=', [1-9][0-9]* failed' LIMIT=$SURVIVORS_LIMIT GRACE=90
 		quiet_job "$place" env PG_CONFIG="$PG_CONFIG" INSTALL=yes bash "$WORK/tree/test/all.sh" "${suites[@]}"
 		if [ "$JOB_STATUS" -ne 0 ]; then VERDICT=noticed NOTICED=$(first_failure); fi
-		cp -a "$WORK/kept/." "$WORK/tree/"
+		put_back
 		touch "$WORK/tree/$FILE" # newer than what was built with the fault
 		report $((++number)) $((SECONDS - start)) "${place##*:}" "$rule" "$old" "$new"
 	done 4<"$1"
@@ -364,7 +384,7 @@ table() { # of verdicts by room
 			alive = count[room, "survived"] + 0
 			printf "%-18s %6d %8d %8d %11d %7.0f %%\n", room, made[room], made[room] - alive - count[room, "equivalent"],
 				alive, count[room, "equivalent"], 100 * (1 - alive / (made[room] - count[room, "equivalent"] + 1e-9)) }
-		END { printf "%-18s %6s %8s %8s %11s %9s\n", "room", "faults", "noticed", "survived", "equivalent", "noticed"
+		END { printf "%-18s %6s %8s %8s %11s %9s\n", "room", "faults", "noticed", "survived", "equivalent", "share"
 			while ((getline line < "src/ROOMS") > 0) { split(line, words, " "); if (words[1] in rooms) row(words[1]) }
 			if ("all" in made) row("all") }' "$RESULTS"
 }
