@@ -123,6 +123,9 @@ steps_of() { # file: those of its layer, the quickest first
 
 find_steps() { # of all ROOMS, into STEPS
 	local room step
+	for room in ${ROOMS[@]+"${ROOMS[@]}"}; do
+		[ -d "$ROOT/src/$room" ] || die "no such room: $room" "They are listed in src/ROOMS."
+	done
 	[ ${#ROOMS[@]} -gt 0 ] || mapfile -t ROOMS < <(sed -nE 's/^([a-z][^ ]*).*/\1/p' "$ROOT/src/ROOMS")
 	for step in unit library regress isolation tap; do
 		for room in "${ROOMS[@]}"; do
