@@ -326,6 +326,7 @@ lint: lint-scripts compile_commands
 lint-scripts:
 	shellcheck -x $(call files,bench,*.sh) $(call files,test,*.sh) .ci/run
 	perlcritic --quiet --gentle --exclude ProhibitSleepViaSelect $(call files,test,*.p[lm])
+	@! grep -lE '^use (PostgreSQL::Test::Cluster|CitusCluster)' test/t/*.pl | xargs grep -L '^use Servers\b' | sed 's/$$/: use Servers, which looks for crashes/' | grep .
 	@perl docs/plain.pl --check || { echo "words that we avoid: docs/plain.pl"; exit 1; }
 
 # ---- measuring programs -----------------------------------------------------------------------

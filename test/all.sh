@@ -11,9 +11,10 @@
 #
 # Suite quick runs on a copy of the server, asserted on a server with assertions (test/servers/asserted.sh), sanitized with
 # the library under ASan and UBSan, one_by_one without batches of rows. A TAP file says in its head which of them run it, beside
-# suite tap, which runs all: "# flavours: quick asserted faults one_by_one"; "alone" if nothing may run beside it. TAP='test/t/04*.pl'
-# makes suite tap run a part; QUICK_TAP, ASSERTED_TAP, FAULTS_TAP and ONE_BY_ONE_TAP likewise. A line for each result, "suite
-# passed failed skipped", goes to the file SUITE_RESULTS if that is set.
+# suite tap, which runs all: "# flavours: quick asserted faults one_by_one"; "alone" if nothing may run beside it, "only" if suite
+# tap cannot run it. TAP='test/t/04*.pl' makes suite tap run a part; QUICK_TAP, ASSERTED_TAP, FAULTS_TAP and ONE_BY_ONE_TAP
+# likewise. A line for each result, "suite passed failed skipped", goes to the file SUITE_RESULTS if that is set. What no suite has
+# tested is said at the end, and why.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -28,7 +29,7 @@ PASSED=0 FAILED=0 SKIPPED=0 FAILURES='' FINISHED='' BUILT='' CPU=0 SOAK_PID=''
 TWO_FILES=PROVE_FLAGS=-j2 # of TAP tests at a time
 QUICK='layers format scripts library quick' # what runs where nothing is named
 
-tap_files_not_alone() { (cd "$ROOT" && grep -LE "^# flavours:.* alone( |\$)" test/t/*.pl | tr '\n' ' '); }
+tap_files_not_alone() { (cd "$ROOT" && grep -LE "^# flavours:.* (alone|only)( |\$)" test/t/*.pl | tr '\n' ' '); }
 
 suites() {
 	suite layers count_one "layer wall" make_here check-layers
@@ -65,7 +66,7 @@ suites() {
 	server_suite model count_lines "the model checker finds planted defects" in_copy check-defects
 	server_suite model count_lines "random transactions against a model, a minute" in_copy check-model
 	server_suite chaos count_lines "servers of slices lost in every way, a minute" in_copy check-chaos
-	suite citus count_lines "TAP on Citus, where it is built" citus
+	suite citus count_citus "TAP on Citus, where it is built" citus
 	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
 	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap $TWO_FILES \
 		PROVE_TESTS="${FAULTS_TAP:-$(tap_files faults)}"
@@ -85,6 +86,7 @@ finish() { # always the last line, also when something above went wrong
 	trap '' INT TERM
 	[ -z "$SOAK_PID" ] || kill -TERM -- "-$SOAK_PID" 2>/dev/null || true
 	if [ -z "$FINISHED" ]; then FAILED=$((FAILED + 1)); fi
+	untested || true
 	remove_work || true
 	[ -z "$FAILURES" ] || printf '%s' "$FAILURES"
 	printf '%d passed, %d failed' "$PASSED" "$FAILED"
@@ -140,6 +142,43 @@ count_tap() { # the raw output of every file, which the harness leaves in a dire
 		END { print passed + 0, failed + 0, skipped + 0 }'
 }
 
+count_citus() { if [ -d "$WORK/tap" ]; then count_tap; else count_lines; fi; }
+
+# --- What was not tested ---------------------------------------------------------------------------------------------
+
+# A line for each suite that ran a TAP file, or for another suite: "suite file", and for what it skipped of it "suite file checks
+# why", parted by tabs.
+note_skips() { # suite title
+	local file
+	if [ -d "$WORK/tap" ]; then
+		(cd "$WORK/tap" && find . -type f -name '*.pl') | while read -r file; do
+			printf '%s\t%s\n' "$1" "${file##*/}"
+			sed -nE 's/^(ok [0-9]+|1\.\.0) .*# (SKIP|skip) ?//p' "$WORK/tap/$file" | sort | uniq -c |
+				sed -E "s/^ *([0-9]+) (.*)/$1\t${file##*/}\t\1\t\2/"
+		done
+	else
+		printf '%s\t"%s"\n' "$1" "$2"
+		sed -nE "s|^skip(ped)?:? |$1\t\"$2\"\t1\t|p" "$WORK/job.log"
+	fi >>"$WORK/tested"
+}
+
+# Of a file that several suites have run, what all of them have skipped. "not tested: checks files: why"
+untested() {
+	[ -s "$WORK/tested" ] || return 0
+	awk -F '\t' '
+		NF == 2 { runs[$2]++ }
+		NF == 4 { skips[$2 FS $4]++; if ($3 > checks[$2 FS $4]) checks[$2 FS $4] = $3 }
+		END {
+			for (key in skips) {
+				split(key, of, FS)
+				if (skips[key] < runs[of[1]]) continue
+				all[of[2]] += checks[key]
+				files[of[2]] = files[of[2]] " " of[1]
+			}
+			for (why in all) printf "not tested: %5d of%s: %s\n", all[why], files[why], why
+		}' "$WORK/tested" | sort -k 3nr
+}
+
 # --- Suites ----------------------------------------------------------------------------------------------------------
 
 in_copy() { # make there, as the server's user
@@ -155,7 +194,9 @@ citus() { # the build that test/citus.sh --build keeps
 	if [ ! -d "$kept/pg$("$PG_CONFIG" --version | grep -oE '[0-9]+' | head -n 1)" ]; then
 		say "skip: Citus is not built, see test/citus.sh --build"
 	else
-		"$ROOT/test/citus.sh" && say "ok Citus"
+		mkdir "$WORK/tap"
+		! is_root || chown postgres "$WORK/tap"
+		PERL_TEST_HARNESS_DUMP_TAP=$WORK/tap "$ROOT/test/citus.sh"
 	fi
 }
 
@@ -233,6 +274,7 @@ run_suite() {
 		say "no test was run" >>"$WORK/job.log"
 	fi
 	PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped))
+	note_skips "${NAMES[-1]}" "$title"
 	[ -z "${SUITE_RESULTS:-}" ] || say "${NAMES[-1]} $passed $failed $skipped" >>"$SUITE_RESULTS"
 	show_cpu
 	printf '  %5d passed' "$passed"
@@ -284,6 +326,7 @@ flavour_suite() { # flavour counter title make-argument…: its name is the flav
 	ready) run_suite "$2" "$3" in_flavour "$1" "${@:4}" ;;
 	skipped)
 		SKIPPED=$((SKIPPED + 1))
+		printf '%s\t"%s"\n%s\t"%s"\t1\t%s\n' "$1" "$3" "$1" "$3" "no source of such a server" >>"$WORK/tested"
 		printf '%-52s skipped: no source of such a server\n' "$3"
 		;;
 	esac
@@ -417,7 +460,7 @@ main() {
 	prepare libboost-test-dev libipc-run-perl perl gnuplot-nox procps
 	! is_wanted format || install_if_available clang-format
 	! is_wanted scripts || install_missing shellcheck libperl-critic-perl
-	! is_wanted tap || install_if_available python3-psycopg
+	! is_wanted tap || install_if_available python3-psycopg pandoc weasyprint poppler-utils
 	! is_wanted fuzz || install_if_available clang libclang-rt-dev
 	export BOOST_TEST_REPORT_LEVEL=short BOOST_TEST_COLOR_OUTPUT=no
 	# Real event streams, if they lie beside the tree; tests that want them are skipped without.

@@ -112,5 +112,6 @@ if [ -n "${1:-}" ] && [[ $1 != *.pl ]]; then
 fi
 [ -d "$BUILT" ] || die "Citus is not built for PostgreSQL $VERSION" "Type: test/citus.sh --build FOLDER"
 copy_server
-[ $# -gt 0 ] || set -- "$ROOT"/test/t/*citus*.pl
+# shellcheck disable=SC2046 # names of files have no blanks
+[ $# -gt 0 ] || set -- $(cd "$ROOT/test/t" && grep -lE 'CitusCluster|citus' ./*.pl)
 run_tests "$@"

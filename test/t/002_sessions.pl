@@ -82,6 +82,7 @@ my $victim = IPC::Run::start(
 my $find_victim = q{SELECT pid FROM pg_stat_activity WHERE application_name = 'victim' AND state = 'active'};
 $node->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($find_victim) v") or die 'no victim';
 my $victim_pid = $node->safe_psql('postgres', $find_victim);
+expect_crash($node);
 kill 'KILL', $victim_pid;
 $victim->finish;
 # psql that is refused may be gone before it is told what to ask.

@@ -3,8 +3,11 @@
 # flavours: asserted one_by_one
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('main');

@@ -4,9 +4,12 @@
 # flavours: asserted one_by_one
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use File::Basename;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));

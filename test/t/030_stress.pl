@@ -14,6 +14,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
+use List::Util qw(sum0);
 use PostgreSQL::Test::Utils;
 use Servers;
 use Test::More;
@@ -34,7 +35,7 @@ my $node = start_node('stress', q{
 	max_prepared_transactions = 50
 	deadlock_timeout = '20ms'
 	log_statement = none
-	log_min_messages = fatal
+	log_min_messages = log
 	log_min_error_statement = panic
 });
 
@@ -116,6 +117,12 @@ sub disturbance
 	}
 	return $text;
 }
+
+# What a session may be told: that it was disturbed, and what follows from it, also where it was its BEGIN that was cancelled.
+my $disturbed = qr/^(?:canceling statement due to user request|terminating connection due to administrator command|deadlock detected)$/;
+my $follows = join '|', 'current transaction is aborted, commands ignored until end of transaction block',
+  'there is (?:no|already a) transaction in progress', '(?:ROLLBACK TO |RELEASE )?SAVEPOINT can only be used in transaction blocks',
+  'savepoint "a" does not exist', 'prepared transaction with identifier "\w+" (?:does not exist|is busy)';
 
 # ---- What the clients saw --------------------------------------------------------------------------
 
@@ -242,12 +249,16 @@ for my $mode (qw(wait admit discard))
 	my ($rows, $distinct) = split /\|/,
 	  $node->safe_psql('postgres', "SELECT count(*), count(DISTINCT key) FROM rows_$mode");
 	my $disturbances = () = slurp_file("$dir/disturb_$mode.log") =~ /^ t$/mg;
-	my %errors;
-	my $errors = join('', map { slurp_file("$dir/${mode}_$_.err") } 1 .. $sessions);
-	$errors{$1}++ while $errors =~ /(?:ERROR|FATAL):  ((?:canceling|deadlock|terminating)[\w ]*)/g;
+	my (%errors, %following, %others);
+	for (map { split /\n/, slurp_file("$dir/${mode}_$_.err") } 1 .. $sessions)
+	{
+		next unless /(?:ERROR|FATAL|PANIC|WARNING):  (.*)/;
+		(my $message = $1) =~ s/\d+/N/g;
+		($message =~ $disturbed ? \%errors : $message =~ /^(?:$follows)$/ ? \%following : \%others)->{$message}++;
+	}
 	note "conflict '$mode': $attempted keys tried, $committed seen committed, $refused refused; "
 	  . "$rows rows, $distinct distinct; $disturbances sessions disturbed";
-	note join(', ', map { "$errors{$_} x $_" } sort keys %errors);
+	note join(', ', map { my $of = $_; map { "$of->{$_} x $_" } sort keys %$of } \%errors, \%following);
 	note $node->safe_psql('postgres', "SELECT tested, accepted, discarded, rolled_back, waits, overflowed
 		FROM streamfilter_stats WHERE filter = 'seen_$mode'::regclass");
 
@@ -255,6 +266,9 @@ for my $mode (qw(wait admit discard))
 		my ($query, $expected, $name) = @_;
 		is($node->safe_psql('postgres', $query), $expected, "conflict '$mode': $name");
 	};
+	is(join("\n", map { "$others{$_} x $_" } sort keys %others), '', "conflict '$mode': only what disturbs is told as an error");
+	cmp_ok($disturbances, '>', 0, "conflict '$mode': $disturbances sessions were disturbed");
+	cmp_ok(sum0(values %errors), '>', 0, "conflict '$mode': which they were told");
 	cmp_ok($committed, '>', 50 * $seconds, "conflict '$mode': enough was committed");
 	cmp_ok($refused, '>', 50 * $seconds, "conflict '$mode': enough was refused");
 	$check->('SELECT count(*) FROM pg_prepared_xacts', 0, 'all prepared transactions have ended');

@@ -30,6 +30,7 @@ fsync = off
 $node->safe_psql('postgres', q{
 	CREATE SEQUENCE keys;
 	CREATE TABLE events (id bigint);
+	CREATE TABLE cycles (cycle int);
 	CREATE FOREIGN TABLE seen (id bigint) SERVER streamfilter
 	  OPTIONS (kind 'bloom', memory '2MB', k '10');
 	CREATE TRIGGER zz BEFORE INSERT ON events
@@ -76,14 +77,35 @@ sub start_session
 	$script .= transaction("p${cycle}_${session}_$_") . "\n" for 1 .. 3000;
 	PostgreSQL::Test::Utils::append_to_file($file, $script);
 	my ($out, $err) = ('', '');
-	return IPC::Run::start([ 'psql', '-X', '-q', '-d', $node->connstr('postgres'), '-f', $file ],
+	my $run = IPC::Run::start([ 'psql', '-X', '-q', '-d', $node->connstr('postgres') . ' application_name=load', '-f', $file ],
 		'<', \undef, '>', \$out, '2>', \$err, IPC::Run::timeout(60));
+	return { run => $run, said => \$err };
 }
 
+# What sessions say of their own transactions, and of the end of the server.
+my $meant = join '|', 'division by zero', 'canceling statement due to lock timeout', 'deadlock detected',
+  'current transaction is aborted, commands ignored until end of transaction block',
+  'savepoint "\w" does not exist', 'prepared transaction with identifier "\w+" does not exist', 'there is no transaction in progress',
+  'terminating connection due to (?:administrator command|immediate shutdown command|unexpected postmaster exit)',
+  'terminating connection because of crash of another server process',
+  'connection to server was lost';
+
+# Waits for its end, and returns what it has said besides.
 sub end_session
 {
-	my ($run) = @_;
-	eval { $run->finish; 1 } or do { $run->kill_kill; die "a session does not end: $@" };
+	my ($session) = @_;
+	eval { $session->{run}->finish; 1 } or do { $session->{run}->kill_kill; die "a session does not end: $@" };
+	return grep { !/^(?:$meant)$/ } ${ $session->{said} } =~ /(?:error|WARNING|ERROR|FATAL|PANIC): +(.*)/g;
+}
+
+# Waits until all sessions are at work, and one row is there that survives a crash from now on.
+sub begin_cycle
+{
+	my ($cycle, $last) = @_;
+	$node->poll_query_until('postgres', qq{SELECT (SELECT count(*) = $sessions FROM pg_stat_activity WHERE application_name = 'load')
+		AND EXISTS (SELECT FROM events WHERE id > $last)}) or die 'the sessions do not work';
+	$node->safe_psql('postgres', "INSERT INTO cycles VALUES ($cycle)");
+	return;
 }
 
 # --- The end of a server -----------------------------------------------------------------------------
@@ -98,8 +120,9 @@ my %ends = (
 	'kill -9 of the postmaster' => sub { $node->kill9 },
 	'kill -9 of a backend' => sub {
 		my @pids = split /\n/, $node->safe_psql('postgres',
-			q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()});
-		kill 'KILL', $pids[ rand @pids ] if @pids;
+			q{SELECT pid FROM pg_stat_activity WHERE application_name = 'load'});
+		expect_crash($node);
+		kill('KILL', $pids[ rand @pids ]) == 1 or die 'nobody is killed';
 	});
 my @plan = ('kill -9 of a backend', 'kill -9 of the postmaster', 'immediate stop',
 	'kill -9 of a backend', 'kill -9 of the postmaster', 'checkpoint and immediate stop', 'clean restart');
@@ -157,11 +180,17 @@ my $began = time;
 for my $cycle (1 .. $cycles)
 {
 	my $end = $plan[ $cycle % @plan ];
+	my $last = $node->safe_psql('postgres', 'SELECT last_value FROM keys');
+	my $from = -s $node->logfile;
 	my @runs = map { start_session($cycle, $_) } 1 .. $sessions;
+	begin_cycle($cycle, $last);
 	sleep 0.1 + rand 0.5;
 	$ends{$end}->();
-	end_session($_) for @runs;
+	is(join("\n", map { end_session($_) } @runs), '', "cycle $cycle: what sessions have said");
 	come_back($end);
+	like(slurp_file($node->logfile, $from), $end eq 'clean restart' ? qr/database system was shut down at/
+		: qr/database system was not properly shut down; automatic recovery in progress/, "cycle $cycle, $end");
+	cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM events WHERE id > $last"), '>', 0, "cycle $cycle: it has rows");
 
 	my ($good, $figures) = check();
 	my @prepared = split /\n/, $node->safe_psql('postgres', 'SELECT gid FROM pg_prepared_xacts ORDER BY gid');
@@ -174,7 +203,7 @@ for my $cycle (1 .. $cycles)
 	my $again = $node->safe_psql('postgres',
 		'BEGIN; INSERT INTO events SELECT id FROM events RETURNING id; ROLLBACK;');
 	$repeats++ if $again ne '';
-	ok($good && $after && $again eq '', "cycle $cycle, $end")
+	ok($good && $after && $again eq '', "cycle $cycle: what is known")
 	  or diag("$figures; after the prepared ones: $figures_after; repeats let in: " . length $again);
 	note(sprintf "cycle %d, %s: %s; %d prepared, then: %s", $cycle, $end, $figures, scalar @prepared,
 		$figures_after);
@@ -186,6 +215,7 @@ diag(sprintf "seed %d, %d cycles in %.0f s (%s): %d rows known, %d lost; %d othe
 	$checked_keys - $phantoms, $phantoms, $prepared_seen);
 cmp_ok($checked_rows, '>', 100 * $cycles, 'there was something to lose');
 cmp_ok($checked_keys, '>', 100 * $cycles, 'and something to keep out');
+cmp_ok($prepared_seen, '>', 0, 'prepared transactions were met');
 
 # --- An unlogged filter -------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ $node->safe_psql('postgres', sprintf q{
 my @findings;
 my $key = 0;
 my %accepted;    # keys whose INSERT has succeeded
-my ($errors, $warnings) = (0, 0);
+my ($errors, $warnings, $told) = (0, 0, 0);
 
 # Runs a statement in a session; notes what must not be.
 sub try_statement
@@ -70,6 +70,14 @@ sub come_back
 }
 
 sub new_session { return $node->background_psql('postgres', on_error_stop => 0); }
+
+# How many statements were told of the peer since the last call.
+sub told
+{
+	my $since = $errors + $warnings - $told;
+	$told += $since;
+	return $since;
+}
 
 # One new key, as a statement of its own.
 sub insert_key
@@ -137,6 +145,7 @@ for my $trick (HostileProxy::names())
 }
 is_all_well('lies: rows, counts, NULLs, lengths, states, errors');
 cmp_ok($errors, '>', 20, "which were told as errors ($errors) and warnings ($warnings)");
+told();
 
 # ---- cut and stalled at every message ------------------------------------------------------------------------
 
@@ -163,6 +172,7 @@ for my $trick (qw(cut_once cut))
 	$session->quit;
 }
 is_all_well('connections that are cut');
+cmp_ok(told(), '>', $messages, 'which were told');
 
 $node->safe_psql('postgres', q{ALTER SERVER peer OPTIONS (SET connect_timeout '300ms', SET timeout '300ms')});
 for my $first (grep { $_ % 5 == 1 } 1 .. $messages)
@@ -178,6 +188,7 @@ my $session = new_session();
 insert_and_commit($session, 'stall', $_, "stall $_ at COMMIT") for 1 .. 3;
 $session->quit;
 is_all_well('peers that stall');
+cmp_ok(told(), '>', $messages / 5, 'which were told');
 
 # ---- the last word of a connection -----------------------------------------------------------------------------
 

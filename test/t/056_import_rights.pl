@@ -6,6 +6,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
 use Test::More;
 

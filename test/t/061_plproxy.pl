@@ -5,13 +5,14 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
+use Needs;
 use PostgreSQL::Test::Utils;
 use Servers;
 use Test::More;
 
 my $node = start_node('node');
 my $installed = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'plproxy'});
-plan skip_all => 'PL/Proxy is not installed' if $installed eq '0';
+needs($installed ne '0', 'PL/Proxy is not installed', 999);
 
 foreach my $part ('part0', 'part1')
 {

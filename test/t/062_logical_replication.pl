@@ -2,8 +2,11 @@
 # have. On the hub the trigger must be enabled ALWAYS, for workers run as replicas.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $definition = q{

@@ -2,15 +2,19 @@
 # to the shards and combined, what is gathered, and discarding on shards.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Needs;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('coordinator');
 $node->init;
 $node->start;
 my $installed = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'citus'});
-plan skip_all => 'Citus is not installed' if $installed eq '0';
+needs($installed ne '0', 'Citus is not installed', 14);
 my $worker = PostgreSQL::Test::Cluster->new('worker');
 $worker->init;
 $worker->start;

@@ -1,11 +1,15 @@
 # Connections to servers that hold slices by client certificates, whose files only superusers name.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Needs;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
-plan skip_all => 'openssl is not there' if system('openssl version >/dev/null 2>&1') != 0;
+needs(system('openssl version >/dev/null 2>&1') == 0, 'openssl is not there', 999);
 
 my ($node, $holder) = map { PostgreSQL::Test::Cluster->new($_) } 'producer', 'holder';
 foreach my $server ($node, $holder)

@@ -5,9 +5,10 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use CitusCluster;
+use Servers;
 use Test::More;
 
-my $citus = CitusCluster->new(workers => 3);
+my $citus = CitusCluster->new(workers => 3, checks => 44);
 sub query { return $citus->query($_[0]); }
 
 # Sends every event again: what is stored then.

@@ -5,9 +5,10 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use CitusCluster;
+use Servers;
 use Test::More;
 
-my $citus = CitusCluster->new(workers => 3, spare => 1);
+my $citus = CitusCluster->new(workers => 3, spare => 1, checks => 40);
 sub query { return $citus->query($_[0]); }
 
 sub replay

@@ -1,6 +1,6 @@
 # Windows that last a microsecond: a session is stopped there, others act, and it goes on. And the proof that
 # callbacks which must not raise are watched.
-# flavours: faults
+# flavours: faults only
 use strict;
 use warnings;
 use FindBin;
@@ -45,7 +45,7 @@ $first = $faults->start('INSERT INTO events VALUES (3)');
 $faults->reached('committed');
 is(events(3), 1, 'after the commit record: the row is there');
 my $second = $faults->start('INSERT INTO events VALUES (3) RETURNING id');
-ok($faults->blocked, 'another session with the same key waits');
+ok($faults->blocked($second), 'another session with the same key waits');
 $faults->set('committed', 'pass');
 is($faults->finish($first) . $faults->finish($second), '', 'both go on, the second without a row');
 is(events(3) . known(3), '1t', 'one row, one key');
@@ -101,8 +101,9 @@ sub wait_for_server
 	return 0;
 }
 
+my $gone = qr/connection to server was lost/;
 $faults->set('committed', 'kill');
-$faults->finish($faults->start('INSERT INTO events VALUES (7)'));
+like($faults->finish($faults->start('INSERT INTO events VALUES (7)')), $gone, 'a session is killed');
 wait_for_server();
 is(events(7) . known(7), '1t', 'killed after the commit record: row and key are there');
 
@@ -120,9 +121,10 @@ for my $point ('pre_commit', 'save', 'logged', 'committed', 'applied')
 	$number++;
 	my $wanted = 192 - $memory;
 	$faults->set($point, 'kill');
-	$faults->finish($faults->start(join ';', 'BEGIN', (map { "ALTER FOREIGN TABLE sized_$_ OPTIONS (SET memory '${wanted}kB');
-		INSERT INTO sized_$_ VALUES ($number); INSERT INTO known_keys VALUES ($_, $number)" } 0 .. $#sized), 'COMMIT'));
-	ok(wait_for_server(), "killed at $point");
+	like($faults->finish($faults->start(join ';', 'BEGIN', (map { "ALTER FOREIGN TABLE sized_$_ OPTIONS (SET memory '${wanted}kB');
+		INSERT INTO sized_$_ VALUES ($number); INSERT INTO known_keys VALUES ($_, $number)" } 0 .. $#sized), 'COMMIT')), $gone,
+		"killed at $point");
+	ok(wait_for_server(), 'the server comes back');
 	is(sql('SELECT count(*) FROM known_keys WHERE NOT streamfilter_test(format($$sized_%s$$, filter)::regclass, id)'), 0,
 		"$point: every kind knows what it knew");
 	my $is_committed = $point =~ /committed|applied/;
@@ -133,6 +135,7 @@ for my $point ('pre_commit', 'save', 'logged', 'committed', 'applied')
 }
 
 my $from = -s $node->logfile;
+expect_crash($node, 6);
 $faults->set('committed', 'fail');
 $faults->finish($faults->start('INSERT INTO events VALUES (8)'));
 wait_for_server();

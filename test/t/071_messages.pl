@@ -2,10 +2,13 @@
 # character, long ones, cut at every place by what quotes them.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use Encode;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 use utf8;
 

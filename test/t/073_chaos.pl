@@ -6,9 +6,12 @@
 # flavours: faults
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $seed = $ENV{STREAMFILTER_SEED} // 11;

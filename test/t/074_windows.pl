@@ -1,6 +1,6 @@
 # From the moment a row is visible its key is a repeat, and what is forgotten does not come back: sessions stop between
 # the commit record and the application of their changes, and others look, add and delete.
-# flavours: faults
+# flavours: faults only
 use strict;
 use warnings;
 use FindBin;
@@ -38,7 +38,7 @@ sub while_committing
 	my $committing = $faults->start($first);
 	$faults->reached('committed');
 	my $other = $faults->start($second);
-	ok($faults->blocked, "waits: $second");
+	ok($faults->blocked($other), "waits: $second");
 	$faults->set('committed', 'pass');
 	is($faults->finish($committing), '', "commits: $first");
 	return $faults->finish($other);

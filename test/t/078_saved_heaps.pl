@@ -1,5 +1,5 @@
 # The heaps that hold what is saved: a save never waits for a session that waits for it.
-# flavours: faults
+# flavours: faults only
 use strict;
 use warnings;
 use FindBin;
@@ -16,22 +16,15 @@ $node->safe_psql('postgres', q{
 	INSERT INTO seen VALUES (0)});
 my $faults = FaultPoints->new($node);
 
-# Waits until so many sessions wait for locks.
-sub blocked
-{
-	return $node->poll_query_until('postgres', qq{SELECT count(*) = $_[0] FROM pg_stat_activity
-		WHERE wait_event_type = 'Lock' AND backend_type = 'client backend'});
-}
-
 # ---- a save, VACUUM FULL of the log, and a commit ---------------------------------------------------------------------
 
 $faults->set('save', 'stop');
 my $save = $faults->start(q{SELECT streamfilter_save('seen')});
 $faults->reached('save');
 my $vacuum = $faults->start('VACUUM FULL _streamfilter.streamfilter_log');
-ok(blocked(1), 'VACUUM FULL waits for a save');
+ok($faults->blocked($vacuum, 'relation'), 'VACUUM FULL waits for a save');
 my $insert = $faults->start('INSERT INTO seen VALUES (1)');
-ok(blocked(2), 'a commit waits for VACUUM FULL');
+ok($faults->blocked($insert, 'relation'), 'a commit waits for VACUUM FULL');
 my $start = time;
 $faults->set('save', 'pass');
 is($faults->finish($save) . $faults->finish($vacuum) . $faults->finish($insert), '', 'all of them end');

@@ -7,10 +7,13 @@
 # - <!-- tested by FILE --> ahead of a block: it needs more than one server, or more than psql; that test does the same.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use File::Basename;
 use File::Find;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));

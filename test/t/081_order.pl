@@ -1,6 +1,6 @@
 # Changes that do not commute are logged and brought into the filter in one order, however long a commit takes: after a
 # crash a filter has the keys that it had before.
-# flavours: faults
+# flavours: faults only
 use strict;
 use warnings;
 use FindBin;
@@ -39,7 +39,7 @@ sub prepare_commit
 	$gate = $node->background_psql('postgres');
 	$gate->query_safe('SELECT pg_advisory_lock(1)');
 	my $session = $faults->start("BEGIN; $statements; SELECT FROM pg_advisory_xact_lock(1); COMMIT");
-	ok($faults->blocked, 'it has done its changes');
+	ok($faults->blocked($session, 'advisory'), 'it has done its changes');
 	return $session;
 }
 
@@ -58,7 +58,7 @@ sub try_order
 	my $earlier = $faults->start('BEGIN; ' . sprintf($first, $filter, $key) . '; COMMIT');
 	$faults->reached('committed');
 	let_commit();
-	ok($faults->blocked, "$what: the second commit waits for the first");
+	ok($faults->blocked($later), "$what: the second commit waits for the first");
 	$faults->set('committed', 'pass');
 	is($faults->finish($earlier) . $faults->finish($later), '', "$what: both end");
 	is(known($filter, $key), $known, "$what: the second one counts");
@@ -79,7 +79,7 @@ $faults->set('committed', 'stop');
 my $forgetting = $faults->start('DELETE FROM admitted WHERE id = 1');
 $faults->reached('committed');
 let_commit();
-ok($faults->blocked, 'admit: who adds the key waits for who forgets it');
+ok($faults->blocked($second_copy), 'admit: who adds the key waits for who forgets it');
 $faults->set('committed', 'pass');
 is($faults->finish($second_copy) . $faults->finish($forgetting), '', 'admit: both end');
 is(known('admitted', 1), 't', 'admit: the later one counts');
@@ -98,7 +98,7 @@ sub admit_prepared
 }
 admit_prepared(2, 'forgotten after it');
 $forgetting = $faults->start('DELETE FROM admitted WHERE id = 2');
-ok($faults->blocked, 'who forgets a key waits for a prepared transaction that adds it, too');
+ok($faults->blocked($forgetting), 'who forgets a key waits for a prepared transaction that adds it, too');
 sql(q{COMMIT PREPARED 'forgotten after it'});
 is($faults->finish($forgetting), '', 'prepared: the other one ends');
 is(known('admitted', 2), 'f', 'prepared: the later one counts');
@@ -107,7 +107,7 @@ is(known('admitted', 2), 'f', 'prepared: also after a crash');
 admit_prepared(3, 'rolled back');
 crash();
 $forgetting = $faults->start('DELETE FROM admitted WHERE id = 3');
-ok($faults->blocked, 'also after a crash it waits');
+ok($faults->blocked($forgetting), 'also after a crash it waits');
 sql(q{ROLLBACK PREPARED 'rolled back'});
 is($faults->finish($forgetting), '', 'rolled back: the other one ends');
 is(known('admitted', 3), 'f', 'rolled back: the key is forgotten');
@@ -122,7 +122,7 @@ $faults->set('committed', 'stop');
 my $stopped = $faults->start(sprintf "BEGIN; $again; COMMIT", 'seen', 5);
 $faults->reached('committed');
 let_commit();
-ok($faults->blocked, 'one waits');
+ok($faults->blocked($waiting), 'one waits');
 crash();
 $faults->finish($_) for $waiting, $stopped;
 is(known('seen', 5), 't', 'a crash meanwhile: the first one has committed, the second has not');
@@ -132,7 +132,7 @@ $faults->set('logged', 'stop');
 $stopped = $faults->start(sprintf "BEGIN; $again; COMMIT", 'seen', 6);
 $faults->reached('logged');
 let_commit();
-ok($faults->blocked, 'one waits');
+ok($faults->blocked($waiting), 'one waits');
 $faults->set('logged', 'fail');
 like($faults->finish($stopped), qr/ERROR/, 'the first one fails at last');
 is($faults->finish($waiting), '', 'and the second goes on');

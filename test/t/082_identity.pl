@@ -2,8 +2,11 @@
 # or after a crash, are saved in between. Every filter takes a random way; a failing one is repeated by STREAMFILTER_SEED.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $seed = $ENV{STREAMFILTER_SEED} // time;

@@ -1,8 +1,11 @@
 # The first use of a filter after a start reads its own image, not those of all others.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $filters = $ENV{STREAMFILTER_FILTERS} // 16;

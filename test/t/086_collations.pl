@@ -3,13 +3,14 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
+use Needs;
 use PostgreSQL::Test::Utils;
 use Servers;
 use Test::More;
 
 my $node = start_node('main', '', extra => ['--encoding=UTF8']);
-plan skip_all => 'this server has no ICU collations'
-	unless $node->safe_psql('postgres', q{SELECT count(*) FROM pg_collation WHERE collprovider = 'i'});
+needs($node->safe_psql('postgres', q{SELECT count(*) FROM pg_collation WHERE collprovider = 'i'}),
+	'this server has no ICU collations', 999);
 
 $node->safe_psql(
 	'postgres', q{

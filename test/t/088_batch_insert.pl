@@ -185,9 +185,10 @@ sub both_sessions
 	my $first = $node->background_psql('postgres');
 	$first->query_safe('BEGIN; INSERT INTO t SELECT id, key FROM src WHERE key BETWEEN 100 AND 199;');
 	my $second = $node->background_psql('postgres');
+	my $pid = $second->query_safe('SELECT pg_backend_pid()');
 	$second->query_until(qr/asked/, "\\echo asked\nINSERT INTO t SELECT id + 10000, key FROM src WHERE key < 300;\n");
-	$node->poll_query_until('postgres',
-		q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND wait_event = 'transactionid'});
+	$node->poll_query_until('postgres', "SELECT wait_event = 'transactionid' FROM pg_stat_activity WHERE pid = $pid")
+	  or die 'it does not wait';
 	$first->query_safe($end);
 	$second->quit;
 	$first->quit;

@@ -2,14 +2,17 @@
 # page leads somewhere, and so does every one within the PDF.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use File::Basename;
 use File::Spec;
+use Needs;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));
 sub has { my ($program) = @_; return grep { -x "$_/$program" } split /:/, $ENV{PATH}; }
-plan skip_all => 'pandoc is not installed' unless has('pandoc');
+needs(has('pandoc'), 'pandoc is not installed', 12);
 
 my $site = PostgreSQL::Test::Utils::tempdir;
 my $wants_pdf = has('weasyprint');

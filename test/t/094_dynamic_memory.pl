@@ -187,6 +187,7 @@ $standby->stop;
 
 my $logger = find_logger();
 my $pid = $before->query_safe('SELECT pg_backend_pid()');
+expect_crash($node);
 kill 'KILL', $pid;
 # psql that is refused may be gone before it is told what to ask.
 for (1 .. 20) { last if eval { $node->poll_query_until('postgres', 'SELECT true') } }

@@ -191,6 +191,19 @@ sub come_back
 	return;
 }
 
+# Stops the backends over there, at least one on each server, and returns their pids.
+sub frozen
+{
+	my @pids;
+	for my $name (sort keys %holder)
+	{
+		my @of = backends($holder{$name});
+		kill('STOP', @of) == @of && @of or die "server $name: nobody is frozen";
+		push @pids, @of;
+	}
+	return @pids;
+}
+
 my $key  = 1000;
 my $some = 'SELECT generate_series(%1$d000, %1$d019)';
 for my $case (
@@ -204,11 +217,11 @@ for my $case (
 	my ($name, $before, $statement) = @$case;
 	come_back();
 	$session->query(sprintf $before, ++$key) if $before ne '';
-	my @pids = map { backends($_) } values %holder;
-	kill 'STOP', @pids;
+	my @pids = frozen();
 	my $took = timed($session, sprintf $statement, ++$key);
 	kill 'CONT', @pids;
 	$session->query('ROLLBACK');
+	cmp_ok($took, '>=', 2.9, "$name waits") or diag($session->{stderr});
 	cmp_ok($took, '<', 5.5, sprintf('%s meets three servers that hang: one timeout of 3 s, not three (%.1f s)', $name, $took));
 }
 
@@ -220,12 +233,13 @@ for my $what ('backends', 'servers')
 {
 	++$key;
 	come_back();
-	my @pids = map { backends($_) } values %holder;
+	my @pids = frozen();
 	push @pids, map { (split /\n/, slurp_file($_->data_dir . '/postmaster.pid'))[0] } values %holder if $what eq 'servers';
 	kill 'STOP', @pids;
 	my $took = timed($session, sprintf "INSERT INTO wide $some", $key);
 	kill 'CONT', @pids;
 	like($session->{stderr}, qr/canceling statement due to statement timeout/, "three $what hang: a statement is cancelled");
+	cmp_ok($took, '>=', .45, 'after its timeout');
 	cmp_ok($took, '<', 5, sprintf('which takes a moment (%.1f s)', $took));
 	$session->query('SET statement_timeout = 0');
 	come_back();

@@ -3,9 +3,12 @@
 # those that the tools' documentation shows.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use File::Basename;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));

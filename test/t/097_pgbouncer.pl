@@ -2,13 +2,17 @@
 # belongs to transactions, so many clients may share few sessions. What belongs to sessions, settings, leaks.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use File::Basename;
+use Needs;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my ($pgbouncer) = grep { -x $_ } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin', '/usr/local/sbin';
-plan skip_all => 'pgbouncer is not installed' unless $pgbouncer;
+needs($pgbouncer, 'pgbouncer is not installed', 10);
 
 my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));
 my $node = PostgreSQL::Test::Cluster->new('pooled');

@@ -2,9 +2,12 @@
 # statements that it runs, and itself where it is installed; pg_partman, which makes partitions, and moves rows into them.
 use strict;
 use warnings;
+use FindBin;
+use lib $FindBin::Bin;
 use File::Basename;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));

@@ -7,6 +7,7 @@ use lib $FindBin::Bin;
 use File::Basename;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
 use Test::More;
 

@@ -314,6 +314,7 @@ nothing_is_left('a terminated backend');
 $victim = $node->background_psql('postgres', on_error_stop => 0);
 $pid = $victim->query_safe('SELECT pg_backend_pid()');
 $victim->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(800001, 805000)');
+expect_crash($node);
 kill 'KILL', $pid;
 eval { $_->quit } foreach $victim, $one, $two;
 foreach (1 .. 600)

@@ -63,8 +63,10 @@ for my $end ('kill9', 'immediate')
 	else
 	{
 		$node->safe_psql('postgres', 'ALTER SYSTEM SET restart_after_crash = on; SELECT pg_reload_conf()');
+		my $killed = () = crashes($node);
+		expect_crash($node);
 		kill 'KILL', $pid;
-		select undef, undef, undef, 0.2;
+		for (1 .. 100) { last if crashes($node) > $killed; select undef, undef, undef, 0.1; }
 		ok($node->poll_query_until('postgres', 'SELECT 1', '1'), 'the server has come back');
 	}
 	eval { $session->quit };

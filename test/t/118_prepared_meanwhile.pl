@@ -1,5 +1,5 @@
 # A transaction that others wait for in COMMIT is prepared meanwhile: these go on waiting, but block nobody.
-# flavours: faults
+# flavours: faults only
 use strict;
 use warnings;
 use FindBin;
@@ -39,7 +39,7 @@ my $gate = $node->background_psql('postgres');
 $gate->query_safe('SELECT pg_advisory_lock(1)');
 my $prepared = $faults->start(
 	q{BEGIN; INSERT INTO admitted VALUES (1); SELECT FROM pg_advisory_xact_lock(1); PREPARE TRANSACTION 'one'});
-ok($faults->blocked, 'two have added a key');
+ok($faults->blocked($prepared, 'advisory'), 'two have added a key');
 $first->query_safe('COMMIT');
 $first->quit;
 
@@ -49,7 +49,7 @@ $gate->query_safe('SELECT pg_advisory_unlock(1)');
 $gate->quit;
 $faults->reached('logged');
 my $forgetting = $faults->start('DELETE FROM admitted WHERE id = 1');
-ok($faults->blocked, 'a DELETE waits for it');
+ok($faults->blocked($forgetting), 'a DELETE waits for it');
 $faults->set('logged', 'pass');
 $faults->finish($prepared);
 is(sql('SELECT gid FROM pg_prepared_xacts'), 'one', 'it is prepared');

@@ -5,13 +5,14 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
+use Needs;
 use PostgreSQL::Test::Utils;
 use Servers;
 use Sessions;
 use Test::More;
 
-plan skip_all => 'no /proc' unless -r "/proc/$$/status";
-plan skip_all => 'sanitizers take their own memory' if ($ENV{LD_PRELOAD} // '') =~ /san/;
+needs(-r "/proc/$$/status", 'no /proc', 999);
+needs(($ENV{LD_PRELOAD} // '') !~ /san/, 'sanitizers take their own memory', 999);
 
 my $node = start_node('restore_memory', q{
 	streamfilter.shared_memory = '16MB'

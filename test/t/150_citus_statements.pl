@@ -5,9 +5,10 @@ use FindBin;
 use lib $FindBin::Bin;
 use CitusCluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
-my $citus = CitusCluster->new(workers => 2);
+my $citus = CitusCluster->new(workers => 2, checks => 59);
 sub query { return $citus->query($_[0]); }
 sub nodes { return $citus->nodes($_[0]); }
 

@@ -2,12 +2,14 @@
 use strict;
 use warnings;
 use FindBin;
+use lib $FindBin::Bin;
 use IO::Socket::INET;
+use Needs;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my ($share) = run_command([ 'pg_config', '--sharedir' ]);
-plan skip_all => 'Citus is not installed' unless -e "$share/extension/citus.control";
+needs(-e "$share/extension/citus.control", 'Citus is not installed', 4);
 
 # The first of four ports that nobody has.
 sub four_ports

@@ -7,6 +7,7 @@ use FindBin;
 use lib $FindBin::Bin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $node = PostgreSQL::Test::Cluster->new('restore_workers');
@@ -72,6 +73,7 @@ sub pid { return sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'st
 wait_for($gone);
 my $former = pid();
 my $victim = sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'background writer'});
+expect_crash($node);
 kill 'KILL', $victim;
 ok(wait_for("SELECT pid <> $former FROM pg_stat_activity WHERE backend_type = 'streamfilter restore launcher'"), 'a launcher after a crash');
 ok(wait_for($all), 'the filters are restored');

@@ -142,14 +142,14 @@ is(join(' ', known(1, 100), known(101, 200)), '0 100', 'nothing has happened');
 
 SKIP:
 {
-	skip 'built without fault points', 4 unless $ENV{STREAMFILTER_FAULTS};
+	skip 'built without fault points', 8 unless $ENV{STREAMFILTER_FAULTS};
 	my $faults = FaultPoints->new($node);
 	for my $statements ('TRUNCATE f', q{ALTER FOREIGN TABLE f OPTIONS (SET memory '256kB'); TRUNCATE f})
 	{
 		make('logged');
 		sql("BEGIN; $statements; PREPARE TRANSACTION 'p'");
 		$faults->set('resolve', 'kill');
-		$node->psql('postgres', q{COMMIT PREPARED 'p'});
+		is(($node->psql('postgres', q{COMMIT PREPARED 'p'}))[0], 2, "$statements: the session is killed");
 		$node->poll_query_until('postgres', 'SELECT true');
 		is(known(1, 100), 0, "$statements: a crash before the filter is emptied");
 		make('logged');

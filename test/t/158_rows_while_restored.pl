@@ -9,6 +9,7 @@ use lib $FindBin::Bin;
 use FaultPoints;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 # The database that restores nothing by itself has the filter; the other one, which is always there, sets the fault points.
@@ -38,16 +39,17 @@ sql(q{
 	SELECT streamfilter_save('seen');
 	INSERT INTO events SELECT i, 0 FROM generate_series(20001, 22000) i});
 
-# Nobody restores it until the first row comes.
+# Nobody restores it until the first row comes; $set is called before.
 sub restart
 {
-	my ($mode) = @_;
+	my ($mode, $set) = @_;
 	$node->safe_psql('postgres', 'ALTER DATABASE shop ALLOW_CONNECTIONS false');
 	$node->stop($mode);
 	$node->start;
 	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'streamfilter restore launcher'
 		AND wait_event = 'Extension'})
 		or die 'no launcher';
+	$set->() if $set;
 	$node->safe_psql('postgres', 'ALTER DATABASE shop ALLOW_CONNECTIONS true');
 	return;
 }
@@ -116,7 +118,7 @@ for my $name (sort keys %single)
 
 SKIP:
 {
-	skip 'no fault points', 1 unless $ENV{STREAMFILTER_FAULTS};
+	skip 'built without fault points', 25 unless $ENV{STREAMFILTER_FAULTS};
 	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
 	my $faults = FaultPoints->new($node);
 
@@ -127,8 +129,7 @@ SKIP:
 		CREATE TRIGGER discard BEFORE INSERT ON pairs FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('halves');
 		INSERT INTO pairs SELECT generate_series(1, 100);
 		SELECT streamfilter_save('halves')});
-	restart('immediate');
-	$faults->set('restore_range', 'stop');
+	restart('immediate', sub { $faults->set('restore_range', 'stop') });
 	my ($judged, $cancelled) = (0, 0);
 	for my $id (1 .. 40)
 	{
@@ -148,10 +149,14 @@ SKIP:
 	is(sql('SELECT count(*) FROM pairs'), 110, 'then the other one is there');
 
 	# ---- the worker ends there
+	my %struck = (
+		fail      => qr/ERROR:  fault injected at restore_range/,
+		terminate => qr/FATAL:  terminating background worker "streamfilter restore/,
+		kill      => qr/background worker "streamfilter restore[^"]*" \(PID \d+\) was terminated by signal 9/);
 	for my $how ('fail', 'terminate', 'kill')
 	{
-		restart('immediate');
-		$faults->set('restore_range', $how eq 'terminate' ? 'stop' : $how);
+		my $from = -s $node->logfile;
+		restart('immediate', sub { $faults->set('restore_range', $how eq 'terminate' ? 'stop' : $how) });
 		$node->psql('shop', q{SET statement_timeout = '2s'; INSERT INTO events VALUES (1, 6)});
 		if ($how eq 'terminate')
 		{
@@ -159,6 +164,8 @@ SKIP:
 			sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'streamfilter restore'});
 			$faults->set('restore_range', 'pass');
 		}
+		for (1 .. 100) { last if slurp_file($node->logfile, $from) =~ $struck{$how}; select undef, undef, undef, 0.1; }
+		like(slurp_file($node->logfile, $from), $struck{$how}, "$how: it strikes the worker");
 		$node->poll_query_until('shop', 'SELECT 1', '1') if $how eq 'kill';
 		check_rows("$how: the next one goes on");
 	}

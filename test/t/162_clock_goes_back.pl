@@ -4,15 +4,16 @@ use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
+use Needs;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Servers;
 use Sessions;
 use Test::More;
 
-plan skip_all => 'sanitizers are preloaded' if $ENV{LD_PRELOAD};
+needs(!$ENV{LD_PRELOAD}, 'sanitizers are preloaded', 999);
 my $compiler = $ENV{CC} // 'cc';
-plan skip_all => 'there is no C compiler' if system("$compiler --version >/dev/null 2>&1") != 0;
+needs(system("$compiler --version >/dev/null 2>&1") == 0, 'there is no C compiler', 999);
 
 # The server's time of day is behind by the seconds that the file says.
 my $directory = PostgreSQL::Test::Utils::tempdir;

@@ -7,11 +7,13 @@ use lib $FindBin::Bin;
 use CitusCluster;
 use IPC::Run qw(start timeout);
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 # Only the session that wants it waits for a standby that is not there.
 my $citus = CitusCluster->new(
 	workers => 2,
+	checks => 150,
 	settings => "citus.recover_2pc_interval = -1\nsynchronous_standby_names = 'nobody'\nsynchronous_commit = local");
 sub query { return $citus->query($_[0]); }
 sub nodes { return $citus->nodes($_[0]); }

@@ -6,10 +6,11 @@ use lib $FindBin::Bin;
 use CitusCluster;
 use IPC::Run qw(start timeout);
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
 use Test::More;
 
-my $citus = CitusCluster->new(workers => 3, spare => 1);
+my $citus = CitusCluster->new(workers => 3, spare => 1, checks => 70);
 sub query { return $citus->query($_[0]); }
 sub nodes { return $citus->nodes($_[0]); }
 
@@ -158,7 +159,8 @@ sub fails_until
 	my ($what, $last) = @_;
 	my $said = $citus->messages("INSERT INTO events SELECT i, i FROM generate_series(1, $last) i");
 	my ($typed) = $said =~ /HINT:  Type: (SELECT \* FROM run_command_on_all_nodes\(.*?\))\./;
-	if ($said ne '') { like($said, qr/ERROR:.*cannot PREPARE a transaction that replaces what is saved.*HINT/s, "$what: an INSERT says what to type"); query($typed) }
+	like($said, qr/^$|ERROR:.*cannot PREPARE a transaction that replaces what is saved.*HINT/s, "$what: an INSERT may say what to type");
+	query($typed) if $said ne '';
 	query("INSERT INTO events SELECT i, i FROM generate_series(1, $last) i");
 	is($citus->counts('events', 'key'), "$last|$last", '... and then goes on') or diag($said);
 	return;
@@ -173,20 +175,20 @@ query('DELETE FROM events WHERE id = 7');
 sub memories { return nodes(q{SELECT substring(streamfilter_definition('seen') from 'memory ''(\w+)''')}); }
 query(q{CALL streamfilter_resize('seen', '512kB')});
 is(memories(), '512kB 512kB 512kB 512kB', 'streamfilter_resize() reaches all nodes');
-is(load(), 999, '... and repeats are discarded');
+is(load(), 70, '... and repeats are discarded');
 my $sleeper = $citus->node(2)->background_psql('postgres');
 $sleeper->query_safe(q{SET citus.enable_ddl_propagation = off; BEGIN; SELECT streamfilter_test('seen', 1)});
 $citus->node(2)->safe_psql('postgres', q{ALTER SYSTEM SET streamfilter.commit_wait_timeout = '1s'; SELECT pg_reload_conf()});
 like($citus->messages(q{CALL streamfilter_resize('seen', '1MB')}), qr/changed on 3 of 4 nodes of Citus.*DETAIL:.*transactions that use it do not end.*HINT:  Type the same again/s,
 	'of a node that fails it tells');
 is(memories(), '1MB 1MB 512kB 1MB', '... and the others have another size');
-is(load(), 999, '... and repeats are discarded');
+is(load(), 70, '... and repeats are discarded');
 $sleeper->query_safe('COMMIT');
 $sleeper->quit;
 $citus->node(2)->safe_psql('postgres', q{ALTER SYSTEM RESET streamfilter.commit_wait_timeout; SELECT pg_reload_conf()});
 $citus->node(1)->safe_psql('postgres', q{CALL streamfilter_resize('seen', '1MB')});
 is(memories(), '1MB 1MB 1MB 1MB', 'typed again, on a worker, it goes on');
-is(load(), 999, '... and repeats are discarded');
+is(load(), 70, '... and repeats are discarded');
 query(q{CALL streamfilter_resize('seen', '512kB')});
 is(memories(), '512kB 512kB 512kB 512kB', 'and back');
 like($citus->messages(q{CALL streamfilter_resize('seen', 'much')}), qr/ERROR:.*memory/, 'no size');

@@ -9,6 +9,7 @@ use lib $FindBin::Bin;
 use IPC::Run ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Sessions;
 use Test::More;
 

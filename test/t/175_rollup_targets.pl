@@ -7,6 +7,7 @@ use lib $FindBin::Bin;
 use CitusCluster;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use Servers;
 use Test::More;
 
 my $add = q{INSERT INTO hourly AS h

@@ -105,8 +105,10 @@ sub fewer
 {
 	my ($at, $former) = @_;
 	note_known($at);
-	my @fewer = split /\n/, query("SELECT substr(filter, 2) || ' ' || b.keys || ' ' || a.keys FROM known b JOIN known a USING (filter)
-		WHERE b.at = '$former' AND a.at = '$at' AND a.keys < b.keys ORDER BY substr(filter, 2)::int");
+	# One that raises has no row.
+	my @fewer = split /\n/, query("SELECT substr(b.filter, 2) || ' ' || b.keys || ' ' || coalesce(a.keys::text, 'error')
+		FROM known b LEFT JOIN known a ON a.filter = b.filter AND a.at = '$at'
+		WHERE b.at = '$former' AND (a.keys >= b.keys) IS NOT TRUE ORDER BY substr(b.filter, 2)::int");
 	return join "\n", map { my ($number, @keys) = split / /; "$filters[$number]: $keys[0] -> $keys[1]" } @fewer;
 }
 

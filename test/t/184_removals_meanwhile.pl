@@ -1,7 +1,7 @@
 # Filters are emptied while others work. COMMIT PREPARED of a TRUNCATE stands still in the middle: who does not need that filter
 # does not wait, who does waits and can be cancelled, DROP and kill -9 come in between. TRUNCATE and DROP come while a worker
 # restores the filter, and before anybody has: they read nothing of it.
-# flavours: faults
+# flavours: faults only
 use strict;
 use warnings;
 use FindBin;
@@ -74,11 +74,11 @@ for my $filter ('small', 'large')
 	like($faults->finish($faults->start("SET statement_timeout = '300ms'; " . insert($filter, '1, 1'))), qr/statement timeout/,
 		'its own rows wait, at most statement_timeout');
 	my $row = $faults->start(insert($filter, '1, 1'));
-	ok($faults->blocked, 'they are seen to wait');
+	ok($faults->blocked($row), 'they are seen to wait');
 	sql(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query ~ '^INSERT' AND state = 'active'});
 	like($faults->finish($row), qr/user request/, 'and can be cancelled');
 	my @rows = map { $faults->start(insert($filter, '1, 100')) } 1 .. 3;
-	ok($faults->blocked, 'several wait');
+	is(scalar(grep { $faults->blocked($_) } @rows), 3, 'several wait');
 	go_on($session, 'the session that empties it goes on');
 	is($faults->finish($_), '', 'so do the others') for @rows;
 	is(known($filter), 100, 'it knows what has come since');
@@ -101,7 +101,7 @@ for my $filter ('small', 'large')
 	is(known($filter), 200, 'a new one of that name, too');
 	$session = stand($filter);
 	my $again = $faults->start("TRUNCATE $filter; " . insert($filter, '150, 200'));
-	ok($faults->blocked, "$filter: TRUNCATE again waits");
+	ok($faults->blocked($again), "$filter: TRUNCATE again waits");
 	go_on($session, 'the first goes on');
 	is($faults->finish($again), '', 'then the second');
 	is(known($filter), 51, 'it knows what came last');
@@ -116,6 +116,7 @@ for my $filter ('small', 'large')
 	sql("TRUNCATE $filter; " . insert($filter, '1, 200'));
 	my $session = stand($filter);
 	my $pid = sql(q{SELECT pid FROM pg_stat_activity WHERE query ~ '^COMMIT PREPARED' AND state = 'active'});
+	expect_crash($node);
 	kill 'KILL', $pid;
 	eval { $faults->finish($session) };
 	$node->poll_query_until('postgres', 'SELECT 1', '1');

@@ -3,10 +3,11 @@
 #   use FindBin;
 #   use lib $FindBin::Bin;
 #   use CitusCluster;
-#   my $citus = CitusCluster->new(workers => 3);    # skips all tests of the file where Citus is not installed
+#   my $citus = CitusCluster->new(workers => 3, checks => 40);    # the file's, skipped where Citus is not installed
 package CitusCluster;
 use strict;
 use warnings;
+use Needs;
 use PostgreSQL::Test::Cluster;
 use Test::More;
 use Time::HiRes qw(sleep time);
@@ -46,11 +47,11 @@ END
 	$? = $status;
 }
 
-# workers => how many; spare => how many of them Citus does not know yet; settings => more of them
+# workers => how many; spare => how many of them Citus does not know yet; settings => more of them; checks => of the file, see Needs
 sub new
 {
 	my ($class, %options) = @_;
-	my $self = bless { settings => $options{settings} // '', nodes => [] }, $class;
+	my $self = bless { settings => $options{settings} // '', checks => $options{checks}, nodes => [] }, $class;
 	push @clusters, $self;
 	my $coordinator = $self->start_node;
 	my $last = $options{workers} // 1;
@@ -73,7 +74,7 @@ sub start_node
 		$node->start;
 		my $installed = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'citus'});
 		$node->stop('immediate');
-		plan(skip_all => 'Citus is not installed') if $installed eq '0';
+		needs($installed ne '0', 'Citus is not installed', $self->{checks});
 	}
 	$node->append_conf('postgresql.conf', "$SETTINGS\n$self->{settings}\ncitus.local_hostname = '" . $node->host . "'");
 	$node->start;

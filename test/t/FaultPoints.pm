@@ -9,6 +9,7 @@ package FaultPoints;
 use strict;
 use warnings;
 use IPC::Run;
+use Servers;
 use Test::More;
 use Time::HiRes qw(sleep);
 
@@ -27,10 +28,11 @@ sub new
 }
 
 # The next session that gets to a point stops there, fails, or is killed; `pass` lets it go. After n times `skip` it is the one
-# after n others.
+# after n others. One that is killed must be found in the log, see Servers.
 sub set
 {
 	my ($self, $point, $action) = @_;
+	expect_crash($self->{node}) if $action eq 'kill';
 	$self->{node}->safe_psql('postgres', "SELECT streamfilter_fault('$point', '$action')");
 }
 
@@ -42,13 +44,16 @@ sub reached
 	ok($here eq 't', "a session stands at $point");
 }
 
+my $started = 0;
+
 # Starts statements in a session of their own; `finish` waits for its end and returns what it has printed.
 sub start
 {
 	my ($self, $statements, $verbosity) = @_;
-	my %session = (out => '', err => '');
+	my %session = (name => 'started ' . ++$started, out => '', err => '');
 	$session{run} = IPC::Run::start(
-		[ 'psql', '-XAtq', '-v', 'VERBOSITY=' . ($verbosity // 'terse'), '-d', $self->{node}->connstr('postgres'), '-c', $statements ],
+		[ 'psql', '-XAtq', '-v', 'VERBOSITY=' . ($verbosity // 'terse'), '-d', $self->{node}->connstr('postgres') . " application_name='$session{name}'",
+			'-c', $statements ],
 		'<', \undef, '>', \$session{out}, '2>', \$session{err}, IPC::Run::timeout(60));
 	return \%session;
 }
@@ -63,14 +68,15 @@ sub finish
 	return $said;
 }
 
-# Does a session wait for another one, by then?
+# Does that session wait for another one, by then? For one that has an advisory lock: $event is 'advisory'.
 sub blocked
 {
-	my ($self) = @_;
+	my ($self, $session, $event) = @_;
+	my $wait = defined $event ? "wait_event = '$event'" : q{wait_event_type IN ('Lock', 'Extension') AND wait_event <> 'advisory'};
 	for (1 .. 100)
 	{
-		return 1 if $self->{node}->safe_psql('postgres', q{SELECT count(*) > 0 FROM pg_stat_activity
-			WHERE wait_event_type IN ('Lock', 'Extension') AND backend_type = 'client backend'}) eq 't';
+		return 1 if $self->{node}->safe_psql('postgres', qq{SELECT count(*) = 1 FROM pg_stat_activity
+			WHERE application_name = '$session->{name}' AND $wait}) eq 't';
 		sleep(0.1);
 	}
 	return 0;

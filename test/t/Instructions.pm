@@ -4,7 +4,7 @@
 #   use FindBin;
 #   use lib $FindBin::Bin;
 #   use Instructions;
-#   skip_without_valgrind();
+#   skip_without_valgrind(12);                      # checks of the file
 #   my $instructions = Instructions->new($node);    # a server that has been stopped
 #   my $instructions = Instructions->new($node, copies => 1);    # each count begins with the state that it has left
 package Instructions;
@@ -12,14 +12,17 @@ use strict;
 use warnings;
 use Exporter 'import';
 use IPC::Run ();
+use Needs;
 use Test::More;
 
 our @EXPORT = qw(skip_without_valgrind);
 
+# $checks: of the file, see Needs.
 sub skip_without_valgrind
 {
-	plan skip_all => 'valgrind is not installed (apt install valgrind)' if system('valgrind --version >/dev/null 2>&1') != 0;
-	plan skip_all => 'a sanitizer and valgrind do not go together' if ($ENV{LD_PRELOAD} // '') =~ /san/;
+	my ($checks) = @_;
+	needs(system('valgrind --version >/dev/null 2>&1') == 0, 'valgrind is not installed (apt install valgrind)', $checks);
+	needs(($ENV{LD_PRELOAD} // '') !~ /san/, 'a sanitizer and valgrind do not go together', $checks);
 	return;
 }
 

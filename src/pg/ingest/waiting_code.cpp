@@ -195,7 +195,7 @@ bool has_trigger(const TriggerDesc* triggers) {
   return triggers != nullptr && triggers->numtriggers > 0;
 }
 
-// For the triggers of a table, one of which gives the filter its keys.
+// Triggers of the table that gives the filter its keys.
 bool may_trigger_wait(const TriggerDesc* triggers) {
   if (triggers == nullptr || triggers->numtriggers != 1) return true;
   const char* condition = triggers->triggers[0].tgqual;

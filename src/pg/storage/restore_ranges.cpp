@@ -196,8 +196,9 @@ bool check_rows(const StateReading& reading) {
   return are_sound;
 }
 
-// Does a session wait for a lock that keeps all others away? To ask for a lock does not tell: from
-// PostgreSQL 17 on, whoever holds one that the session waits for is not queued behind it.
+// Does a session wait for a lock that conflicts with all others? A failed request of our own does
+// not tell: since PostgreSQL 17 a session that holds a lock on the relation is not queued behind
+// it.
 bool is_awaited_alone(Oid relation) {
   LOCKTAG tag;
   SET_LOCKTAG_RELATION(tag, MyDatabaseId, relation);

@@ -114,6 +114,11 @@ void compare_with_plain(const std::string& definition) {
 
 constexpr const char* kKinds[] = {"bsbf", "bsbfsd", "rlbsbf"};
 
+biased_model::Scheme scheme_of(const std::string& kind) {
+  using enum biased_model::Scheme;
+  return kind == "bsbf" ? bsbf : kind == "bsbfsd" ? bsbfsd : rlbsbf;
+}
+
 Problem problem_of(const std::string& text) {
   Parameters parameters;
   Problem problem;
@@ -238,7 +243,8 @@ BOOST_AUTO_TEST_CASE(fpr_is_kept_up_to_the_given_number_of_keys) {
       }
 }
 
-// New keys alone: the measured rate never exceeds the bound, at any stage.
+// New keys alone: the measured rate never exceeds the bound, at any stage, and is that of the
+// model. With other hashes one of the 54 checks fails by chance with odds of 5e-5.
 BOOST_AUTO_TEST_CASE(false_negatives_stay_below_the_bound) {
   for (const std::string kind : kKinds)
     for (const char* k : {"2", "4"}) {
@@ -258,7 +264,14 @@ BOOST_AUTO_TEST_CASE(false_negatives_stay_below_the_bound) {
         BOOST_TEST_MESSAGE(kind << " k " << k << " gap " << gap << ": " << misses / trials
                                 << ", bound " << bound);
         BOOST_TEST(misses <= most(trials, bound));
-        BOOST_TEST(misses >= 0.02 * trials * bound);
+        // What the model tells of repeats at that gap, which are too few to matter.
+        const double rows = 6 * static_cast<double>(s);
+        const biased_model::Course course(
+            {scheme_of(kind), std::stod(k), static_cast<double>(s)},
+            Stream::at_gap(rows, rows * (1 - 1e-6), static_cast<double>(gap)));
+        const double rate = course.until(rows).fnr;
+        BOOST_TEST(misses <= most(trials, rate));
+        BOOST_TEST(misses >= least(trials, rate));
       }
     }
 }

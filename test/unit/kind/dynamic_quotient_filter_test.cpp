@@ -229,7 +229,8 @@ BOOST_AUTO_TEST_CASE(derived_parameters_keep_fpr) {
       }
 }
 
-// Few keys in rows of few signatures, a bound by `keys`.
+// Few keys in rows of few signatures, a bound by `keys`. With other hashes one of the 9 checks
+// fails by chance with odds of 1e-5.
 BOOST_AUTO_TEST_CASE(the_bound_for_a_number_of_keys) {
   for (const char* text : {"dsqf(memory=16kB, keys=1000, r=4, r_prime=2)",
                            "dsqf(memory=16kB, keys=3000, r=8, r_prime=5)",
@@ -241,8 +242,23 @@ BOOST_AUTO_TEST_CASE(the_bound_for_a_number_of_keys) {
       while (number < filter.parameters().keys) filter.insert(key(number++));
       double false_positives = 0;
       for (int i = 0; i < 100000; ++i) false_positives += filter.test(key(number++));
-      BOOST_TEST(false_positives <= 1.1 * 100000 * bound);
-      BOOST_TEST(false_positives >= 0.5 * 100000 * bound);
+      const double rate = totals(filter.header()).estimate.fpr;
+      BOOST_TEST(false_positives <= most(100000, rate));
+      BOOST_TEST(false_positives >= least(100000, rate));
+
+      // The bound is one of the mean: the rate depends on which signatures the keys have.
+      constexpr unsigned kFilters = 50;
+      double sum = 0, squares = 0;
+      for (unsigned i = 0; i < kFilters; ++i) {
+        Filter other(filter.parameters());
+        for (std::uint64_t n = 0; n < filter.parameters().keys; ++n) other.insert(key(number++));
+        const double its = totals(other.header()).estimate.fpr;
+        sum += its;
+        squares += its * its;
+      }
+      const double mean = sum / kFilters,
+                   error = std::sqrt((squares / kFilters - mean * mean) / kFilters);
+      BOOST_TEST(mean <= bound + 4.75 * error);  // odds of 1e-6
     }
 }
 

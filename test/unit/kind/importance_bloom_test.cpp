@@ -347,13 +347,29 @@ BOOST_AUTO_TEST_CASE(derived_parameters_keep_the_promise) {
   BOOST_TEST(find_ops(paper.kind)->fpr_bound(paper) == .74, boost::test_tools::tolerance(.01));
 }
 
+// What the model tells of a filter that is stable on stream 0, 1 or 2 of those below. On stream 2
+// ten keys, whose cells are always set, come between any two others.
+double stable_rate(Filter& filter, unsigned stream) {
+  const Parameters& p = filter.parameters();
+  const double m = static_cast<double>(cells_of(filter).size()), k = 5,
+               hot = stream == 2 ? 10 * k / m : 0;
+  const importance_model::Setting setting{
+      k, static_cast<double>(option_value(p, "p")) * (stream == 2 ? 2 : 1), m,
+      static_cast<importance_model::Deletion>(option_value(p, "delete"))};
+  double v[importance_model::kMaxLevels + 1];
+  importance_model::stationary(
+      stream == 1 ? importance_model::uniform(7) : importance_model::most_important(7), setting, v);
+  return std::pow(hot + (1 - hot) * (1 - v[0]), k);
+}
+
+// With other hashes one of the 36 checks fails by chance with odds of 4e-5.
 BOOST_AUTO_TEST_CASE(the_bound_holds_on_any_stream) {
   for (const char* text : {"ibf2c(memory=8kB, fpr=0.1)", "ibfmc(memory=8kB, fpr=0.1)",
                            "ibfh(memory=8kB, fpr=0.1)", "ibf2c(memory=8kB, fpr=0.1, delete=value)"})
     for (const unsigned stream : {0u, 1u, 2u, 3u}) {
       Filter filter(text);
       std::mt19937_64 random(stream);
-      std::uint64_t news = 0, positives = 0;
+      std::uint64_t news = 0, positives = 0, late_news = 0, late = 0;
       for (std::uint64_t i = 0; i < scaled(30000); ++i) {
         // All distinct and important; the same with even importance; half of them a few hot keys;
         // bursts of unimportant keys between important ones.
@@ -365,10 +381,20 @@ BOOST_AUTO_TEST_CASE(the_bound_holds_on_any_stream) {
         if (hot) continue;
         ++news;
         positives += seen;
+        if (i < 15000) continue;  // until it is stable
+        ++late_news;
+        late += seen;
       }
       // Neighbours in the stream depend on the same cells: the count varies more.
       BOOST_TEST(static_cast<double>(positives) <= 4 * most(static_cast<double>(news) / 4, .1),
                  text << " stream " << stream << ": " << positives << " of " << news);
+      if (late_news == 0 || stream == 3) continue;
+      if (stream == 1 && filter.parameters().kind == Kind::ibf2c) continue;
+      const double rate = stable_rate(filter, stream);
+      BOOST_TEST(static_cast<double>(late) <= 4 * most(static_cast<double>(late_news) / 4, rate),
+                 text << " stream " << stream << ": " << late << " of " << late_news);
+      BOOST_TEST(static_cast<double>(late) >= 4 * least(static_cast<double>(late_news) / 4, rate),
+                 text << " stream " << stream << ": " << late << " of " << late_news);
     }
 }
 
