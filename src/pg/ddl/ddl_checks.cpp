@@ -425,7 +425,10 @@ bool drops_fpr(const AlterTableStmt* statement) {
 // The altered relation, and those that become its partitions.
 void check_altered_relations(const AlterTableStmt* statement) {
   const Oid relid = RangeVarGetRelid(statement->relation, NoLock, true);
-  if (drops_fpr(statement)) write_default_fpr(relid);
+  if (drops_fpr(statement))
+    write_default_fpr(relid);
+  else
+    write_unsaid_fpr(relid);
   check_filter(relid, alteration_by(statement),
                redefines(statement) ? in_command(true) : Contradictions::accepted);
   alter_on_servers(relid, statement);

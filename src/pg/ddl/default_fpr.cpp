@@ -103,6 +103,14 @@ void write_default_fpr(Oid relid) {
   }
 }
 
+void write_unsaid_fpr(Oid relid) {
+  Fault ignored;
+  if (!is_filter(relid) || IsBinaryUpgrade || !has_default() ||
+      !takes_fpr(options_of_filter(relid), kFormerFpr, ignored) || is_elsewhere(relid))
+    return;
+  add_fpr(relid, kFormerFpr);
+}
+
 }  // namespace streamfilter::pg
 
 // Declared and dropped by the update script: writes the default of 1.1 into the options of local

@@ -13,4 +13,9 @@ namespace streamfilter::pg {
 // producers that it shares them with must agree.
 void write_default_fpr(Oid relid);
 
+// Call after any other ALTER. Numbers of the kind may have kept CREATE from writing a rate. If they
+// no longer do, writes the one that the filter has now: CREATE from a dump would write another.
+// Filters on other servers keep their options, because their producers and servers must agree.
+void write_unsaid_fpr(Oid relid);
+
 }  // namespace streamfilter::pg
