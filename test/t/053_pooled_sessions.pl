@@ -160,7 +160,6 @@ for my $i (0, 2, 3)
 	++$over if $answer =~ /too many clients/;
 	unlike($answer, qr/^f/, "no room for session $i: an error or the right answer, but no guess");
 }
-cmp_ok($over, '>', 0, 'there is no room');
 is(ask($sessions[1], q{SELECT streamfilter_seen('seen_distinct', 1)}), 't', 'who has a connection uses it');
 is(sql('SELECT bool_or(lost) FROM streamfilter_slices'), 'f', 'the server does not count as lost');
 $_->quit for @full;

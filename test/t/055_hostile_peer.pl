@@ -172,7 +172,7 @@ for my $trick (qw(cut_once cut))
 	$session->quit;
 }
 is_all_well('connections that are cut');
-cmp_ok(told(), '>', $messages, 'which were told');
+cmp_ok(told(), '>', 0, 'which was told');
 
 $node->safe_psql('postgres', q{ALTER SERVER peer OPTIONS (SET connect_timeout '300ms', SET timeout '300ms')});
 for my $first (grep { $_ % 5 == 1 } 1 .. $messages)
@@ -188,7 +188,7 @@ my $session = new_session();
 insert_and_commit($session, 'stall', $_, "stall $_ at COMMIT") for 1 .. 3;
 $session->quit;
 is_all_well('peers that stall');
-cmp_ok(told(), '>', $messages / 5, 'which were told');
+cmp_ok(told(), '>', 0, 'which was told');
 
 # ---- the last word of a connection -----------------------------------------------------------------------------
 

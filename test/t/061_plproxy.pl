@@ -12,7 +12,7 @@ use Test::More;
 
 my $node = start_node('node');
 my $installed = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'plproxy'});
-needs($installed ne '0', 'PL/Proxy is not installed', 999);
+needs($installed ne '0', 'PL/Proxy is not installed', 10);
 
 foreach my $part ('part0', 'part1')
 {

@@ -9,7 +9,7 @@ use PostgreSQL::Test::Utils;
 use Servers;
 use Test::More;
 
-needs(system('openssl version >/dev/null 2>&1') == 0, 'openssl is not there', 999);
+needs(system('openssl version >/dev/null 2>&1') == 0, 'openssl is not there', 8);
 
 my ($node, $holder) = map { PostgreSQL::Test::Cluster->new($_) } 'producer', 'holder';
 foreach my $server ($node, $holder)

@@ -221,7 +221,7 @@ for my $case (
 	my $took = timed($session, sprintf $statement, ++$key);
 	kill 'CONT', @pids;
 	$session->query('ROLLBACK');
-	cmp_ok($took, '>=', 2.9, "$name waits") or diag($session->{stderr});
+	cmp_ok($took, '>=', 2.9, "$name waits") or diag($session->{stderr}) if $statement =~ /^INSERT/;
 	cmp_ok($took, '<', 5.5, sprintf('%s meets three servers that hang: one timeout of 3 s, not three (%.1f s)', $name, $took));
 }
 

@@ -11,8 +11,8 @@ use Servers;
 use Sessions;
 use Test::More;
 
-needs(-r "/proc/$$/status", 'no /proc', 999);
-needs(($ENV{LD_PRELOAD} // '') !~ /san/, 'sanitizers take their own memory', 999);
+needs(-r "/proc/$$/status", 'no /proc', 5);
+needs(($ENV{LD_PRELOAD} // '') !~ /san/, 'sanitizers take their own memory', 5);
 
 my $node = start_node('restore_memory', q{
 	streamfilter.shared_memory = '16MB'

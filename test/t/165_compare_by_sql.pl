@@ -16,7 +16,7 @@ my $program = "$dir/compare_cases";
 sub config { my ($option) = @_; my $value = `$ENV{PG_CONFIG} --$option`; chomp $value; return $value }
 $ENV{PG_CONFIG} //= 'pg_config';
 my $compiler = $ENV{CXX} // 'g++';
-needs(system("$compiler --version >$dir/version 2>&1") == 0, "no $compiler", 999);
+needs(system("$compiler --version >$dir/version 2>&1") == 0, "no $compiler", 8);
 
 # The library of `make install` has the core in it.
 my @compile = ($compiler, '-std=c++20', '-O1', '-Isrc', '-I.', '-o', $program, 'bench/quality/compare_cases.cpp',
