@@ -107,8 +107,8 @@ my $most = 200_000_000;    # bytes of a flood
 
 sub floods { my @names = sort keys %floods; return @names; }
 
-# libpq keeps each by its name.
-sub parameters { return join '', map { message('S', "p$_\0x\0") } 1 .. 100_000; }
+# libpq keeps each by its name, and searches for it among those before.
+sub parameters { return join '', map { message('S', "p$_\0" . 'x' x 100 . "\0") } 1 .. 100_000; }
 
 sub names { my @names = sort grep { !/^(pass|linger)$/ } keys %tricks; return @names; }
 
