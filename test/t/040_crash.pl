@@ -18,7 +18,7 @@ srand($seed);
 
 my $node = start_node('crash', q{
 streamfilter.shared_memory = '16MB'
-max_prepared_transactions = 60
+max_prepared_transactions = 600
 restart_after_crash = on
 statement_timeout = '30s'
 lock_timeout = '10s'
