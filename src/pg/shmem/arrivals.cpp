@@ -7,6 +7,7 @@ extern "C" {
 #include "storage/proc.h"
 #include "storage/s_lock.h"
 #include "storage/shmem.h"
+#include "utils/wait_event.h"
 }
 
 #include "pg/server/fault_points.hpp"
@@ -119,7 +120,9 @@ uint64 commit_number_of(Arrival* other, uint64 transaction, const CommitWait& wa
     }
     CHECK_FOR_INTERRUPTS();
     if (wait.left() == 1) CommitWait::raise_timeout(context);
+    pgstat_report_wait_start(wait_event(Wait::arrivals));
     pg_usleep(1000);
+    pgstat_report_wait_end();
   }
 }
 
