@@ -12,7 +12,7 @@ use Test::More;
 
 my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));
 sub has { my ($program) = @_; return grep { -x "$_/$program" } split /:/, $ENV{PATH}; }
-needs(has('pandoc'), 'pandoc is not installed', 12);
+needs(scalar(has('pandoc')), 'pandoc is not installed', 12);
 
 my $site = PostgreSQL::Test::Utils::tempdir;
 my $wants_pdf = has('weasyprint');
