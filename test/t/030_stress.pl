@@ -118,11 +118,13 @@ sub disturbance
 	return $text;
 }
 
-# What a session may be told: that it was disturbed, and what follows from it, also where it was its BEGIN that was cancelled.
+# What a session may be told: that it was disturbed, and what follows from it, also where it was its BEGIN that was cancelled, or a
+# query whose result psql was to keep in a variable.
 my $disturbed = qr/^(?:canceling statement due to user request|terminating connection due to administrator command|deadlock detected)$/;
 my $follows = join '|', 'current transaction is aborted, commands ignored until end of transaction block',
   'there is (?:no|already a) transaction in progress', '(?:ROLLBACK TO |RELEASE )?SAVEPOINT can only be used in transaction blocks',
-  'savepoint "a" does not exist', 'prepared transaction with identifier "\w+" (?:does not exist|is busy)';
+  'savepoint "a" does not exist', 'prepared transaction with identifier "\w+" (?:does not exist|is busy)',
+  'syntax error at or near ":"';
 
 # ---- What the clients saw --------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ use PostgreSQL::Test::Utils;
 use Servers;
 use Test::More;
 
-skip_without_valgrind(9);
+skip_without_valgrind(36);
 
 my $node = start_node('toll', q{
 streamfilter.shared_memory = '16MB'

@@ -10,7 +10,7 @@ use PostgreSQL::Test::Utils;
 use Servers;
 use Test::More;
 
-skip_without_valgrind(2);
+skip_without_valgrind(6);
 
 my $filters = 1000;
 my $node = start_node('many', qq{
