@@ -123,7 +123,7 @@ sub disturbance
 my $disturbed = qr/^(?:canceling statement due to user request|terminating connection due to administrator command|deadlock detected)$/;
 my $follows = join '|', 'current transaction is aborted, commands ignored until end of transaction block',
   'there is (?:no|already a) transaction in progress', '(?:ROLLBACK TO |RELEASE )?SAVEPOINT can only be used in transaction blocks',
-  'savepoint "a" does not exist', 'prepared transaction with identifier "\w+" (?:does not exist|is busy)',
+  'savepoint "a" does not exist', 'prepared transaction with identifier "[\w:]+" (?:does not exist|is busy)',
   'syntax error at or near ":"';
 
 # ---- What the clients saw --------------------------------------------------------------------------
