@@ -208,7 +208,10 @@ is(scalar(() = glob '/dev/shm/streamfilter*'), 0, 'no file is left in /dev/shm')
 # --- The file of unlogged filters, read before there are processes ---------------------------------------------------------
 
 my $unlogged = $node->data_dir . '/streamfilter.unlogged';
-sub log_since { return slurp_file($node->logfile, $_[0]) . join '', map { slurp_file($_) } glob $node->data_dir . '/log/*' }
+my %read;    # how much of each file of the log lies before what is looked at
+sub log_files { return ($node->logfile, glob $node->data_dir . '/log/*') }
+sub skip_log { %read = map { $_ => -s $_ } log_files(); return }
+sub log_since { return join '', map { slurp_file($_, $read{$_} // 0) } log_files() }
 sub files { return join ' ', sort map { /unlogged(.*)/ } glob "$unlogged*" }
 sub damage
 {
@@ -223,22 +226,20 @@ is(files(), '', 'no file is left once it is read');
 my $used = dynamic();
 $node->stop;
 damage();
-unlink glob $node->data_dir . '/log/*';
-my $from = -s $node->logfile;
+skip_log();
 $node->start;
 is(sql(q{SELECT known('large', 500), known('unsaved', 300)}), '500|0', 'the server starts where a filter in the file is damaged');
-like(log_since($from), qr/file "streamfilter.unlogged" is damaged or of another past/, 'and says so');
+like(log_since(), qr/file "streamfilter.unlogged" is damaged or of another past/, 'and says so');
 is(files(), '.aside', 'the file is set aside');
 is(dynamic(), $used, 'what its filter had taken there is given back');
 sql(q{INSERT INTO unsaved SELECT generate_series(1, 300)});
 $node->stop;
 my $damaged = slurp_file("$unlogged.aside");
 rename $unlogged, "$unlogged.reading" or die $!;
-unlink glob $node->data_dir . '/log/*';
-$from = -s $node->logfile;
+skip_log();
 $node->start;
 is(sql(q{SELECT known('large', 500), known('unsaved', 300)}), '500|0', 'a file that an earlier start died of is not read again');
-like(log_since($from), qr/file "streamfilter.unlogged.reading" was not read to its end by an earlier start/, 'and the log says so');
+like(log_since(), qr/file "streamfilter.unlogged.reading" was not read to its end by an earlier start/, 'and the log says so');
 is(files(), '.aside', 'it is set aside');
 ok(slurp_file("$unlogged.aside") ne $damaged, 'in place of the former');
 sql(q{INSERT INTO unsaved SELECT generate_series(1, 300)});
@@ -279,11 +280,11 @@ SKIP: {
 	append_to_file($meminfo, "MemAvailable:       4096 kB\nSwapFree:       0 kB\n");
 	skip 'what the system has left is not asked, or cannot be changed', 3
 		unless gives_pages_late() && run([ with_memory($meminfo), 'true' ], '&>', \my $said);
-	unlink glob $node->data_dir . '/log/*';
+	skip_log();
 	run([ with_memory($meminfo), 'pg_ctl', '-w', '-D', $node->data_dir, '-l', $node->logfile, 'start' ], '&>', \$said)
 		or die "could not start with less memory: $said";
 	$node->_update_pid(1);
-	like(log_since($from), qr/not enough room for an unlogged filter of \d+ bytes, it will be empty/, 'less memory than a filter had');
+	like(log_since(), qr/not enough room for an unlogged filter of \d+ bytes, it will be empty/, 'less memory than a filter had');
 	is(files(), '.aside', 'the file is not met again');
 	like(($node->psql('postgres', q{SELECT known('unsaved', 300)}))[2], qr/could not get dynamic shared memory for filter "unsaved"/,
 		'its use says what it needs');
