@@ -105,8 +105,10 @@ void write_default_fpr(Oid relid) {
 
 void write_unsaid_fpr(Oid relid) {
   Fault ignored;
-  if (!is_filter(relid) || IsBinaryUpgrade || !has_default() ||
-      !takes_fpr(options_of_filter(relid), kFormerFpr, ignored) || is_elsewhere(relid))
+  if (!is_filter(relid) || IsBinaryUpgrade || !has_default()) return;
+  List* options = options_of_filter(relid);
+  if (!takes_fpr(options, kDefaultFpr, ignored) || !takes_fpr(options, kFormerFpr, ignored) ||
+      is_elsewhere(relid))
     return;
   add_fpr(relid, kFormerFpr);
 }
