@@ -26,7 +26,7 @@ PASSED=0 FAILED=0 SKIPPED=0 FAILURES='' FINISHED='' BUILT='' CPU=0 SOAK_PID=''
 # tree, `server_suite` once the extension is built, installed and copied; `flavour_suite` makes targets on a server with
 # another flavour of the library.
 
-TWO_FILES=PROVE_FLAGS=-j2 # of TAP tests at a time
+THREE_FILES=PROVE_FLAGS=-j3 # of TAP tests at a time: they wait half of their time
 QUICK='layers format scripts library quick' # what runs where nothing is named
 
 tap_files_not_alone() { (cd "$ROOT" && grep -LE "^# flavours:.* (alone|only)( |\$)" test/t/*.pl | tr '\n' ' '); }
@@ -41,7 +41,7 @@ suites() {
 		make_here -j2 UNIT_RUN_OPTS="--report_level=short --run_test=!@long" unit
 	flavour_suite quick count_regress "pg_regress, a copy of the server" check-regress
 	flavour_suite quick count_regress "isolation, a copy of the server" check-isolation
-	flavour_suite quick count_tap "TAP, the quick ones" check-tap $TWO_FILES PROVE_TESTS="${QUICK_TAP:-$(tap_files quick)}"
+	flavour_suite quick count_tap "TAP, the quick ones" check-tap $THREE_FILES PROVE_TESTS="${QUICK_TAP:-$(tap_files quick)}"
 	suite sanitize count_boost "unit tests of the core, ASan and UBSan" make_here -j2 unit-sanitize
 	suite bench count_one "every measuring program builds" make_here -j2 bench
 	suite papers count_papers "tables and figures of the papers, small scale" "$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
@@ -51,7 +51,7 @@ suites() {
 	begin_soak
 	server_suite regress count_regress "pg_regress" in_copy check-regress
 	server_suite isolation count_regress "isolation" in_copy check-isolation
-	server_suite tap count_tap "TAP" in_copy check-tap $TWO_FILES PROVE_TESTS="${TAP:-$(tap_files_not_alone)}"
+	server_suite tap count_tap "TAP" in_copy check-tap $THREE_FILES PROVE_TESTS="${TAP:-$(tap_files_not_alone)}"
 	server_suite soak count_lines "what accumulates stays within its bounds, ten minutes" end_soak
 	SOAK_PID=''
 	[ -n "${TAP:-}" ] || server_suite tap count_tap "TAP, one file at a time" in_copy check-tap PROVE_TESTS="$(tap_files alone)"
@@ -59,7 +59,7 @@ suites() {
 		TEMP_CONFIG="$WORK/one_by_one.conf"
 	server_suite one_by_one count_regress "isolation, rows are inserted one by one" in_copy check-isolation \
 		TEMP_CONFIG="$WORK/one_by_one.conf"
-	server_suite one_by_one count_tap "TAP, rows are inserted one by one" in_copy check-tap $TWO_FILES \
+	server_suite one_by_one count_tap "TAP, rows are inserted one by one" in_copy check-tap $THREE_FILES \
 		TEMP_CONFIG="$WORK/batch_insert_off.conf" PROVE_TESTS="${ONE_BY_ONE_TAP:-$(tap_files one_by_one)}"
 	server_suite upgrade count_upgrade "pg_upgrade, to all servers that have the extension" pg_upgrade
 	server_suite derivation count_one "two libraries that derive otherwise, one state" derivation
@@ -68,14 +68,14 @@ suites() {
 	server_suite chaos count_lines "servers of slices lost in every way, a minute" in_copy check-chaos
 	suite citus count_citus "TAP on Citus, where it is built" citus
 	flavour_suite faults count_regress "isolation, what must not raise is watched" check-isolation
-	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap $TWO_FILES \
+	flavour_suite faults count_tap "TAP, what must not raise is watched" check-tap $THREE_FILES \
 		PROVE_TESTS="${FAULTS_TAP:-$(tap_files faults)}"
 	flavour_suite faults count_lines "the model, sessions stop at fault points" check-model
 	flavour_suite asserted count_regress "pg_regress, assertions" check-regress
 	flavour_suite asserted count_regress "pg_regress, assertions, no caches" check-regress \
 		REGRESS="definition relation trigger trigger_traps" TEMP_CONFIG="$WORK/no_caches.conf"
 	flavour_suite asserted count_regress "isolation, assertions" check-isolation
-	flavour_suite asserted count_tap "TAP, assertions" check-tap $TWO_FILES PROVE_TESTS="${ASSERTED_TAP:-$(tap_files asserted)}"
+	flavour_suite asserted count_tap "TAP, assertions" check-tap $THREE_FILES PROVE_TESTS="${ASSERTED_TAP:-$(tap_files asserted)}"
 	flavour_suite sanitized count_regress "pg_regress, ASan and UBSan" check-regress
 	flavour_suite sanitized count_regress "isolation, ASan and UBSan" check-isolation
 }
