@@ -37,9 +37,8 @@ BUILD := build/$(FLAVOUR)
 
 OBJS = $(CORE_SOURCES:%.cpp=$(BUILD)/%.o) $(PG_SOURCES:%.cpp=$(BUILD)/%.o)
 
-DATA_built = sql/$(EXTENSION)--$(EXTVERSION).sql sql/$(EXTENSION)--1.1--1.2.sql
-# Scripts of released versions stay as they were.
-DATA = $(sort $(wildcard sql/released/*.sql))
+DATA_built = sql/$(EXTENSION)--$(EXTVERSION).sql
+DATA = $(sort $(wildcard sql/update/$(EXTENSION)--*--*.sql))
 SQL_PARTS = $(sort $(wildcard sql/[0-9]*.sql))
 
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
@@ -59,7 +58,7 @@ LANGUAGE = -std=c++20 -fno-exceptions -fno-rtti -Wno-register
 WARNINGS = -Wall -Wextra -Wshadow
 VISIBILITY = -fvisibility=hidden -fvisibility-inlines-hidden \
              '-DPGDLLEXPORT=__attribute__((visibility("default")))'
-EXTRA_CLEAN = build $(EXTENSION)-*.zip compile_commands.json sql/$(EXTENSION)--$(EXTVERSION).sql sql/$(EXTENSION)--1.1--1.2.sql tmp_check tmp_check_iso \
+EXTRA_CLEAN = build $(EXTENSION)-*.zip compile_commands.json sql/$(EXTENSION)--$(EXTVERSION).sql tmp_check tmp_check_iso \
               output_iso results log regression.diffs regression.out
 
 # Filters on other servers are reached by libpq.
@@ -157,14 +156,6 @@ $(BUILD)/$(MODULE_big)$(DLSUFFIX): $(OBJS) $(BUILD)/link.flags
 sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
 	cat $^ > $@
 
-# What has changed since is in parts of its own, which both scripts consist of.
-sql/$(EXTENSION)--1.1--1.2.sql: sql/update/1.1--1.2_before.sql sql/05_schema.sql sql/update/1.1--1.2_internals.sql \
-  sql/41_stats.sql sql/46_state_index.sql sql/59_metrics.sql sql/63_settle.sql sql/64_alter_slices.sql sql/65_retire.sql sql/66_resize.sql sql/67_slice_marks.sql sql/73_filters_view.sql sql/80_comments.sql sql/update/1.1--1.2_after.sql
-	cat $^ > $@
-
-# They come behind those above.
-sql/$(EXTENSION)--1.1--1.2.sql: sql/33_counting.sql sql/update/1.1--1.2_counting.sql
-
 scripts: $(DATA_built)
 
 quick:
@@ -261,7 +252,6 @@ check-version:
 	  grep -q "\"version\": \"$$version\"" $$file || { echo "$$file does not say version $$version"; exit 1; }; done
 	@grep -q '^streamfilter ($(EXTVERSION).0)' debian/changelog || { echo "debian/changelog does not begin with $(EXTVERSION).0"; exit 1; }
 	@grep -q '^## $(EXTVERSION)' CHANGELOG.md || { echo "CHANGELOG.md does not begin with $(EXTVERSION)"; exit 1; }
-	@test -f sql/update/1.1--$(EXTVERSION)_after.sql || { echo "no update to $(EXTVERSION)"; exit 1; }
 	@perl test/check_meta.pl
 	@echo "version: $(EXTVERSION) everywhere"
 

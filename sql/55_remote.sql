@@ -19,7 +19,7 @@ CREATE FUNCTION streamfilter_hashes_seen(filter regclass, hashes bigint[],
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME';
 
-CREATE FUNCTION streamfilter_hashes_claim(filter regclass, hashes bigint[],
+CREATE FUNCTION streamfilter_hashes_reserve(filter regclass, hashes bigint[],
   times bigint[] DEFAULT NULL, importances double precision[] DEFAULT NULL) RETURNS boolean[]
 LANGUAGE C VOLATILE PARALLEL UNSAFE
 AS 'MODULE_PATHNAME';

@@ -97,7 +97,7 @@ COMMENT ON COLUMN streamfilter_metrics.value IS 'its value';
 COMMENT ON COLUMN streamfilter_metrics.unit IS 'unit of the value';
 COMMENT ON COLUMN streamfilter_metrics.help IS 'meaning of the metric';
 
--- ---- functions and views of earlier versions -------------------------------------------------------------
+-- ---- functions and views ----------------------------------------------------------------------------------
 
 COMMENT ON FUNCTION streamfilter_in(cstring)
 IS 'reads the text form';
@@ -127,10 +127,10 @@ COMMENT ON FUNCTION streamfilter_hashes_test(regclass, bigint[], bigint[], doubl
 IS 'for each hash, true if it was seen before; remembers nothing';
 COMMENT ON FUNCTION streamfilter_hashes_seen(regclass, bigint[], bigint[], double precision[])
 IS 'for each hash, true if it was seen before; remembers the hashes';
-COMMENT ON FUNCTION streamfilter_hashes_claim(regclass, bigint[], bigint[], double precision[])
+COMMENT ON FUNCTION streamfilter_hashes_reserve(regclass, bigint[], bigint[], double precision[])
 IS 'streamfilter_hashes_seen for one of several parts of a key; no other transaction adds the key until this one ends';
 COMMENT ON FUNCTION streamfilter_hashes_put(regclass, bigint[], bigint[], double precision[])
-IS 'streamfilter_hashes_seen for the other parts of a key that streamfilter_hashes_claim has taken';
+IS 'streamfilter_hashes_seen for the other parts of a key that streamfilter_hashes_reserve has taken';
 COMMENT ON FUNCTION streamfilter_hashes_erase(regclass, bigint[], bigint[], double precision[])
 IS 'for each hash, true if it was there; forgets the hashes';
 COMMENT ON VIEW streamfilter_triggers
@@ -139,5 +139,3 @@ COMMENT ON VIEW streamfilter_progress
 IS 'progress of long work in sessions of this database: advice, evaluations, streamfilter_distinct(), warming, restoring, resizing, settling';
 COMMENT ON FUNCTION streamfilter_profile(text, streamfilter[], text)
 IS 'error rates of streamfilter_evaluate by lag (rows since the last sight), position (along the query) or importance';
-COMMENT ON FUNCTION streamfilter_slice_close(regclass, int, int, int, text)
-IS 'notes that a slice is on another server from now on';

@@ -366,9 +366,8 @@ copy_server() { # flavour pg_config: to $WORK/FLAVOUR
 	install -m 755 "$ROOT/build/$1/streamfilter.so" "$top$("$2" --pkglibdir)/"
 	cp -P "$ROOT"/build/library/libstreamfilter.{a,so*} "$top$path/"
 	install -D -m 644 -t "$top$("$2" --includedir)/streamfilter" "$ROOT/include/streamfilter/streamfilter.h"
-	# Released scripts last: a tree may still hold what it built before they were.
 	install -m 644 "$ROOT"/streamfilter.control "$ROOT"/sql/streamfilter--*.sql "$top$("$2" --sharedir)/extension/"
-	install -m 644 "$ROOT"/sql/released/streamfilter--*.sql "$top$("$2" --sharedir)/extension/"
+	find "$ROOT/sql/update" -name "*.sql" -exec install -m 644 -t "$top$("$2" --sharedir)/extension/" {} +
 	(cat "$ROOT/test/streamfilter.conf" && say "debug_discard_caches = 1") >"$WORK/no_caches.conf"
 	if [ "$1" = sanitized ]; then preload_sanitizer "$top$("$2" --bindir)"; fi
 	give_work

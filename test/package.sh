@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds Debian's packages in a bare Debian and looks at them, lintian too; follows README.md in another one, which has nothing
-# but them: installs, makes filters, watches, gives another size, upgrades from 1.0, removes; follows docs/tutorial.md there, too,
+# but them: installs, makes filters, watches, gives another size, removes; follows docs/tutorial.md there, too,
 # down to a table of the reader's own; and runs debian/tests by autopkgtest in a third one. What is printed is the log of that.
 #
 #   test/package.sh [--keep FOLDER] [--built] [RELEASE]      bookworm when none is named

@@ -24,7 +24,7 @@ END
 my $CHECKS = <<'END';
 RESET ROLE;
 RESET session_replication_role;
-RESET streamfilter."verbose";
+RESET streamfilter.report;
 RESET streamfilter.mode;
 \echo # rows
 SELECT tableoid::regclass, count(*), md5(string_agg(t::text, E'\n' ORDER BY ctid)) FROM t GROUP BY tableoid ORDER BY tableoid::regclass::text COLLATE "C";

@@ -15,7 +15,7 @@ sub settings {
 	my ($self) = @_;
 	my $dice = $self->{dice};
 	my @settings;
-	push @settings, 'SET streamfilter."verbose" = on;' if $dice->chance(10);
+	push @settings, 'SET streamfilter.report = on;' if $dice->chance(10);
 	push @settings, 'SET session_replication_role = replica;' if $dice->chance(3);
 	push @settings, "SET streamfilter.mode = '" . $dice->one_of(qw(enforce shadow off)) . "';" if $dice->chance(5);
 	push @settings, 'SET ROLE loader;' if $self->{table}{as_role} || $dice->chance(5);

@@ -1,12 +1,12 @@
 -- The filters of the golden corpus: every kind, layout and slicing, each option list as CREATE FOREIGN TABLE takes it.
--- Lines are added for new kinds and options, never changed: what a released version has written stays what it is.
+-- After a release lines are added for new kinds and options, never changed: what a released version has written stays what it is.
 CREATE TABLE golden_case (name text PRIMARY KEY, options text NOT NULL);
 COPY golden_case FROM STDIN WITH (DELIMITER '|');
 bloom|kind 'bloom', memory '768', k '4'
 bloom_keys|kind 'bloom', memory '1kB', keys '200', fpr '0.02'
 bloom_blocked|kind 'bloom', memory '1kB', k '5', layout 'blocked'
-bloom_density|kind 'bloom', memory '1kB', k '3', fpr '0.2', grow 'density', slices '1'
-bloom_cardinality|kind 'bloom', memory '1kB', k '3', fpr '0.2', grow 'cardinality', slices '1'
+bloom_density|kind 'bloom', memory '1kB', keys '200', fpr '0.2', grow 'density', slices '1'
+bloom_cardinality|kind 'bloom', memory '1kB', keys '200', fpr '0.2', grow 'cardinality', slices '1'
 bloom_horizontal|kind 'bloom', memory '1kB', k '4', slices '3'
 bloom_vertical|kind 'bloom', memory '1500', k '4', slices '4', slicing 'vertical'
 bloom_hv|kind 'bloom', memory '1500', k '4', slices '2,3', slicing 'diced', dice 'hv'
@@ -36,7 +36,7 @@ ibfh|kind 'ibfh', memory '1kB', fpr '0.2'
 timer_rows|kind 'timer', memory '1kB', window '80 rows', fpr '0.1', slices '1'
 timer_time|kind 'timer', memory '1kB', window '10000 days', keys '60', fpr '0.1'
 timer_equal|kind 'timer', memory '1kB', window '80 rows', tick '10 rows', k '4', equal_timers '2', slices '1'
-timer_density|kind 'timer', memory '2kB', window '10000 days', k '3', fpr '0.2', grow 'density', size '300'
+timer_density|kind 'timer', memory '2kB', window '10000 days', k '3', grow 'density', size '300'
 timer_cardinality|kind 'timer', memory '2kB', window '90 rows', k '3', fpr '0.2', grow 'cardinality', slices '1'
 timer_vertical|kind 'timer', memory '2kB', window '10000 days', k '3', slices '3', slicing 'vertical'
 lru|kind 'lru', memory '1kB'

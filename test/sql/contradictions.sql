@@ -64,7 +64,7 @@ SELECT count(*) FROM streamfilter_distinct(NULL::int, 'SELECT 1', 'bsbf(memory=8
 SELECT filter, fpr > 0.01 AS breaks_fpr
 FROM streamfilter_evaluate('SELECT i % 50000 FROM generate_series(1, 60000) i',
   ARRAY['bloom(memory=16kB, k=1)', 'bsbf(memory=8kB, k=2)']::streamfilter[]);
--- What a former version took and wrote is read, and goes on to be refused as a prototype.
+-- What is stored is read, and goes on to be refused as a prototype.
 SELECT i ->> 'fpr_bound' AS bound, i -> 'parameters' ->> 'keys' AS keys
 FROM streamfilter_info('bloom(memory=16kB, slices=1, keys=50000, fpr=0.01, k=2):1:') i;
 SELECT streamfilter_add('bloom(memory=16kB, slices=1, keys=50000, fpr=0.01, k=2):1:', 1);

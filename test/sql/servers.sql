@@ -108,7 +108,7 @@ DROP SERVER two;
 -- The functions that other servers call.
 CREATE FOREIGN TABLE own (hash bigint) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
 SELECT streamfilter_hashes_seen('own', '{1,2,1}'), streamfilter_hashes_test('own', '{1,2,3}');
-SELECT streamfilter_hashes_claim('own', '{1,4}'), streamfilter_hashes_put('own', '{4,5,5}');
+SELECT streamfilter_hashes_reserve('own', '{1,4}'), streamfilter_hashes_put('own', '{4,5,5}');
 SELECT streamfilter_hashes_test('own', '{}'), streamfilter_hashes_test('own', '{4,5}');
 SELECT streamfilter_hashes_seen('own', '{1,NULL}');
 SELECT streamfilter_hashes_seen('own', '{1,2}', times => '{1}');

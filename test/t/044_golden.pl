@@ -1,5 +1,5 @@
-# The golden corpus (test/golden): what every released version has written is read, and answers as it did then. Format and hashes
-# that change without a new version of the format are found here.
+# The golden corpus (test/golden): what a version has written is read, and answers as it did then. Format and hashes that change
+# without a new version of the format, or before 1.0 is released without a new corpus, are found here.
 # flavours: asserted
 use strict;
 use warnings;

@@ -1,68 +1,134 @@
-# ALTER EXTENSION streamfilter UPDATE: the catalogs are those of a fresh install; filters keep what they hold; the library of this
-# version under SQL objects of the last one.
+# ALTER EXTENSION streamfilter UPDATE, by a version "next" that is made in a folder of its own: a function and a column of a view
+# more than the objects of before. The new library works under the old objects, and the old one, which lacks the function, under
+# the new ones; the update leads to what a fresh install has, and filters keep what they hold. So does each script of sql/update.
 # flavours: quick asserted
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::Bin;
+use File::Basename;
+use File::Copy;
+use File::Find;
+use File::Path;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Servers;
 use Sessions;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('update');
+# ---- a server in a folder of its own -----------------------------------------------------------------------------------
+
+# PostgreSQL finds libraries and scripts by where its binary lies: that is copied, the rest are links.
+my %from = map { chomp(my $path = `@{[ $ENV{PG_CONFIG} // 'pg_config' ]} --$_`); $_ => $path } qw(bindir pkglibdir sharedir);
+my $common = $from{bindir};
+$common = dirname($common) until 3 == grep { index($_, "$common/") == 0 } values %from;
+my $top = PostgreSQL::Test::Utils::tempdir();
+my %folder = map { $_ => $top . substr($from{$_}, length $common) } keys %from;
+find({ no_chdir => 1, wanted => sub { link_there($File::Find::name) } }, values %from);
+
+sub link_there
+{
+	my ($path) = @_;
+	my $to = $top . substr($path, length $common);
+	return if -e $to;
+	if (-d $path) { mkpath($to) }
+	elsif ($path =~ m{/bin/}) { copy($path, $to); chmod 0755, $to }
+	else { symlink $path, $to }
+	return;
+}
+
+sub replace_file
+{
+	my ($name, $text) = @_;
+	unlink $name;
+	open my $out, '>:raw', $name or die "$name: $!";
+	print $out $text;
+	close $out;
+	return;
+}
+
+# The scripts. What is new: a function, and the last column of a view.
+my $scripts = "$folder{sharedir}/extension";
+my ($installed) = slurp_file("$scripts/streamfilter.control") =~ /default_version = '(.*)'/;
+my $new = slurp_file("$scripts/streamfilter--$installed.sql");
+my ($function, $view, $comment) = map { $new =~ /($_)/ms ? $1 : die $_ } qr/^CREATE FUNCTION streamfilter_slices_needed\(.*?;\n/ms,
+  qr/^CREATE FUNCTION _streamfilter\.streamfilter_tune\(.*?^GRANT SELECT ON streamfilter_tuning TO PUBLIC;\n/ms, qr/^COMMENT ON FUNCTION streamfilter_slices_needed\(.*?;\n/ms;
+my $view_comments = join '', $new =~ /^(COMMENT ON (?:VIEW|COLUMN) streamfilter_tuning\b.*?;\n)/msg;
+my $old = $new =~ s/\Q$function\E//r =~ s/\Q$comment\E//r =~ s/(streamfilter_tune\(filter oid\)\s+RETURNS TABLE \([^)]*),\s*error text\)/$1)/r =~ s/^COMMENT ON COLUMN streamfilter_tuning\.error\b.*?;\n//mrs;
+isnt(length($new) - length($old), length($function) + length($comment), 'objects of before, without a function and a column');
+my $control = slurp_file("$scripts/streamfilter.control");
+replace_file("$scripts/streamfilter.control", $control =~ s/default_version = '.*'/default_version = 'next'/r);
+replace_file("$scripts/streamfilter--$installed.sql", $old);
+replace_file("$scripts/streamfilter--next.sql", $new);
+replace_file("$scripts/streamfilter--$installed--next.sql",
+	"DROP VIEW streamfilter_tuning;\nDROP FUNCTION _streamfilter.streamfilter_tune(oid);\n$view$function$comment$view_comments");
+
+# The libraries: that of before has no such function.
+my $library = "$folder{pkglibdir}/streamfilter.so";
+my %library = (new => slurp_file($library));
+($library{old} = $library{new}) =~ s/streamfilter_slices_needed\0/streamfilter_slices_nothin\0/g;
+my $node = PostgreSQL::Test::Cluster->new('update', install_path => dirname($folder{bindir}));
+
+sub use_library
+{
+	my ($which) = @_;
+	$node->stop if -e $node->data_dir . '/postmaster.pid';
+	replace_file($library, $library{$which});
+	chmod 0755, $library;
+	$node->start;
+	return;
+}
 $node->init;
 $node->append_conf('postgresql.conf', q{
 shared_preload_libraries = 'streamfilter'
 streamfilter.shared_memory = '24MB'
 fsync = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE DATABASE updated; CREATE DATABASE fresh');
-$node->safe_psql('fresh', 'CREATE EXTENSION streamfilter');
+sub sql { my ($query, $database) = @_; return $node->safe_psql($database // 'postgres', $query); }
+sub version { my ($database) = @_; return sql(q{SELECT extversion FROM pg_extension WHERE extname = 'streamfilter'}, $database); }
+sub known { my ($filter, $to, $database) = @_; return sql("SELECT count(*) FROM generate_series(1, $to) i WHERE streamfilter_test('$filter', i)", $database); }
+sub accepted { my ($to, $database) = @_; return sql("INSERT INTO events SELECT generate_series(1, $to) RETURNING 1", $database) =~ tr/\n// + 1; }
+my $more = 'SELECT streamfilter_slices_needed(1, max_fnr => 0.05)';
 
-# --- Under SQL objects of 1.0 -----------------------------------------------------------------------
+# ---- the new library under the old objects --------------------------------------------------------------------------------
 
-$node->safe_psql('updated', q{
-	CREATE EXTENSION streamfilter VERSION '1.0';
+use_library('new');
+sql("CREATE DATABASE $_") for qw(updated fresh dumped restored former);
+sql('CREATE EXTENSION streamfilter', 'fresh');
+sql(qq{
+	CREATE EXTENSION streamfilter VERSION '$installed';
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '256kB', keys '10000');
 	CREATE FOREIGN TABLE late (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '256kB', persistence 'unlogged');
 	CREATE TABLE events (id int);
 	CREATE TRIGGER zz_discard BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
 	INSERT INTO events SELECT generate_series(1, 5000);
-	INSERT INTO late SELECT generate_series(1, 5000)});
-is($node->safe_psql('updated', 'INSERT INTO events SELECT generate_series(1, 6000) RETURNING 1') =~ tr/\n// + 1, 1000,
-	'triggers work');
-is($node->safe_psql('updated', q{SELECT count(*), min(accepted) FROM streamfilter_stats}), '2|5000', 'views of 1.0 work');
-$node->safe_psql('updated', q{SELECT streamfilter_save('seen'); SELECT streamfilter_save(); SELECT * FROM streamfilter_tree;
-	SELECT * FROM streamfilter_tuning; SELECT * FROM streamfilter_slices});
+	INSERT INTO late SELECT generate_series(1, 5000)}, 'updated');
+is(accepted(6000, 'updated'), 1000, 'triggers work');
+is(sql('SELECT count(*), min(accepted) FROM streamfilter_stats', 'updated'), '2|5000', 'views work');
+is(sql('SELECT count(*), count(memory) FROM streamfilter_tuning', 'updated'), '5|5', '... that with a column less, too');
+sql(q{SELECT streamfilter_save('seen'); SELECT streamfilter_save(); SELECT * FROM streamfilter_tree; SELECT * FROM streamfilter_triggers; SELECT * FROM streamfilter_metrics;
+	SELECT * FROM streamfilter_slices}, 'updated');
 pass('and all the others');
 
-# --- The update, while the filters are used ---------------------------------------------------------
+# ---- the update, while the filters are used -------------------------------------------------------------------------------
 
 my $user = $node->background_psql('updated', on_error_stop => 0);
 $user->query_safe('BEGIN; INSERT INTO late VALUES (7001)');
-$node->safe_psql('updated', 'ALTER EXTENSION streamfilter UPDATE');
+sql('ALTER EXTENSION streamfilter UPDATE', 'updated');
 $user->query_safe('INSERT INTO events VALUES (7002); COMMIT');
 $user->quit;
-is($node->safe_psql('updated', q{SELECT extversion FROM pg_extension WHERE extname = 'streamfilter'}), '1.2', 'the version');
-is($node->safe_psql('updated', q{SELECT count(*) FROM generate_series(1, 6000) i WHERE streamfilter_test('seen', i)}), 6000,
-	'what was known is known');
-is($node->safe_psql('updated', q{SELECT streamfilter_test('late', 7001), streamfilter_test('seen', 7002)}), 't|t',
-	'also what came meanwhile');
-is($node->safe_psql('updated', 'INSERT INTO events SELECT generate_series(1, 6100) RETURNING 1') =~ tr/\n// + 1, 100,
-	'triggers go on');
-is($node->safe_psql('updated', q{SELECT string_agg(state, ',') FROM streamfilter_stats}), 'loaded,loaded', 'the new columns are there');
+is(version('updated'), 'next', 'the version');
+is(known('seen', 6000, 'updated'), 6000, 'what was known is known');
+is(sql(q{SELECT streamfilter_test('late', 7001), streamfilter_test('seen', 7002)}, 'updated'), 't|t', 'also what came meanwhile');
+is(accepted(6100, 'updated'), 100, 'triggers go on');
+is(sql($more, 'updated'), '20', 'the new function is there');
+is(sql('SELECT count(*), count(error) FROM streamfilter_tuning', 'updated'), '5|0', '... and the new column');
 $node->restart;
-is($node->safe_psql('updated', q{SELECT count(*) FROM generate_series(1, 6100) i WHERE streamfilter_test('seen', i)}), 6100,
-	'and after a restart');
-
-# --- Catalogs ------------------------------------------------------------------------------------------
+is(known('seen', 6100, 'updated') . ' ' . known('late', 5000, 'updated'), '6100 5000', 'and after a restart');
 
 sub objects
 {
 	my ($database) = @_;
-	return $node->safe_psql($database, q{
+	return sql(q{
 		WITH members AS (
 			SELECT d.classid, d.objid FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
 			WHERE d.refclassid = 'pg_extension'::regclass AND e.extname = 'streamfilter' AND d.deptype = 'e')
@@ -77,51 +143,56 @@ sub objects
 				WHEN 'pg_event_trigger'::regclass THEN (SELECT row(evtevent, evtenabled, evttags)::text FROM pg_event_trigger
 					WHERE oid = objid)
 			END, obj_description(objid, classid::regclass::name)
-		FROM members ORDER BY 1, 2});
+		FROM members ORDER BY 1, 2}, $database);
 }
 is(objects('updated'), objects('fresh'), 'an update leads to what a fresh install has');
 
-# What users have made of views that are made anew is named, and nothing has changed.
-$node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter VERSION '1.1';
-	CREATE VIEW mine AS SELECT filter, kind FROM streamfilter_stats;
-	CREATE SCHEMA others;
-	CREATE VIEW others.his AS SELECT count(*) FROM streamfilter_metrics;
-	CREATE FUNCTION others.of_row(streamfilter_stats) RETURNS bool LANGUAGE sql AS 'SELECT true'});
-my ($status, $out, $err) = $node->psql('postgres', 'ALTER EXTENSION streamfilter UPDATE');
-like($err, qr/ERROR: +cannot update extension streamfilter while other objects use its views\n/, 'an update that users are in the way of');
-like($err, qr/used by: function others\.of_row\(streamfilter_stats\), view mine, view others\.his\.\nHINT: .*UPDATE;/, 'names what');
-is($node->safe_psql('postgres', q{SELECT extversion, count(mine) FROM pg_extension, mine WHERE extname = 'streamfilter' GROUP BY 1
-	UNION ALL SELECT extversion, 0 FROM pg_extension WHERE extname = 'streamfilter'}), '1.1|0', 'and leaves all as it was');
-$node->safe_psql('postgres', q{
-	DROP FUNCTION others.of_row; DROP VIEW mine, others.his; DROP SCHEMA others;
-	ALTER EXTENSION streamfilter UPDATE});
-is(objects('postgres'), objects('fresh'), 'one from 1.1 likewise');
+# What users have made with the objects of before is restored beside the new ones.
+my $file = "$PostgreSQL::Test::Utils::tmp_check/dumped.sql";
+sql(qq{
+	CREATE SCHEMA place;
+	CREATE EXTENSION streamfilter SCHEMA place VERSION '$installed';
+	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '1000');
+	CREATE TABLE events (id int, known place.streamfilter);
+	CREATE TRIGGER zz_discard BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION place.streamfilter_discard('seen', 'id');
+	CREATE VIEW counted AS SELECT place.approx_count_distinct(id), place.streamfilter_agg(id, 'bloom(memory=1kB, k=4)') FROM events;
+	CREATE VIEW short AS SELECT filter, kind FROM place.streamfilter_stats;
+	INSERT INTO events VALUES (1, 'bloom(memory=1kB, k=4)')}, 'dumped');
+$node->command_ok([ 'pg_dump', '-d', $node->connstr('dumped'), '-f', $file ], 'dumped');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('restored'), '-f', $file ], 'restored');
+is(version('restored'), 'next', '... beside the new objects');
+is(sql('INSERT INTO events (id) VALUES (2), (2); SELECT (SELECT approx_count_distinct FROM counted), (SELECT count(*) FROM events), (SELECT count(*) FROM short)', 'restored'),
+	'2|2|1', '... and everything works');
 
-# --- Dumps ---------------------------------------------------------------------------------------------
+# ---- the old library under the new objects --------------------------------------------------------------------------------
 
-# What users have made with earlier versions is restored beside objects of this one.
-foreach my $version ('1.0', '1.1')
+sql("CREATE EXTENSION streamfilter VERSION '$installed'", 'former');
+use_library('old');
+is(known('seen', 6100, 'updated') . ' ' . known('late', 5000, 'updated'), '6100 5000', 'the old library finds what the new one has saved');
+is(accepted(6200, 'updated'), 100, '... triggers go on');
+is(sql('SELECT count(*) FROM streamfilter_tuning', 'updated'), '5', '... and views');
+like(($node->psql('updated', $more))[2], qr/ERROR:  could not find function "streamfilter_slices_needed" in file/, '... what it lacks is an error');
+my $objects = objects('former');
+like(($node->psql('former', 'ALTER EXTENSION streamfilter UPDATE'))[2], qr/ERROR:  could not find function/, 'an update before the library is installed fails');
+is(version('former'), $installed, '... and leaves the version');
+is(objects('former'), $objects, '... and all objects');
+use_library('new');
+sql('ALTER EXTENSION streamfilter UPDATE', 'former');
+is(objects('former'), objects('fresh'), '... and succeeds afterwards');
+is(known('seen', 6200, 'updated'), 6200, 'with the new library all is known');
+
+# ---- scripts of sql/update ----------------------------------------------------------------------------------------------------
+
+replace_file("$scripts/streamfilter.control", $control);
+replace_file("$scripts/streamfilter--$installed.sql", $new);
+sql('DROP EXTENSION streamfilter CASCADE; CREATE EXTENSION streamfilter', 'fresh');
+for my $script (glob("$FindBin::Bin/../../sql/update/streamfilter--*--*.sql"))
 {
-	(my $database = "dump_$version") =~ tr/./_/;
-	my $file = "$PostgreSQL::Test::Utils::tmp_check/$database.sql";
-	$node->safe_psql('postgres', "CREATE DATABASE $database; CREATE DATABASE ${database}_restored");
-	$node->safe_psql($database, qq{
-		CREATE SCHEMA place;
-		CREATE EXTENSION streamfilter SCHEMA place VERSION '$version';
-		CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '1000');
-		CREATE TABLE events (id int, known place.streamfilter);
-		CREATE TRIGGER zz_discard BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION place.streamfilter_discard('seen', 'id');
-		CREATE VIEW counted AS SELECT place.approx_count_distinct(id), place.streamfilter_agg(id, 'bloom(memory=1kB, k=4)') FROM events;
-		CREATE VIEW short AS SELECT filter, kind FROM place.streamfilter_stats;
-		INSERT INTO events VALUES (1, 'bloom(memory=1kB, k=4)')});
-	$node->command_ok([ 'pg_dump', '-d', $node->connstr($database), '-f', $file ], "$version: dumped");
-	$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr("${database}_restored"), '-f', $file ],
-		"$version: restored");
-	is($node->safe_psql("${database}_restored", q{
-			INSERT INTO events (id) VALUES (2), (2);
-			SELECT extversion, (SELECT approx_count_distinct FROM counted), (SELECT count(*) FROM events), (SELECT count(*) FROM short)
-			FROM pg_extension WHERE extname = 'streamfilter'}), '1.2|2|2|1', "$version: and everything works");
+	my ($from) = basename($script) =~ /^streamfilter--(.*)--/;
+	sql('DROP DATABASE former');
+	sql('CREATE DATABASE former');
+	sql("CREATE EXTENSION streamfilter VERSION '$from'; ALTER EXTENSION streamfilter UPDATE", 'former');
+	is(objects('former'), objects('fresh'), "an update from $from leads to what a fresh install has");
 }
 
 $node->stop;

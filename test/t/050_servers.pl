@@ -137,17 +137,6 @@ is(sql(q{SELECT count(*) FROM generate_series(1, 9000) i WHERE streamfilter_test
 sql('DROP FOREIGN TABLE rows_of_all');
 $_->safe_psql('postgres', 'DROP FOREIGN TABLE IF EXISTS rows_of_all') for @holder{qw(a b)};
 
-# Version 1.0 gave each server the window of all. What it has made goes on.
-sql("CREATE FOREIGN TABLE rows_before (id int) SERVER streamfilter OPTIONS (servers 'a,b', $rows, window '3000 rows', k '10');
-     SELECT streamfilter_test('rows_before', 0)");
-$_->safe_psql('postgres', q{ALTER FOREIGN TABLE rows_before OPTIONS (SET "window" '3000 rows', SET tick '93 rows')}) for @holder{qw(a b)};
-my ($of_before, $known_before, $warnings) = $node->psql('postgres', q{INSERT INTO rows_before SELECT generate_series(1, 12000);
-     SELECT count(*) FROM generate_series(1, 12000) i WHERE streamfilter_test('rows_before', i)});
-like($warnings, qr/WARNING:  filter "rows_before" was made on server "a" by version 1\.0.*HINT:  Drop it on all of its servers/s, 'a filter of version 1.0 is warned of');
-cmp_ok($known_before, '>', 5900, '... and goes on');
-sql('DROP FOREIGN TABLE rows_before');
-$_->safe_psql('postgres', 'DROP FOREIGN TABLE IF EXISTS rows_before') for @holder{qw(a b)};
-
 # A kind that can forget keys, and whose shape on a server differs from that of the whole.
 sql(q{CREATE FOREIGN TABLE forgetting (id int) SERVER streamfilter
         OPTIONS (servers 'a,b', kind 'sqf', memory '1MB', fpr '0.0001');

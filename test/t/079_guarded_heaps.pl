@@ -211,7 +211,7 @@ is(sql(q{SET enable_seqscan = off; SELECT count(*) FROM streamfilter_image WHERE
 
 # ---- missing -----------------------------------------------------------------------------------------------------------
 
-sql(q{SET allow_system_table_mods = on; UPDATE pg_class SET relname = 'lost' WHERE oid = 'streamfilter_log'::regclass});    # as version 1.0 allowed
+sql(q{SET allow_system_table_mods = on; UPDATE pg_class SET relname = 'lost' WHERE oid = 'streamfilter_log'::regclass});    # RENAME is refused
 my $missing = qr/ERROR:  materialized view "streamfilter_log" of extension streamfilter is missing
 DETAIL:  What is saved of filter "kept" belongs there.\nHINT:  If it was renamed/;
 like(said('INSERT INTO kept VALUES (52)'), $missing, 'a change without the log fails');

@@ -55,7 +55,7 @@ is(sql("SELECT count(*) FROM generate_series(1, 1000) i WHERE streamfilter_test(
 ($blocks) = first_use('DROP FOREIGN TABLE f4');
 cmp_ok($blocks, '<=', ($blocks_of_image + $blocks_of_log) * 3 + 50, 'so does DROP');
 
-# Without the index, as version 1.0 has it, or one that is being built, it is as good, and slower.
+# Without the index, or while one is being built, it is as good, and slower.
 sql('DROP INDEX _streamfilter.streamfilter_image_filter');
 ($blocks, $time) = first_use(q{SELECT streamfilter_test('f5', 1)});
 diag("without the index: " . $blocks * 8 . " kB; $time ms");

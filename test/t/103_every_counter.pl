@@ -255,17 +255,5 @@ $node->run_log([ 'psql', '-X', '-q', '-h', $host, '-p', $port, '-d', 'restored',
 is(counts($_, 'restored'), $zeros, "a dump has the definition of $_, not what it has counted") for qw(logged unlogged);
 all_are_kept('... which stay where it was made');
 
-# --- An update ---------------------------------------------------------------------------------------------------------------
-
-query('DROP DATABASE restored; CREATE DATABASE updated');
-query("CREATE EXTENSION streamfilter VERSION '1.1'; $declare; $define", 'updated');
-set_all('updated');
-query('ALTER EXTENSION streamfilter UPDATE', 'updated');
-is(counts($_, 'updated'), $set{$_}, "an update from 1.1: $_") for @filters;
-is(query(q{SELECT count(*) FROM streamfilter_metrics m JOIN streamfilter_counters() c ON c.metric = m.name
-	WHERE c.counts_of = 'filter' AND m.value > 1000 AND c.name NOT IN ('late', 'passed_overfull')}, 'updated') % 3, 0, '... and its metrics');
-$node->restart;
-is(counts($_, 'updated'), $set{$_}, "... and a restart: $_") for @filters;
-
 $node->stop;
 done_testing();

@@ -62,11 +62,6 @@ sub said_with
 my %place = (
 	one => { parts => [], make => sub { my ($columns, $given) = @_; return "CREATE FOREIGN TABLE f ($columns) SERVER streamfilter OPTIONS ($given)" } },
 	servers => { parts => [qw(a b)], make => sub { my ($columns, $given) = @_; return "CREATE FOREIGN TABLE f ($columns) SERVER streamfilter OPTIONS (servers 'a, b', $given)" } },
-	moved => { parts => [qw(a b c)], make => sub {
-			my ($columns, $given) = @_;
-			return "CREATE FOREIGN TABLE f ($columns) SERVER streamfilter OPTIONS (servers 'a, b', $given)";
-		}, after => q{ALTER FOREIGN TABLE f OPTIONS (SET servers 'a, b, c', ADD home_servers '2');
-			SELECT streamfilter_move_slice('f', 1, 'c')} },
 	node => { parts => [], make => sub {
 			my ($columns, $given) = @_;
 			return "CREATE FOREIGN TABLE root ($columns) SERVER streamfilter OPTIONS ($given, seed '5');
@@ -155,7 +150,7 @@ sub other_producer
 	my ($place, $columns, $given) = @_;
 	return unless @{ $place{$place}{parts} };
 	$node{q}->safe_psql('postgres', 'SET client_min_messages = error; ' . $place{$place}{make}->($columns, $given) . '; '
-		. ($place eq 'moved' ? q{ALTER FOREIGN TABLE f OPTIONS (SET servers 'a, b, c', ADD home_servers '2'); } : '') . q{SELECT streamfilter_test('f', 1)});
+		. q{SELECT streamfilter_test('f', 1)});
 	return;
 }
 
@@ -218,11 +213,11 @@ my %statements = (
 	'ALTER DATABASE postgres RENAME TO other' => {},
 	'DROP SERVER streamfilter' => {},
 	'DROP SERVER streamfilter CASCADE' => {},
-	'DROP SERVER a' => { of => 'servers moved' },
-	'BEGIN; DROP SERVER a CASCADE; ROLLBACK' => { of => 'servers moved', knows => 1 },
-	'DROP SERVER a CASCADE' => { of => 'servers moved', undo => [ map { server_again($_) } 'a' ], gone => 1, check => [ [ $part, 0, 'parts' ], [ $part, 0, 'p' ] ] },
-	'DROP USER MAPPING FOR CURRENT_USER SERVER a' => { of => 'servers moved', undo => q{CREATE USER MAPPING FOR CURRENT_USER SERVER a}, gone => 1, check => [ [ $known, '1' x 100, 'p' ] ] },
-	q{ALTER USER MAPPING FOR CURRENT_USER SERVER a OPTIONS (ADD user 'nobody')} => { of => 'servers moved', undo => q{ALTER USER MAPPING FOR CURRENT_USER SERVER a OPTIONS (DROP user)}, gone => 1,
+	'DROP SERVER a' => { of => 'servers' },
+	'BEGIN; DROP SERVER a CASCADE; ROLLBACK' => { of => 'servers', knows => 1 },
+	'DROP SERVER a CASCADE' => { of => 'servers', undo => [ map { server_again($_) } 'a' ], gone => 1, check => [ [ $part, 0, 'parts' ], [ $part, 0, 'p' ] ] },
+	'DROP USER MAPPING FOR CURRENT_USER SERVER a' => { of => 'servers', undo => q{CREATE USER MAPPING FOR CURRENT_USER SERVER a}, gone => 1, check => [ [ $known, '1' x 100, 'p' ] ] },
+	q{ALTER USER MAPPING FOR CURRENT_USER SERVER a OPTIONS (ADD user 'nobody')} => { of => 'servers', undo => q{ALTER USER MAPPING FOR CURRENT_USER SERVER a OPTIONS (DROP user)}, gone => 1,
 		check => [ [ $known, '1' x 100, 'p' ] ] },
 	'VACUUM f' => { here => 1 },
 	'ANALYZE f' => { here => 1 },
@@ -250,10 +245,6 @@ my %functions = (
 	streamfilter_value => [ q{SELECT streamfilter_value('f')}, {} ],
 	streamfilter_export => [ q{SELECT streamfilter_export('f', 0)}, {} ],
 	streamfilter_import => [ q{SELECT streamfilter_import('f', 0, streamfilter_export('f', 0))}, {} ],
-	streamfilter_move_slice => [ q{SELECT streamfilter_move_slice('f', 0, 'b')}, {} ],
-	streamfilter_spread_slices => [ q{SELECT streamfilter_spread_slices('f')}, {} ],
-	streamfilter_retire => [ q{SELECT streamfilter_retire('f', 'b')}, {} ],
-	streamfilter_slice_places => [ q{SELECT streamfilter_slice_places('f')}, {} ],
 	streamfilter_distribute => [ q{SELECT streamfilter_distribute('f')}, {} ],
 	streamfilter_adopt_triggers => [ q{SELECT streamfilter_adopt_triggers()}, {} ],
 	streamfilter_seen => [ q{SELECT streamfilter_seen('f', 500)}, {} ],
@@ -261,12 +252,12 @@ my %functions = (
 	streamfilter_definition => [ q{SELECT streamfilter_definition('f')}, {} ]);
 my %not_about_filters = map { ("streamfilter_$_" => 1) } qw(add advise agg contains counters discard distinct distinct_agg distinct_count distinct_error divert
   evaluate forget hash hash_agg in info mark memory out overlap profile recv send settle slice slice_of slices_needed union union_agg);
-my $of_servers = qr/^streamfilter_(?:hashes|slice)_(?:alter|claim|define|erase|put|seen|test|close|fence|mark|take)$/;
+my $of_servers = qr/^streamfilter_hashes_(?:alter|define|erase|put|reserve|seen|test)$/;
 
 # Settings: a value that a session gives, and what comes of it.
 my %session = (
 	'streamfilter.mode' => [ 'off', 'f' ], 'streamfilter.enabled' => [ 'off', 'f' ], 'streamfilter.batch_insert' => [ 'off', 't' ],
-	'streamfilter.batch_scan' => [ 'off', 't' ], 'streamfilter.report' => [ 'on', 't' ], 'streamfilter.verbose' => [ 'on', 't' ],
+	'streamfilter.batch_scan' => [ 'off', 't' ], 'streamfilter.report' => [ 'on', 't' ],
 	'streamfilter.commit_wait_timeout' => [ '10s', 't' ], 'streamfilter.min_log_size' => [ '1MB', 't' ], 'streamfilter.dynamic_memory' => [ '64MB', 't' ],
 	'streamfilter.shared_memory' => [ '64MB', 't' ], 'streamfilter.max_filters' => [ '64', 't' ], 'streamfilter.max_in_flight' => [ '1000', 't' ],
 	'streamfilter.restore_workers' => [ '1', 't' ]);
@@ -341,7 +332,7 @@ for my $place (sort keys %place)
 
 # ---- every option -----------------------------------------------------------------------------------------------------------
 
-# Of most kinds. What only some have is no other matter where slices have moved.
+# Of most kinds.
 sub is_common { return $_[0] =~ /^(?:memory|keys|fpr|conflict|overfull|persistence|mode|probe|lost_slice|nulls|seed|slices)$/; }
 
 for my $case (option_cases(sub { return scalar said($_[0]) }))
@@ -350,7 +341,7 @@ for my $case (option_cases(sub { return scalar said($_[0]) }))
 	$of =~ s/memory '64kB'/memory '256kB'/;
 	my $in_tree = "$of $option" =~ /parent|tree|top_down/;
 	$of =~ s/, parent 'root'//;
-	for my $place ('one', is_common($option) ? 'moved' : 'servers', $kind eq 'bloom' || $in_tree ? 'node' : ())
+	for my $place ('one', 'servers', $kind eq 'bloom' || $in_tree ? 'node' : ())
 	{
 		my $failed = make($place, $with, $of eq '' ? q{kind 'bloom'} : $of);
 		$failed = make($place, $with, "$of, slices '4'") if $failed =~ /slices|more servers/ && $of !~ /slices/;
@@ -378,7 +369,7 @@ my %known_options = map { $_ => join ' ', sort +($source =~ /^constexpr Option $
 is($known_options{kServerOptions}, join(' ', sort keys %of_server), 'options of servers have their lines');
 is($known_options{kUserOptions}, join(' ', sort keys %of_mapping), 'options of user mappings have their lines');
 
-for my $place (qw(one moved))
+for my $place (qw(one servers))
 {
 	is(make($place, $columns, $given), '', "$place: a filter");
 	my $server = $place eq 'one' ? 'streamfilter' : 'a';
@@ -396,23 +387,21 @@ for my $place (qw(one moved))
 	}
 }
 
-# The value of first_places is a place that is not there: the next statement says so.
-my %elsewhere = (
-	servers => q{'a, b, c'}, home_servers => q{'2'}, producer => q{'{}'}, moved => q{'1:1@1'}, first_places => q{'1:1@1'}, retired => q{'2'}, retirements => q{'1'}, identity => q{'1/2/3'});
+my %elsewhere = (servers => q{'a, b, c'}, producer => q{'{}'}, identity => q{'1/2/3'});
 is(join(' ', sort keys %elsewhere), join(' ', options_elsewhere()), 'options of filters elsewhere have their lines');
-for my $place (qw(one moved))
+for my $place (qw(one servers))
 {
 	for my $option (sort keys %elsewhere)
 	{
 		is(make($place, $columns, $given), '', "$place: a filter");
 		my $has = sql("SELECT count(*) FROM pg_foreign_table, pg_options_to_table(ftoptions) WHERE ftrelid = 'f'::regclass AND option_name = '$option'");
-		tried($place, "ALTER FOREIGN TABLE f OPTIONS (" . ($has ? 'SET' : 'ADD') . " $option $elsewhere{$option})", here => 1, loses => $option eq 'first_places');
+		tried($place, "ALTER FOREIGN TABLE f OPTIONS (" . ($has ? 'SET' : 'ADD') . " $option $elsewhere{$option})", here => 1);
 	}
 }
 
 # ---- dump and restore, import, a standby ----------------------------------------------------------------------------------------
 
-for my $place (qw(one servers moved))
+for my $place (qw(one servers))
 {
 	is(make($place, $columns, $given), '', "$place: a filter");
 	sql("$table; INSERT INTO kept SELECT generate_series(101, 120)");

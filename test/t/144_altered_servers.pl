@@ -1,5 +1,4 @@
-# Statements about a filter over several servers act on all of them, slices that have moved included, in one transaction,
-# or fail and say what to type.
+# Statements about a filter over several servers act on all of them in one transaction, or fail and say what to type.
 use strict;
 use warnings;
 use FindBin;
@@ -22,7 +21,7 @@ sub relations
 	my ($name) = @_;
 	return join ' ', map { my $holder = $_;
 		map { $holder->name . ":$_" } split /\n/, $holder->safe_psql('postgres',
-			"SELECT relname FROM pg_class WHERE relkind = 'f' AND (relname = '$name' OR relname LIKE '$name/%') ORDER BY 1") } @holders;
+			"SELECT relname FROM pg_class WHERE relkind = 'f' AND relname = '$name'") } @holders;
 }
 
 sub memories
@@ -44,10 +43,8 @@ my %kinds = (
 	clq   => q{kind 'clq', memory '1MB'});
 for my $kind (sort keys %kinds)
 {
-	sql("CREATE FOREIGN TABLE r_$kind (id int) SERVER streamfilter OPTIONS (servers 'a, b', $kinds{$kind});
-	     INSERT INTO r_$kind SELECT generate_series(1, 4000);
-	     ALTER FOREIGN TABLE r_$kind OPTIONS (SET servers 'a, b, c', ADD home_servers '2')");
-	sql("SELECT streamfilter_move_slice('r_$kind', 1, 'c')");
+	sql("CREATE FOREIGN TABLE r_$kind (id int) SERVER streamfilter OPTIONS (servers 'a, b, c', $kinds{$kind});
+	     INSERT INTO r_$kind SELECT generate_series(1, 4000)");
 	my $known = sql("SELECT string_agg(streamfilter_test('r_$kind', i)::int::text, '' ORDER BY i) FROM generate_series(1, 4000) i");
 	sql("BEGIN; ALTER FOREIGN TABLE r_$kind OPTIONS (SET memory '2MB'); INSERT INTO r_$kind VALUES (5000); ROLLBACK");
 	is(sql("SELECT string_agg(streamfilter_test('r_$kind', i)::int::text, '' ORDER BY i) FROM generate_series(1, 4000) i"), $known, "$kind: ALTER is undone as a whole");
@@ -61,11 +58,6 @@ for my $kind (sort keys %kinds)
 	sql("INSERT INTO r_$kind SELECT generate_series(1, 5000)");
 	my $all = count("r_$kind", 1, 5000);
 	cmp_ok($all, '>=', $kind eq 'sbf' ? 4900 : 5000, "$kind: and goes on");
-	is(sql("SELECT streamfilter_move_slice('r_$kind', 2, 'c'), streamfilter_move_slice('r_$kind', 1, 'a')"), 't|t', "$kind: slices that were resized move, there and back");
-	is(count("r_$kind", 1, 5000), $all, "$kind: with what they know");
-	ok(sql("SELECT streamfilter_spread_slices('r_$kind')") > 0, "$kind: they spread");
-	ok(sql("SELECT bool_and(p.server = s.server) FROM streamfilter_slice_places('r_$kind') p JOIN streamfilter_slices s USING (slice)
-		WHERE s.filter = 'r_$kind'::regclass") eq 't', "$kind: the view of slices agrees");
 	$node{$_}->restart for $kind eq 'clq' ? qw(a b c) : ();
 	is(count("r_$kind", 1, 5000), $all, "$kind: also after a restart") if $kind eq 'clq';
 	sql("ALTER FOREIGN TABLE r_$kind OPTIONS (SET memory '4MB')");
@@ -107,13 +99,11 @@ sub saved
 	return sum(@found);
 }
 
-sql(q{CREATE FOREIGN TABLE stored (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'lru', memory '512kB', slices '4');
-      INSERT INTO stored SELECT generate_series(1, 1000);
-      ALTER FOREIGN TABLE stored OPTIONS (SET servers 'a, b, c', ADD home_servers '2');
-      SELECT streamfilter_move_slice('stored', 1, 'c')});
+sql(q{CREATE FOREIGN TABLE stored (id int) SERVER streamfilter OPTIONS (servers 'a, b, c', kind 'lru', memory '512kB', slices '4');
+      INSERT INTO stored SELECT generate_series(1, 1000)});
 cmp_ok(saved('stored', '(last_saved IS NOT NULL)::int'), '<', 3, 'not all is saved');
 sql(q{SELECT streamfilter_save('stored')});
-is(saved('stored', '(last_saved IS NOT NULL)::int'), 3, 'streamfilter_save() reaches all relations, those of moved slices too');
+is(saved('stored', '(last_saved IS NOT NULL)::int'), 3, 'streamfilter_save() reaches all relations');
 my ($forgot, $bytes, $told) = $node{p}->psql('postgres', q{SELECT streamfilter_forget_saved('stored')});
 cmp_ok($bytes, '>', 3 * 1000, 'streamfilter_forget_saved() says how much it was');
 like($told, qr/NOTICE:  nothing is saved of filter "stored" on its servers now.*HINT:/s, '... and that it was there');
@@ -151,44 +141,14 @@ is(scalar(() = $late =~ /WARNING/g), 2, '... each once');
 cmp_ok($node{a}->safe_psql('postgres', q{SELECT late FROM streamfilter_stats WHERE filter = 'timed'::regclass}), '>', 0, '... and counts them');
 sql('DROP FOREIGN TABLE timed');
 
-# ---- slices that have moved are no filters of the server -----------------------------------------------------------
-
-my $full = start_node('narrow', "streamfilter.max_filters = 2\n");
-sql(server_sql('narrow', $full, q{timeout '8s'}));
-sql(q{CREATE FOREIGN TABLE spread (id int) SERVER streamfilter OPTIONS (servers 'a', kind 'lru', memory '256kB', slices '8', persistence 'unlogged');
-      INSERT INTO spread SELECT generate_series(1, 500);
-      ALTER FOREIGN TABLE spread OPTIONS (SET servers 'a, narrow', ADD home_servers '1')});
-sql("SELECT streamfilter_move_slice('spread', $_, 'narrow')") for 0 .. 1;
-$full->safe_psql('postgres', "CREATE FOREIGN TABLE own$_ (id int) SERVER streamfilter OPTIONS (memory '64kB'); INSERT INTO own$_ VALUES (1)") for 1, 2;
-is($full->safe_psql('postgres', 'SELECT slots, slots_in_use FROM streamfilter_memory()'), '2|2', 'slices that have moved take no place of max_filters');
-sub one_too_many
-{
-	my ($code, $out, $err) = $full->psql('postgres',
-		q{CREATE FOREIGN TABLE third (id int) SERVER streamfilter OPTIONS (memory '64kB'); INSERT INTO third VALUES (1)});
-	$full->safe_psql('postgres', 'DROP FOREIGN TABLE IF EXISTS third');
-	return $err;
-}
-like(one_too_many(), qr/ERROR:  too many filters.*All 2 places.*HINT:  Raise streamfilter.max_filters/s, 'a third filter does');
-$full->restart;
-is(count('spread', 1, 500), 500, 'an unlogged one is there after a restart');
-$full->safe_psql('postgres', "INSERT INTO own$_ VALUES (2)") for 1, 2;
-like(one_too_many(), qr/ERROR:  too many filters/, '... and counts no more than before');
-my ($one, $two, $too_many) = $node{p}->psql('postgres', q{SELECT streamfilter_move_slice('spread', 2, 'narrow')});
-like($too_many, qr/ERROR:  too many filters.*All 4 places.*server "narrow"/s, 'there is room for as many as filters');
-$full->safe_psql('postgres', 'ALTER SERVER streamfilter OPTIONS (ADD max_filters \'0\'); DROP FOREIGN TABLE own2');
-is(sql(q{SELECT streamfilter_move_slice('spread', 2, 'narrow')}), 't', '... where a filter went, and the quota of the server is for filters');
-sql('DROP FOREIGN TABLE spread');
-
 # ---- names -----------------------------------------------------------------------------------------------------
 
-sql(q{CREATE FOREIGN TABLE old (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'lru', memory '512kB', slices '4');
-      INSERT INTO old SELECT generate_series(1, 1000);
-      ALTER FOREIGN TABLE old OPTIONS (SET servers 'a, b, c', ADD home_servers '2');
-      SELECT streamfilter_move_slice('old', 1, 'c')});
+sql(q{CREATE FOREIGN TABLE old (id int) SERVER streamfilter OPTIONS (servers 'a, b, c', kind 'lru', memory '512kB', slices '4');
+      INSERT INTO old SELECT generate_series(1, 1000)});
 sql(q{BEGIN; ALTER FOREIGN TABLE old RENAME TO new; ROLLBACK});
-is(relations('old'), 'a:old b:old c:old/1@1', 'RENAME is undone as a whole');
+is(relations('old'), 'a:old b:old c:old', 'RENAME is undone as a whole');
 like(output(q{ALTER FOREIGN TABLE old RENAME TO new}), qr/NOTICE:  .*renamed on its servers.*HINT:/s, 'RENAME says so');
-is(relations('old') . relations('new'), 'a:new b:new c:new/1@1', 'RENAME reaches all relations');
+is(relations('old') . relations('new'), 'a:new b:new c:new', 'RENAME reaches all relations');
 is(count('new', 1, 1000), '1000', '... with what they know');
 sql(q{CREATE SCHEMA s});
 like(output(q{ALTER FOREIGN TABLE new SET SCHEMA s}), qr/ERROR:  schema "s" does not exist.*server "a"/s, 'SET SCHEMA fails where there is none');

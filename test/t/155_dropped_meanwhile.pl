@@ -59,7 +59,6 @@ my @cases  = (
 	[ q{SELECT streamfilter_warm('s.seen', 's.t')},                                  'DROP TABLE s.t' ],
 	[ q{SELECT streamfilter_warm('s.seen', 's.t')},                                  $filter ],
 	[ q{SELECT streamfilter_settle('s.kept', 's.t')},                                'DROP TABLE s.kept CASCADE' ],
-	[ q{SELECT * FROM streamfilter_slice_places('s.remote')},                        $server ],
 	[ q{SELECT count(*) FROM streamfilter_stats},                                    $filter ],
 	[ q{INSERT INTO s.t VALUES (1), (1)},                                            $filter ],
 	[ q{INSERT INTO s.t VALUES (1), (1)},                                            'DROP TABLE s.kept CASCADE' ],

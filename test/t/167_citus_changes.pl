@@ -1,4 +1,4 @@
-# Citus: nodes that come and go, roles without rights of superusers, an upgrade, and statements about a filter while rows come.
+# Citus: nodes that come and go, roles without rights of superusers, and statements about a filter while rows come.
 use strict;
 use warnings;
 use FindBin;
@@ -216,22 +216,6 @@ is(query('SELECT count(*) FROM events'), 1000, '... with all rows');
 is(load(), 1000, '... whose repeats are discarded');
 query('TRUNCATE events, seen');
 is(load(), 1000, '... and statements act on all nodes');
-query('DROP FOREIGN TABLE seen CASCADE; DROP TABLE events');
-
-# ---- an upgrade
-
-$citus->coordinator->safe_psql('postgres', 'DROP EXTENSION streamfilter CASCADE');
-$citus->everywhere('DROP EXTENSION IF EXISTS streamfilter CASCADE');
-$citus->everywhere(q{SET citus.enable_ddl_propagation = off; CREATE EXTENSION streamfilter VERSION '1.1'});
-my $version = q{SELECT extversion FROM pg_extension WHERE extname = 'streamfilter'};
-is(nodes($version), '1.1 1.1 1.1 1.1', 'version 1.1');
-make();
-load();
-query('ALTER EXTENSION streamfilter UPDATE');
-is(nodes($version), join(' ', (query($version)) x 4), 'ALTER EXTENSION updates all nodes');
-is(load(), 1000, '... whose filters know their keys');
-query('TRUNCATE events, seen');
-is(load(), 1000, '... and statements act on all of them');
 query('DROP FOREIGN TABLE seen CASCADE; DROP TABLE events');
 
 # ---- keys that come in while all of that is done

@@ -1,6 +1,6 @@
 # Values of any kind with few keys are stored in a compact form (core/filter/sparse_form.hpp): random schedules of keys added,
 # merged, combined, written as text and stored give, byte for byte, what the same steps give to values that are stored as whole
-# blocks after each step, as version 1.1 did. Damaged ones are refused. STREAMFILTER_CASES: how many schedules, STREAMFILTER_SEED:
+# blocks after each step. Damaged ones are refused. STREAMFILTER_CASES: how many schedules, STREAMFILTER_SEED:
 # of them.
 use strict;
 use warnings;
@@ -16,7 +16,7 @@ my $seed = $ENV{STREAMFILTER_SEED} // 1 + int(rand(1_000_000));
 note("STREAMFILTER_SEED=$seed STREAMFILTER_CASES=$cases");
 my $node = start_node('a', "fsync = off\n");
 
-# The function of the server returns its argument as it is. `whole` makes the form that version 1.1 stored: what is sent, without the
+# The function of the server returns its argument as it is. `whole` makes the form of many keys: what is sent, without the
 # length and the checksum.
 $node->safe_psql('postgres', q{
 	CREATE FUNCTION stored(bytea, typmod int = -1, explicit boolean = true) RETURNS streamfilter

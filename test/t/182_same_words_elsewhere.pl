@@ -1,5 +1,4 @@
-# An ALTER that only writes down what holds anyway, where there is more than one filter of one server: after an update, a resize, a
-# save, prepared transactions, ROLLBACK; in a tree, on a standby, over several servers and on Citus, where it is installed.
+# An ALTER that only writes down what holds anyway, where there is more than one filter of one server: after a resize, a save, prepared transactions, ROLLBACK; in a tree, on a standby, over several servers and on Citus, where it is installed.
 # flavours: asserted faults one_by_one
 use strict;
 use warnings;
@@ -104,20 +103,6 @@ is(known('p', $_, 1000), '1000', "tree: $_, altered") for qw(root leaf);
 $node{p}->restart;
 is(known('p', $_, 1000), '1000', "tree: $_, after a restart") for qw(root leaf);
 
-# What former versions have saved.
-for my $version ('1.0', '1.1')
-{
-	my $database = 'of' . $version =~ tr/.//dr;
-	sql('p', "CREATE DATABASE $database");
-	sql('p', qq{CREATE EXTENSION streamfilter VERSION '$version'; CREATE FOREIGN TABLE f (id int) SERVER streamfilter OPTIONS (memory '512kB', keys '20000');
-		CREATE FOREIGN TABLE g (id int) SERVER streamfilter OPTIONS ($shape);
-		INSERT INTO f SELECT generate_series(1, 1000); INSERT INTO g SELECT generate_series(1, 1000); ALTER EXTENSION streamfilter UPDATE}, $database);
-	my $kind = sql('p', q{SELECT kind FROM streamfilter_stats WHERE filter = 'f'::regclass}, $database);
-	sql('p', "ALTER FOREIGN TABLE f OPTIONS (ADD kind '$kind'); ALTER FOREIGN TABLE g OPTIONS ($add{layout})", $database);
-	$node{p}->restart;
-	is(known('p', $_, 1000, $database), '1000', "$version: $_, updated and altered") for qw(f g);
-}
-
 # ---- on a standby -------------------------------------------------------------------------------------------------
 
 $node{p}->backup('base');
@@ -156,10 +141,7 @@ my %shapes = (
 for my $shape (sort keys %shapes)
 {
 	my ($options, @alters) = @{ $shapes{$shape} };
-	sql('p', "CREATE FOREIGN TABLE $shape (id int) SERVER streamfilter OPTIONS (servers 'a, b', $options); INSERT INTO $shape SELECT generate_series(1, 1000);
-		ALTER FOREIGN TABLE $shape OPTIONS (SET servers 'a, b, c', ADD home_servers '2');");
-	my ($moved, $out, $why) = $node{p}->psql('postgres', "SELECT streamfilter_move_slice('$shape', 1, 'c')");
-	note("$shape: $why") if $moved != 0;
+	sql('p', "CREATE FOREIGN TABLE $shape (id int) SERVER streamfilter OPTIONS (servers 'a, b, c', $options); INSERT INTO $shape SELECT generate_series(1, 1000)");
 	for my $alter (@alters)
 	{
 		my ($code, $said, $err) = $node{p}->psql('postgres', "ALTER FOREIGN TABLE $shape OPTIONS ($alter)");

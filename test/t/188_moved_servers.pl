@@ -1,5 +1,5 @@
 # Another PostgreSQL server where a server of filters was, by ALTER SERVER or at the same address, knows nothing of what they
-# have seen: this is said, and to whom it happens, and nothing else is.
+# have seen: this is said, and to whom it happens, and nothing else is. And the three ways to replace a server that docs/servers.md names.
 #
 # flavours: asserted
 use strict;
@@ -30,7 +30,7 @@ my ($host, $port, $other) = ($node{a}->host, $node{a}->port, $node{c}->port);
 my $moved = output("ALTER SERVER a OPTIONS (SET port '$other')");
 like($moved, qr/WARNING:  what filters know on server "a" is at its former address\n/, 'another port: a WARNING');
 like($moved, qr/DETAIL:  They are: (public\.spread, public\."Whole"|public\."Whole", public\.spread)\. Unless/, '... names the filters of that server alone');
-like($moved, qr/HINT:  .*set the former address again.*streamfilter_move_slice\('public\..*streamfilter_retire\(.*, 'a'\).*streamfilter_warm\(/, '... and says what to type');
+like($moved, qr/HINT:  .*a standby of the former server.*promote it.*SELECT streamfilter_warm\('public\./, '... and says what to type');
 like(output("ALTER SERVER a OPTIONS (SET $_)"), qr/WARNING:  what filters know/, "another place: $_") for "host 'nowhere'", "dbname 'other'", "port '1', SET timeout '31s'";
 like(output(q{ALTER SERVER a OPTIONS (ADD hostaddr '127.0.0.1')}), qr/WARNING:  what filters know/, 'hostaddr comes before host');
 like(output(q{ALTER SERVER a OPTIONS (DROP dbname)}), qr/WARNING:  what filters know/, 'DROP of a part');
@@ -74,5 +74,44 @@ for my $seed ('', q{, seed '7'})
 }
 output("ALTER SERVER b OPTIONS (SET port '$other')");
 like(output(sprintf $ask, 'spread'), qr/WARNING:  filter "spread" starts empty on server "b"\n/, 'another server by ALTER SERVER');
+
+# ---- how a server is replaced ---------------------------------------------------------------------------------------
+
+my $first = start_node('first', "fsync = off\n", allows_streaming => 1);
+$first->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($first, 'base', has_streaming => 1);
+$standby->start;
+sql(server_sql('one', $first, q{connect_timeout '10s', timeout '30s'}) . server_sql('two', $node{a}, q{connect_timeout '10s', timeout '30s'}));
+sql(q{CREATE FOREIGN TABLE clicked (id int) SERVER streamfilter OPTIONS (servers 'one, two', kind 'bloom', memory '256kB', keys '1000', slices '4');
+      CREATE TABLE clicks (id int);
+      CREATE TRIGGER zz BEFORE INSERT ON clicks FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('clicked');
+      INSERT INTO clicks SELECT generate_series(1, 200)});
+sub stored { my ($to) = @_; sql("INSERT INTO clicks SELECT generate_series(1, $to)"); return sql('SELECT count(*) FROM clicks'); }
+sub address { my ($of) = @_; return sprintf "ALTER SERVER one OPTIONS (SET host '%s', SET port '%d')", $of->host, $of->port; }
+
+$first->wait_for_catchup($standby, 'replay', $first->lsn('insert'));
+$first->stop('immediate');
+$standby->promote;
+sql(address($standby));
+is(stored(200), '200', 'a standby that was promoted has the address: nothing is forgotten');
+is(stored(300), '300', '... and it goes on');
+
+$standby->stop('immediate');
+sql(address($node{c}));
+like(output(sprintf $ask, 'clicked'), qr/WARNING:  filter "clicked" starts empty on server "one"\n/, 'an empty server has it: said');
+is(sql(q{SELECT streamfilter_warm('clicked', 'clicks')}), '300', '... filled from the table');
+is(stored(300), '300', '... no repeat is stored');
+is(stored(400), '400', '... and it goes on');
+
+sql(server_sql('three', $node{b}, q{connect_timeout '10s', timeout '30s'}));
+sql(q{CREATE FOREIGN TABLE clicked_on_three (id int) SERVER streamfilter
+        OPTIONS (servers 'one, two, three', kind 'bloom', memory '384kB', keys '2000', slices '6');
+      SELECT streamfilter_warm('clicked_on_three', 'clicks');
+      BEGIN; DROP TRIGGER zz ON clicks;
+      CREATE TRIGGER zz BEFORE INSERT ON clicks FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('clicked_on_three'); COMMIT;
+      DROP FOREIGN TABLE clicked});
+is(stored(400), '400', 'another filter, with more servers: no repeat is stored');
+is(stored(500), '500', '... and it goes on');
 
 done_testing();

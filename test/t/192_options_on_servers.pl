@@ -102,11 +102,6 @@ ask('p', 'TRUNCATE bits');
 is(said('p', $alter), '', 'empty: altered');
 ask('p', 'INSERT INTO bits SELECT generate_series(1, 100)');
 is(known('p', 'bits'), '100', '... and knows what comes then');
-ask('p', "ALTER FOREIGN TABLE bits OPTIONS (ADD home_servers '2')");
-ask('p', "SELECT streamfilter_move_slice('bits', $_, '" . ($_ % 2 ? 'a' : 'b') . "')") for 0 .. 3;
-is(known('p', 'bits'), '100', '... all slices have moved, and the keys are known');
-like(said('p', $alter =~ s/3/2/r), qr/ERROR.*cannot be altered and keep what it knows.*HINT:  Slices of it have moved/s,
-	'... altered: refused');
 
 # A size that another k would follow from.
 ask('p', create('grown', 'id int', q{kind 'bloom', keys '100000', fpr '0.01', slices '4', slicing 'vertical'}, $servers)
@@ -118,21 +113,35 @@ is(known('p', 'grown'), '100', '... with its keys');
 like(said('p', q{ALTER FOREIGN TABLE grown OPTIONS (SET k '6')}), qr/ERROR.*option "k".*cannot be changed while servers hold its slices/s,
 	'another k is refused');
 
-# A version before 1.2 has not said where the bits of a key are.
-ask('p', create('elder', 'id int', q{kind 'bloom', keys '100000', fpr '0.01', slices '4', slicing 'vertical'}, $servers)
-	  . '; INSERT INTO elder SELECT generate_series(1, 100)');
-for my $holder (@node{qw(a b)})
+# ---- names in option servers, typed by hand ----------------------------------------------------------------------------
+
+ask('p', q{CREATE SERVER nowhere FOREIGN DATA WRAPPER streamfilter; CREATE FOREIGN DATA WRAPPER other; CREATE SERVER else_where FOREIGN DATA WRAPPER other});
+my %refused = (
+	'a, a' => qr/cannot be held by server "a".*named twice.*HINT:  Name each server once/s,
+	'a, b, a' => qr/cannot be held by server "a".*named twice.*HINT:  Name each server once/s,
+	'' => qr/invalid value for option "servers".*HINT:  Give the names/s,
+	'a,,b' => qr/invalid value for option "servers".*HINT:  Give the names/s,
+	'a,' => qr/invalid value for option "servers".*HINT:  Give the names/s,
+	'a, ""' => qr/(?:server "" does not exist|invalid value for option "servers").*HINT:/s,
+	'a, d' => qr/server "d" does not exist.*HINT:  Type: CREATE SERVER d FOREIGN DATA WRAPPER streamfilter/s,
+	'a, streamfilter' => qr/cannot be held by server "streamfilter".*HINT:  Leave out option servers.*ALTER SERVER streamfilter/s,
+	'nowhere' => qr/cannot be held by server "nowhere".*HINT:  .*ALTER SERVER nowhere/s,
+	'else_where' => qr/cannot be held by server "else_where".*HINT:  Name servers of FOREIGN DATA WRAPPER streamfilter/s);
+for my $names (sort keys %refused)
 {
-	$holder->safe_psql('postgres', q{DO $$ BEGIN EXECUTE (SELECT format('ALTER FOREIGN TABLE elder OPTIONS (SET producer %L)',
-		regexp_replace(option_value, ', "slicing": "[0-9]+ probes[^"]*"', ''))
-		FROM pg_foreign_table, pg_options_to_table(ftoptions) WHERE ftrelid = 'elder'::regclass AND option_name = 'producer'); END $$});
+	like(said('p', create('named', 'id int', "servers '$names'", q{kind 'lru'}, q{memory '64kB'})), qr/ERROR:  .*$refused{$names}/s, "servers '$names'");
+	like(said('p', "ALTER FOREIGN TABLE grown OPTIONS (SET servers '$names')"), qr/ERROR:  .*HINT:/s, '... nor for a filter that has others');
 }
-like(said('p', q{ALTER FOREIGN TABLE elder OPTIONS (ADD memory '1MB')}), qr/ERROR.*servers do not know its k.*HINT:  Add the k/s, 'k not known: refused');
-my $k = ask('p', q{SELECT params->>'k' FROM streamfilter_stats WHERE filter = 'elder'::regclass});
-is($k, '7', '... it is where HINT says');
-is(said('p', qq{ALTER FOREIGN TABLE elder OPTIONS (ADD memory '1MB', ADD k '$k')}), '', '... named: altered');
-is(known('p', 'elder'), '100', '... and the keys are known');
-is(said('p', q{ALTER FOREIGN TABLE elder OPTIONS (SET memory '2MB')}), '', '... from then on without');
-is(known('p', 'elder'), '100', '... with its keys');
+is(known('p', 'grown'), '100', 'nothing has changed');
+
+# The greatest number of names, all of one server. Last, a name of this server: its filter is not a part of itself.
+ask('p', join '', map { server_sql("s$_", $node{b}, q{timeout '8s'}) } 1 .. 64);
+my $names = join ', ', map { "s$_" } 1 .. 64;
+ask('p', create('many', 'id int', "servers '$names'", q{kind 'lru'}, q{memory '4MB'}, q{slices '64'}));
+like(said('p', q{INSERT INTO many SELECT generate_series(1, 1000)}), qr/ERROR:  .*place in option servers.*HINT:/s, '64 names of one server');
+like(said('p', create('fewer', 'id int', "servers '$names'", q{kind 'lru'}, q{memory '4MB'}, q{slices '8'})), qr/ERROR:  .*(?:HINT|DETAIL):/s, 'more servers than slices');
+ask('p', server_sql('itself', $node{p}, q{timeout '8s'}) . create('mirrored', 'id int', q{servers 'itself'}, q{kind 'lru'}, q{memory '64kB'}));
+like(said('p', q{INSERT INTO mirrored VALUES (1)}), qr/ERROR:  filter "mirrored" exists, but does not hold slices.*HINT:  Give one of the two/s, 'a name of this server');
+
 $_->stop for values %node;
 done_testing();

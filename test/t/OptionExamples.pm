@@ -13,7 +13,7 @@ use Test::More;
 our @EXPORT = qw(kinds option_cases options_elsewhere make_parents answer_of);
 
 # Of filters on other servers.
-my %elsewhere = map { $_ => 1 } qw(servers home_servers producer moved first_places retired retirements identity);
+my %elsewhere = map { $_ => 1 } qw(servers producer identity);
 sub options_elsewhere { my @names = sort keys %elsewhere; return @names; }
 
 # Parents that the examples name.

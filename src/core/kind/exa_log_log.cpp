@@ -3,8 +3,7 @@
 //
 // A slice begins with tokens of the keys themselves (exa_log_log_tokens.hpp), which count nearly
 // exactly, and turns them into registers when it has no room for more. The set of keys alone
-// decides between the two forms, not the order of keys or merges. Versions before tokens wrote
-// registers only: such a slice counts as one that turned early.
+// decides between the two forms, not the order of keys or merges.
 //
 // A key's hash names one of m registers and an update value k >= 1; four values each have the
 // probabilities 1/8, 1/16, 1/32, … (t = 2 in the paper). A register of 32 bits keeps the largest

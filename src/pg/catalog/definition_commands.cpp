@@ -7,13 +7,11 @@ extern "C" {
 #include "catalog/pg_collation.h"
 #include "foreign/foreign.h"
 #include "lib/stringinfo.h"
-#include "nodes/makefuncs.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
 }
 
 #include "pg/catalog/definition_commands.hpp"
-#include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/server/syscache.hpp"
@@ -70,11 +68,6 @@ char* creation(Relation filter, const char* name) {
     append_column(&text, relid, column);
   }
   ForeignTable* table = GetForeignTable(relid);  // the caller has it locked
-  // The server where the commands are typed may have another default.
-  if (Fault ignored; takes_fpr(table->options, kFormerFpr, ignored))
-    table->options = lappend(
-        table->options,
-        makeDefElem(pstrdup("fpr"), reinterpret_cast<Node*>(makeString(pstrdup(kFormerFpr))), -1));
   appendStringInfo(&text, ") SERVER %s",
                    quote_identifier(server_of_oid(table->serverid)->servername));
   append_options(&text, table->options);

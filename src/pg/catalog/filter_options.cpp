@@ -15,7 +15,6 @@ extern "C" {
 #include "core/filter/time_span.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/option_list.hpp"
-#include "pg/catalog/retirements.hpp"
 #include "pg/catalog/tree_options.hpp"
 
 namespace streamfilter::pg {
@@ -95,22 +94,6 @@ bool read_max_future(const char* value, const RelationOption&, RelationOptions* 
   return true;
 }
 
-template <auto member>
-bool read_places(const char* value, const RelationOption&, RelationOptions* options) {
-  return read_moved_slices(value, &(options->*member));
-}
-
-// Read where they are needed (retirements.hpp).
-bool check_retired(const char* value, const RelationOption&, RelationOptions*) {
-  RetiredServers ignored;
-  return read_retired_servers(value, &ignored);
-}
-
-bool check_retirements(const char* value, const RelationOption&, RelationOptions*) {
-  Retirements ignored;
-  return read_retirements(value, &ignored);
-}
-
 bool read_parent(const char* value, const RelationOption&, RelationOptions* options) {
   char *schema, *name;
   if (!split_name(value, &schema, &name)) return false;
@@ -135,16 +118,6 @@ constexpr RelationOption kRelationOptions[] = {
     {"servers", read_text<&RelationOptions::servers>, nullptr},
     {"producer", read_text<&RelationOptions::producer>, nullptr},
     {"identity", read_text<&RelationOptions::identity>, nullptr, nullptr, true},
-    {"home_servers", read_number<&RelationOptions::home_servers, 1, PG_INT32_MAX>,
-     "Give how many of the servers the filter was made with."},
-    {"moved", read_places<&RelationOptions::moved>,
-     "streamfilter_move_slice() sets it, from where the events arrive."},
-    {"first_places", read_places<&RelationOptions::first_places>,
-     "streamfilter_retire() sets it, and says what other producers have to type."},
-    {"retired", check_retired,
-     "streamfilter_retire() sets it, and says what other producers have to type."},
-    {"retirements", check_retirements,
-     "streamfilter_retire() sets it, from where the events arrive.", nullptr, true},
     {"parent", read_parent,
      "Write the name of a filter as in SQL: my_filter, or my_schema.\"My Filter\"."},
     {"tree", read_word<&RelationOptions::tree>, nullptr, kTree},
@@ -191,11 +164,11 @@ bool read_option(DefElem* given, Definition* definition, RelationOptions* relati
 }
 
 // Gives every server equally many slices by default.
-bool spread_slices(Definition* definition, const RelationOptions* relation_options, Fault& fault) {
+bool give_servers_equally_many(Definition* definition, const RelationOptions* relation_options,
+                               Fault& fault) {
   List* names;
   if (!read_server_names(relation_options, &names, fault)) return false;
-  const int homes = relation_options->home_servers;
-  const auto servers = static_cast<uint32>(homes > 0 ? homes : list_length(names));
+  const auto servers = static_cast<uint32>(list_length(names));
   if (servers < 2 || definition->is_given(Common::slices)) return true;
   Definition attempt = *definition;
   Problem problem;
@@ -217,11 +190,6 @@ bool check_max_future(const Definition* definition, const RelationOptions* relat
 const char* name_of(Conflict conflict) { return kConflict[static_cast<int>(conflict)]; }
 const char* name_of(Persistence persistence) { return kPersistence[static_cast<int>(persistence)]; }
 const char* name_of(FilterMode mode) { return kMode[static_cast<int>(mode)]; }
-
-bool holds_moved_slice(const RelationOptions& options) {
-  constexpr char kStart[] = "{\"slice\": ";
-  return options.producer != nullptr && strncmp(options.producer, kStart, strlen(kStart)) == 0;
-}
 
 uint64 time_window(const Parameters& parameters) {
   const FilterOps* ops = find_ops(parameters.kind);
@@ -271,7 +239,7 @@ bool read_table_options(List* options, Definition* definition, RelationOptions* 
     foreach (cell, options)
       if (auto* option = static_cast<DefElem*>(lfirst(cell)); is_named(option, "kind") == kind)
         if (!read_option(option, definition, relation_options, fault)) return false;
-  if (!spread_slices(definition, relation_options, fault)) return false;
+  if (!give_servers_equally_many(definition, relation_options, fault)) return false;
   relation_options->asked = *definition;
   Problem problem;
   if (!complete(*definition, problem)) return fault.set(problem);

@@ -16,8 +16,7 @@ namespace streamfilter::pg {
 bool read_table_options(List* options, Definition* definition, RelationOptions* relation_options,
                         Fault& fault);
 
-// The fpr of a filter without the option: the default of 1.1. CREATE writes today's default.
-constexpr char kFormerFpr[] = "0.01";
+// CREATE writes it into the options, so that a later default does not change a filter.
 constexpr char kDefaultFpr[] = "1e-06";
 
 // Do the options name no fpr, and work with this one? Options that set numbers of the kind may
@@ -32,10 +31,6 @@ bool keeps_state(List* options);
 
 // Names in option servers (char*), NIL if not given. Fault: 22023.
 bool read_server_names(const RelationOptions* relation_options, List** names, Fault& fault);
-
-// Was the relation made by a move (slice_holder.cpp)? Then it holds one slice of another server's
-// filter.
-bool holds_moved_slice(const RelationOptions& options);
 
 // The window of time, in microseconds; 0: none.
 uint64 time_window(const Parameters& parameters);

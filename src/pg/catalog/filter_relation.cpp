@@ -13,8 +13,6 @@ extern "C" {
 #include "utils/rel.h"
 }
 
-#include <algorithm>
-
 #include "core/base/hash.hpp"
 #include "core/filter/common_options.hpp"
 #include "core/filter/option_values.hpp"
@@ -22,7 +20,6 @@ extern "C" {
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
-#include "pg/catalog/retirements.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/key/key_hash.hpp"
 #include "pg/key/trusted_code.hpp"
@@ -88,9 +85,8 @@ bool read_definition(FilterRelation* relation, Fault& fault) {
 bool check_slices(const FilterRelation* relation, Fault& fault) {
   const Parameters& parameters = relation->definition.parameters;
   if (relation->server_count < 2) return true;
-  const int servers =
-      relation->server_count - retired_servers_in(options_of_filter(relation->relid)).count;
-  if (servers > 0 && parameters.slices < static_cast<uint32>(servers)) {
+  const int servers = relation->server_count;
+  if (parameters.slices < static_cast<uint32>(servers)) {
     fault.set(ERRCODE_INVALID_TABLE_DEFINITION, "filter \"%s\" has fewer slices than servers",
               relation->name);
     fault.add_detail("Slices: %u; servers: %d.", parameters.slices, servers);
@@ -121,23 +117,15 @@ bool cannot_hold(const FilterRelation* relation, const char* server, const char*
   return fault.add_detail("%s", detail);
 }
 
-// Another server has the place of one that was retired in the list.
 bool check_named_once(const FilterRelation* relation, Fault& fault) {
-  const RetiredServers retired = retired_servers_in(options_of_filter(relation->relid));
-  const auto is_retired = [&](int server) {
-    const uint32* end = retired.numbers + retired.count;
-    return std::find(retired.numbers, end, static_cast<uint32>(server) + 1) != end;
-  };
   for (int i = 0; i < relation->server_count; ++i)
     for (int j = 0; j < i; ++j)
-      if (relation->servers[i] == relation->servers[j] && !is_retired(i) && !is_retired(j)) {
+      if (relation->servers[i] == relation->servers[j]) {
         const ForeignServer* server =
             GetForeignServerExtended(relation->servers[i], FSV_MISSING_OK);
         cannot_hold(relation, server != nullptr ? server->servername : "", "It is named twice.",
                     fault);
-        return fault.add_hint(
-            "Name each server once. Where streamfilter_retire() has named one again, type the "
-            "ALTER that it has given as a whole.");
+        return fault.add_hint("Name each server once.");
       }
   return true;
 }
@@ -173,49 +161,6 @@ bool add_named_server(FilterRelation* relation, const char* name, Oid wrapper, F
   return add_server(relation, server, fault);
 }
 
-bool check_homes(const FilterRelation* relation, Fault& fault) {
-  const int homes = relation->options.home_servers;
-  if (homes == 0 || (relation->options.servers != nullptr && homes <= relation->server_count))
-    return true;
-  fault.set(ERRCODE_INVALID_TABLE_DEFINITION,
-            "option home_servers of filter \"%s\" exceeds the number of its servers",
-            relation->name);
-  return fault.add_hint("Servers are added behind those that the filter was made with.");
-}
-
-// A search that begins elsewhere than at home begins on a server of the list.
-bool check_first_places(const FilterRelation* relation, Fault& fault) {
-  const MovedSlices& first = relation->options.first_places;
-  for (int i = 0; i < first.count; ++i)
-    if (first.entries[i].server >= static_cast<uint32>(relation->server_count)) {
-      fault.set(ERRCODE_INVALID_TABLE_DEFINITION,
-                "option first_places of filter \"%s\" names a server that option servers does not",
-                relation->name);
-      return fault.add_hint("Type the ALTER that streamfilter_retire() has given as a whole.");
-    }
-  return true;
-}
-
-// Every slice of a retired home needs another first place: otherwise a search would begin at that
-// home, and not find it.
-bool check_retired(const FilterRelation* relation, Fault& fault) {
-  const RelationOptions& options = relation->options;
-  const auto homes = static_cast<uint32>(home_count(relation));
-  const RetiredServers retired = retired_servers_in(options_of_filter(relation->relid));
-  for (int i = 0; i < retired.count && options.servers != nullptr; ++i) {
-    const uint32 server = retired.numbers[i] - 1;
-    for (uint32 slice = server; server < homes && slice < relation->definition.parameters.slices;
-         slice += homes)
-      if (find_moved_slice(options.first_places, slice) == nullptr) {
-        fault.set(ERRCODE_INVALID_TABLE_DEFINITION,
-                  "option retired of filter \"%s\" names a server that holds slices",
-                  relation->name);
-        return fault.add_hint("Type the ALTER that streamfilter_retire() has given as a whole.");
-      }
-  }
-  return true;
-}
-
 // The servers that hold the state.
 bool read_servers(FilterRelation* relation, Fault& fault) {
   stop_at(FaultPoint::lookup);
@@ -240,10 +185,7 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
   foreach (cell, names)
     if (!add_named_server(relation, static_cast<const char*>(lfirst(cell)), own->fdwid, fault))
       return false;
-  if (!check_named_once(relation, fault) || !check_first_places(relation, fault) ||
-      !check_homes(relation, fault) || !check_slices(relation, fault) ||
-      !check_retired(relation, fault))
-    return false;
+  if (!check_named_once(relation, fault) || !check_slices(relation, fault)) return false;
   if (!is_remote(relation) || relation->options.parent == nullptr) return true;
   fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "filter \"%s\" cannot have a parent", relation->name);
   fault.add_detail("Its state is on other servers; of a tree, only the root can be there.");
@@ -379,21 +321,6 @@ uint64 signature_of(const FilterRelation* relation, const Parameters& complete) 
   return hash_with_columns(relation, parameters, relation->definition.is_given(Common::seed));
 }
 
-bool is_asked_for(const FilterRelation* relation, const Parameters& complete) {
-  const Definition& asked = relation->options.asked;
-  const Parameters& p = asked.parameters;
-  // Given or not, what is never derived.
-  const uint32 compared =
-      (asked.common & kGeometry & ~set_of(Common::kind)) | set_of(Common::slicing, Common::dice);
-  if ((p.kind != Kind::automatic && p.kind != complete.kind) || p.keys != complete.keys ||
-      !is_same_fpr(p.fpr, complete.fpr) || find_difference(p, complete, compared) != nullptr)
-    return false;
-  const FilterOps* ops = find_ops(complete.kind);
-  for (const OptionSpec& option : ops->options)
-    if (asked.has(option.word) && !is_same_option(option, p, complete)) return false;
-  return true;
-}
-
 bool has_same_geometry(const Parameters& a, const Parameters& b) {
   Parameters other = b;
   copy_options(other, a, kRequests);
@@ -484,7 +411,7 @@ ServerUse use_of_server(Oid server, Oid except) {
     Fault fault;
     const bool sound = read_definition(&relation, fault);
     if (relation.server != server || relation.relid == except) continue;
-    use.filters += !holds_moved_slice(relation.options);
+    ++use.filters;
     if (sound && relation.options.servers == nullptr)
       use.memory += relation.definition.parameters.memory;
   }

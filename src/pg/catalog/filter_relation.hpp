@@ -79,30 +79,16 @@ inline bool is_remote(const FilterRelation* relation) {
   return relation->server_count > 0 || relation->behind_postgres_fdw;
 }
 
-// Number of the servers, from the first in the list, where slices began: slice i began on server i
-// mod this number, which knows where it is now.
-inline int home_count(const FilterRelation* relation) {
-  const int homes = relation->options.home_servers;
-  return homes > 0 ? homes : relation->server_count;
-}
-
-// May its slices move? Then the servers that know their places must exist.
-inline bool may_move_slices(const FilterRelation* relation) {
-  return relation->options.home_servers > 0;
-}
-
 // A hash of its columns: what a key is.
 uint64 key_signature(const FilterRelation* relation);
 
 // Ties saved state to a filter: a hash of the asked-for options (with these `keys` and `fpr`) and
 // of the columns. Independent of how a version derives the rest.
 uint64 asked_signature(const FilterRelation* relation, uint64 keys, double fpr);
-// The signature that version 1.0 used: a hash of complete parameters and of the columns.
+// A hash of complete parameters and of the columns.
 uint64 signature_of(const FilterRelation* relation, const Parameters& complete);
-// Do these parameters match what was asked for, whichever version derived the rest?
-bool is_asked_for(const FilterRelation* relation, const Parameters& complete);
 
-// Compares rates in options and bytes: 0 (not given) equals the default of 1.1.
+// Compares rates in options and bytes: 0 (not given) equals the default.
 bool is_same_fpr(double a, double b);
 
 // A filter with state of another version keeps that state's geometry.

@@ -34,16 +34,6 @@ inline bool bad_value(DefElem* option, Fault& fault) {
                    option->defname, value_of(option));
 }
 
-// Reads a number from digits of a list. False: there is none, or it exceeds 32 bits.
-inline bool take_number(const char** at, uint32* number) {
-  const char* start = *at;
-  uint64 value = 0;
-  for (; **at >= '0' && **at <= '9' && value <= PG_UINT32_MAX; ++*at)
-    value = value * 10 + static_cast<uint64>(**at - '0');
-  *number = static_cast<uint32>(value);
-  return *at != start && value <= PG_UINT32_MAX;
-}
-
 // HV00D: unknown option for this sort of object; `valid` lists the known ones.
 inline bool unknown_option(const DefElem* option, const char* of, const char* valid, Fault& fault) {
   fault.set(ERRCODE_FDW_INVALID_OPTION_NAME, "invalid option \"%s\" of a %s", option->defname, of);

@@ -8,7 +8,6 @@ extern "C" {
 
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/producer_agreement.hpp"
-#include "pg/catalog/retirements.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -65,11 +64,6 @@ const char* describe_position(JsonbContainer* producer) {
   JsonbContainer* servers = find_container(producer, "servers");
   const JsonbValue* position = find_member(producer, "position");
   if (servers == nullptr || position == nullptr || position->type != jbvString) return nullptr;
-  JsonbContainer* options = find_container(producer, "options");
-  const JsonbValue* homes = options != nullptr ? find_member(options, "home_servers") : nullptr;
-  if (homes != nullptr && homes->type == jbvString)
-    return psprintf("%.*s of %.*s", position->val.string.len, position->val.string.val,
-                    homes->val.string.len, homes->val.string.val);
   return psprintf("%.*s of %u", position->val.string.len, position->val.string.val,
                   JsonContainerSize(servers));
 }
@@ -104,16 +98,6 @@ const char* slicing_of_producer(const char* producer) {
   const JsonbValue* value = find_member(parse_json(producer), "slicing");
   if (value == nullptr || value->type != jbvString) return nullptr;
   return pnstrdup(value->val.string.val, static_cast<Size>(value->val.string.len));
-}
-
-uint32 retirements_of_producer(const char* producer) {
-  if (!is_object(producer)) return 0;
-  JsonbContainer* options = find_container(parse_json(producer), "options");
-  const JsonbValue* value = options != nullptr ? find_member(options, "retired") : nullptr;
-  if (value == nullptr || value->type != jbvString) return 0;
-  RetiredServers retired;
-  const char* text = pnstrdup(value->val.string.val, static_cast<Size>(value->val.string.len));
-  return read_retired_servers(text, &retired) ? static_cast<uint32>(retired.count) : 0;
 }
 
 }  // namespace streamfilter::pg

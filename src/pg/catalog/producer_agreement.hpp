@@ -19,7 +19,4 @@ void check_producer_agrees(const FilterRelation* relation, const RequestedOption
 // Where a producer puts the bits of a key; nullptr: its version does not say.
 const char* slicing_of_producer(const char* producer);
 
-// How many servers were retired, as the producer describes its filter.
-uint32 retirements_of_producer(const char* producer);
-
 }  // namespace streamfilter::pg

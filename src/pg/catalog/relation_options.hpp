@@ -4,7 +4,6 @@
 #include "core/filter/tree_walk.hpp"
 #include "core/format/parameters.hpp"
 #include "core/model/lost_slice_rule.hpp"
-#include "pg/catalog/moved_slices.hpp"
 #include "pg/server/settings.hpp"
 
 namespace streamfilter::pg {
@@ -44,12 +43,7 @@ struct RelationOptions {
   const char* servers = nullptr;   // names, separated by commas
   const char* producer = nullptr;  // JSON: the filter on another server whose slices these are
   const char* identity = nullptr;  // of the filter that streamfilter_distribute() was called for
-  // Slices began on the first so many of `servers`; others were added later. 0: on all.
-  int home_servers = 0;
-  MovedSlices moved;  // of a relation with `producer`
-  // For slices whose first server was retired: where a search for them begins.
-  MovedSlices first_places;
-  const char* parent = nullptr;  // in a tree of filters, as SQL names it; nullptr: none
+  const char* parent = nullptr;    // in a tree of filters, as SQL names it; nullptr: none
   TreeKind tree = TreeKind::sparse;
   // How far ahead of the server's clock an event may move the filter's clock, in microseconds;
   // PG_INT64_MAX: any time; -1: not given.

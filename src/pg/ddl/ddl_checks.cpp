@@ -183,8 +183,7 @@ void check_quotas(const FilterRelation* relation, bool altered) {
   const ServerOptions limits = server_options(server_of_oid(relation->server)->options);
   if (limits.max_filters == PG_INT32_MAX && limits.memory_limit == PG_UINT64_MAX) return;
   const ServerUse others = use_of_server(relation->server, relation->relid);
-  if (!altered && !holds_moved_slice(relation->options))
-    check_count(relation, limits.max_filters, others.filters);
+  if (!altered) check_count(relation, limits.max_filters, others.filters);
   check_memory_limit(relation, limits.memory_limit, others.memory);
 }
 
@@ -287,7 +286,7 @@ void check_contradictions(const FilterRelation* relation, Contradictions rule) {
 
 // No server knows the rate of a key with places on several servers.
 void check_overfull(const FilterRelation* relation, bool altered) {
-  if (home_count(relation) < 2 || probes(relation->definition.parameters) < 2) return;
+  if (relation->server_count < 2 || probes(relation->definition.parameters) < 2) return;
   const char* given = find_option(options_of_filter(relation->relid), "overfull");
   if (relation->options.overfull == Overfull::discard || (given == nullptr && altered)) return;
   if (given == nullptr)

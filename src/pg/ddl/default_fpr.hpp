@@ -1,5 +1,5 @@
 // The default false-positive rate. It is written into a filter's options, so that the filter keeps
-// it when the default changes: a filter without the option has the default of 1.1.
+// it when the default changes.
 #pragma once
 
 #include "pg/server/postgres.hpp"
@@ -7,10 +7,8 @@
 namespace streamfilter::pg {
 
 // Call for a filter that CREATE has made, or whose fpr ALTER has dropped. A node of a tree takes
-// its parent's rate. Writes nothing if the SQL objects are of 1.0 or 1.1, or in a binary upgrade.
-// Raises 22023 if the filter cannot keep the rate and names nothing that overrides it; that is a
-// WARNING where a dump may be restored. There a filter on other servers only warns, because the
-// producers that it shares them with must agree.
+// its parent's rate. Raises 22023 if the filter cannot keep the rate and names nothing that
+// overrides it; that is a WARNING where a dump may be restored.
 void write_default_fpr(Oid relid);
 
 // Call after any other ALTER. Numbers of the kind may have kept CREATE from writing a rate. If they

@@ -38,7 +38,7 @@ Oid schema_of_member(const FormData_pg_depend* member) {
   return InvalidOid;
 }
 
-// The internals are in the handler's schema; before version 1.2 all other members are there, too.
+// The internals are in the handler's schema.
 struct Members {
   Oid internal_schema;
   Oid schema;       // of the others; InvalidOid: there are none

@@ -57,8 +57,7 @@ enum class Scope : uint8 { here, agreement, servers };
 Scope scope_of_option(const char* name) {
   for (const char* own : {"mode", "probe", "lost_slice", "max_future"})
     if (strcmp(name, own) == 0) return Scope::here;
-  for (const char* agreed : {"servers", "home_servers"})
-    if (strcmp(name, agreed) == 0) return Scope::agreement;
+  if (strcmp(name, "servers") == 0) return Scope::agreement;
   return Scope::servers;
 }
 
@@ -167,9 +166,7 @@ void warn_of_remains(Oid relid) {
   const char* filter = get_rel_name(relid);
   ereport(WARNING,
           errmsg("filter \"%s\" is dropped here only: its servers keep what they know", filter),
-          errhint("Type on each of them: DROP FOREIGN TABLE %s; likewise for relations \"%s/...\" "
-                  "that hold slices which have moved.",
-                  name, filter));
+          errhint("Type on each of them: DROP FOREIGN TABLE %s.", name));
 }
 
 }  // namespace

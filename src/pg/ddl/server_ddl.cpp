@@ -121,10 +121,10 @@ void warn_of_new_address(const AlterForeignServerStmt* statement) {
       errdetail("They are: %s. Unless the same PostgreSQL server, or a copy of it, has the new "
                 "address, they start empty there, and repeats are stored.",
                 names.data),
-      errhint("To take what they know along, set the former address again, and type SELECT "
-              "streamfilter_move_slice(%1$s, ...) or streamfilter_retire(%1$s, %2$s). To fill them "
-              "anew, type SELECT streamfilter_warm(%1$s, ...).",
-              quote_literal_cstr(first), quote_literal_cstr(statement->servername)));
+      errhint(
+          "To keep what they know, let a standby of the former server have the new address, and "
+          "promote it. To fill them anew, type SELECT streamfilter_warm(%s, ...).",
+          quote_literal_cstr(first)));
 }
 
 }  // namespace streamfilter::pg

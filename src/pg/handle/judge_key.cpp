@@ -210,10 +210,6 @@ void merge_into_local_filter(FilterHandle* filter, const Header* value, int64 sl
                                 : sizeof(Header) + value->parameters.slice_bytes);
 }
 
-void replace_local_filter(FilterHandle* filter, const Header* value) {
-  add_value(filter, value, kInPlace, value->parameters.memory);
-}
-
 Header* copy_local_filter(FilterHandle* filter) {
   wait_until_applied(filter);
   const Parameters& parameters = filter->header->parameters;

@@ -63,10 +63,6 @@ void reset_local_filter(FilterHandle* filter);
 // ensures equal kind, parameters and seed.
 void merge_into_local_filter(FilterHandle* filter, const Header* value, int64 slice);
 
-// Replaces the filter's state by a value with the same parameters and seed, at commit. The caller
-// keeps others from using the filter.
-void replace_local_filter(FilterHandle* filter, const Header* value);
-
 // The state as this transaction sees it, as a palloc'ed block.
 Header* copy_local_filter(FilterHandle* filter);
 

@@ -151,30 +151,14 @@ void roll_back(SubTransactionId subtransaction) {
   if (building) ConditionVariableBroadcast(&shared_state->built);
 }
 
-uint32 asked_bits(const FilterRelation* relation, double fpr) {
-  return static_cast<uint32>(
-             asked_signature(relation, relation->options.asked.parameters.keys, fpr)) |
-         1;
-}
-
 uint32 asked_bits(const FilterRelation* relation) {
-  return asked_bits(relation, relation->options.asked.parameters.fpr);
+  const Parameters& asked = relation->options.asked.parameters;
+  return static_cast<uint32>(asked_signature(relation, asked.keys, asked.fpr));
 }
 
-// A file may have a state with parameters that another version derived. Version 1.0 did not save
-// the asked-for options: then compare the parameters.
+// A file may have a state with parameters that another version derived.
 bool fits(const FilterSlot* slot, const FilterRelation* relation) {
-  if (slot->signature == relation->signature) return true;
-  if (slot->asked != 0)
-    return slot->asked == asked_bits(relation) ||
-           // an update has written what not to say meant
-           (is_same_fpr(relation->options.asked.parameters.fpr, 0) &&
-            slot->asked == asked_bits(relation, 0));
-  if (slot->state != SlotState::live) return false;
-  const Parameters& saved = block_of(slot)->parameters;
-  const Definition& wanted = relation->definition;
-  return slot->signature == signature_of(relation, saved) && is_asked_for(relation, saved) &&
-         (!wanted.is_given(Common::seed) || wanted.parameters.seed == saved.seed);
+  return slot->signature == relation->signature || slot->asked == asked_bits(relation);
 }
 
 // Slots of one relation as the current transaction sees them. Needs directory_lock.
@@ -230,7 +214,7 @@ int filters_in_use(Oid server, Oid except) {
   for (int i = 0; i < shared_state->slot_count; ++i) {
     const FilterSlot* slot = &shared_state->slots[i];
     if (!is_in_use(slot) || slot->database != MyDatabaseId || slot->server != server ||
-        slot->relation == except || slot->is_moved)
+        slot->relation == except)
       continue;
     // A filter that is being altered has two.
     if (slot->state == SlotState::live ||
@@ -264,13 +248,12 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
     // (sub)transaction rolls back.
     if (!needed) free_states_of_subtransaction(relation->relid);
     if (found.outdated != nullptr && !needed && !relation->uncommitted) free_slot(found.outdated);
-    const bool is_moved = holds_moved_slice(relation->options);
-    FilterSlot* slot = find_free_slot(is_moved);
+    FilterSlot* slot = find_free_slot();
     FilterSlot* counted = find_slot(MyDatabaseId, relation->relid, SlotState::counted);
     if (slot != nullptr && slot->state == SlotState::counted && counted != nullptr) slot = counted;
     if (slot == nullptr) {
       result = Reservation::no_slot;
-    } else if (server.max_filters != PG_INT32_MAX && !is_moved &&
+    } else if (server.max_filters != PG_INT32_MAX &&
                filters_in_use(relation->server, relation->relid) >= server.max_filters) {
       result = Reservation::too_many;
     } else if (server.memory_limit != PG_UINT64_MAX &&
@@ -284,7 +267,6 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
       const bool known = counted != nullptr && fits(counted, relation);
       const int count = known ? save_statistics(counted->stats, before) : 0;
       enter_slot(slot, MyDatabaseId, relation->relid, SlotState::building);
-      if (is_moved) note_moved(slot);
       slot->server = relation->server;
       slot->owner = MyProcPid;
       slot->signature = relation->signature;
@@ -317,8 +299,7 @@ void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOpti
     case Reservation::no_slot:
       ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
               errmsg("too many filters: no place for filter \"%s\"", relation->name),
-              errdetail("All %d places are in use.",
-                        holds_moved_slice(relation->options) ? all_slots() : max_filters),
+              errdetail("All %d places are in use.", max_filters),
               errhint("Raise streamfilter.max_filters and restart the server, or drop a filter."));
       break;
     case Reservation::too_many:

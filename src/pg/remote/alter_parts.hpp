@@ -1,6 +1,6 @@
 // Carries ALTER, RENAME, SET SCHEMA, DROP and functions on a whole filter to the relations on its
-// servers, including moved slices, within one transaction with the local statement. A rollback
-// undoes all of it. COMMIT fails if one of the servers is lost before.
+// servers, within one transaction with the local statement. A rollback undoes all of it. COMMIT
+// fails if one of the servers is lost before.
 #pragma once
 
 #include "pg/remote/remote_filter.hpp"

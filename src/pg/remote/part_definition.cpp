@@ -21,9 +21,6 @@ uint64 share(uint64 whole, uint64 part, uint64 of) {
   return static_cast<uint64>((static_cast<unsigned __int128>(whole) * part + of - 1) / of);
 }
 
-// How options that count for all slices are treated: version 1.0 gave them to every part unchanged.
-enum class Shares : bool { taken, as_before };
-
 // In a part a key has one probe, horizontally.
 void leave_out_slicing(Definition* definition) {
   Parameters& part = definition->parameters;
@@ -35,11 +32,11 @@ void leave_out_slicing(Definition* definition) {
 }
 
 // Parameters of a relation with `slices` slices, each with k2 bits of a key. False: there are none.
-bool find_parameters_of_part(const RemoteFilter* remote, uint32 slices, Shares shares,
-                             Parameters* result, Problem& problem) {
+bool find_parameters_of_part(const RemoteFilter* remote, uint32 slices, Parameters* result,
+                             Problem& problem) {
   const Parameters& whole = remote->parameters;
   Parameters part = whole;
-  if (shares == Shares::taken) take_share(part, slices);
+  take_share(part, slices);
   part.slices = slices;
   part.memory = sizeof(Header) + part.slices * whole.slice_bytes;
   part.keys = share(whole.keys, uint64{part.slices} * probes(whole), whole.slices);
@@ -70,7 +67,7 @@ bool find_parameters_of_part(const RemoteFilter* remote, uint32 slices, Shares s
 Parameters parameters_of_part(const RemoteFilter* remote, uint32 slices) {
   Parameters part;
   Problem problem;
-  if (!find_parameters_of_part(remote, slices, Shares::taken, &part, problem)) raise(problem);
+  if (!find_parameters_of_part(remote, slices, &part, problem)) raise(problem);
   return part;
 }
 
@@ -156,21 +153,8 @@ Definition definition_in(const char* text) {
 }
 
 const char* definition_on(const RemoteFilter* remote, int server) {
-  if (remote->home_count == 1) return print(remote->parameters);
+  if (remote->count == 1) return print(remote->parameters);
   return print(parameters_of_part(remote, slices_on(remote, server)));
-}
-
-bool is_of_before(const RemoteFilter* remote, int server, const char* definition) {
-  Parameters part;
-  Problem problem;
-  return remote->home_count > 1 &&
-         find_parameters_of_part(remote, slices_on(remote, server), Shares::as_before, &part,
-                                 problem) &&
-         strcmp(definition, print(part)) == 0;
-}
-
-const char* definition_of_slice(const RemoteFilter* remote) {
-  return print(parameters_of_part(remote, 1));
 }
 
 const OptionSpec* find_k(const Parameters& parameters) {
@@ -178,7 +162,7 @@ const OptionSpec* find_k(const Parameters& parameters) {
 }
 
 bool is_as_asked(const RemoteFilter* remote, uint32 slices, const char* text) {
-  const bool is_whole = remote->home_count == 1 && slices == remote->parameters.slices;
+  const bool is_whole = remote->count == 1 && slices == remote->parameters.slices;
   const Parameters wanted = is_whole ? remote->parameters : parameters_of_part(remote, slices);
   if (strcmp(text, print(wanted)) == 0) return true;
   Parameters found;
@@ -201,7 +185,7 @@ const char* request_for(const RemoteFilter* remote, uint32 slices) {
   Definition request = request_of_part(remote, slices);
   Problem problem;
   Definition attempt = request;
-  const bool is_whole = remote->home_count == 1 && slices == remote->parameters.slices;
+  const bool is_whole = remote->count == 1 && slices == remote->parameters.slices;
   const bool is_sliced_there = is_whole && remote->parameters.slicing != Slicing::horizontal;
   if (!is_sliced_there && probes(remote->parameters) == 1 && complete(attempt, problem))
     return print_request(request);

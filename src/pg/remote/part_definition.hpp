@@ -10,11 +10,8 @@ namespace streamfilter::pg {
 bool read_found(const char* text, Parameters* result);
 Definition definition_in(const char* text);
 
-// Definition of the relation on one of the first servers.
+// Definition of the relation on one of its servers.
 const char* definition_on(const RemoteFilter* remote, int server);
-
-// Definition of a relation with a single slice.
-const char* definition_of_slice(const RemoteFilter* remote);
 
 // Option k of the kind; nullptr if it has none.
 const OptionSpec* find_k(const Parameters& parameters);
@@ -23,9 +20,6 @@ const OptionSpec* find_k(const Parameters& parameters);
 // given options count: another version may have derived the others, or for another size. Its memory
 // may be a little less.
 bool is_as_asked(const RemoteFilter* remote, uint32 slices, const char* found);
-
-// Is it a relation that version 1.0 has made on a server?
-bool is_of_before(const RemoteFilter* remote, int server, const char* found);
 
 // Request for a relation of `slices` slices: only the options given here, so that the server
 // derives the others in a way that keeps its keys.

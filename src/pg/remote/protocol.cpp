@@ -8,7 +8,6 @@ extern "C" {
 }
 
 #include "core/filter/definition_text.hpp"
-#include "pg/catalog/moved_slices.hpp"
 #include "pg/remote/protocol.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/monotonic.hpp"
@@ -16,8 +15,8 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// streamfilter_hashes_NAME; that of `reserve` has been "claim" since 1.0.
-constexpr const char* kNames[] = {"test", "seen", "claim", "put", "erase"};
+constexpr const char* kNames[] = {"test", "seen", "reserve", "put",
+                                  "erase"};  // of streamfilter_hashes_NAME
 constexpr Oid kTypes[] = {REGCLASSOID, INT8ARRAYOID, INT8ARRAYOID, FLOAT8ARRAYOID};
 constexpr char kDefine[] = "define";
 constexpr char kValue[] = "value";
@@ -55,7 +54,7 @@ uint64 bits_of(double value) {
   return bits;
 }
 
-// Parameters of one part of a call: relation, hashes, times, importances.
+// Parameters of a call: relation, hashes, times, importances.
 constexpr int kParameters = lengthof(kTypes);
 
 struct Parameter {
@@ -69,20 +68,21 @@ struct Parameter {
   }
 };
 
-Parameter parameters_of(const RemoteCall* call, const CallPart* part, const Element* elements) {
+Parameter parameters_of(const RemoteCall* call) {
+  const Element* elements = call->elements;
   Parameter result = {};
-  result.values[0] = part->relation;
-  WordArray hashes(INT8OID, part->count);
-  for (int i = 0; i < part->count; ++i) hashes.add(elements[i].hash);
+  result.values[0] = call->relation;
+  WordArray hashes(INT8OID, call->count);
+  for (int i = 0; i < call->count; ++i) hashes.add(elements[i].hash);
   result.set(1, hashes);
   if (call->with_time) {
-    WordArray times(INT8OID, part->count);
-    for (int i = 0; i < part->count; ++i) times.add(static_cast<uint64>(elements[i].time));
+    WordArray times(INT8OID, call->count);
+    for (int i = 0; i < call->count; ++i) times.add(static_cast<uint64>(elements[i].time));
     result.set(2, times);
   }
   if (call->with_importance) {
-    WordArray importances(FLOAT8OID, part->count);
-    for (int i = 0; i < part->count; ++i) importances.add(bits_of(elements[i].importance));
+    WordArray importances(FLOAT8OID, call->count);
+    for (int i = 0; i < call->count; ++i) importances.add(bits_of(elements[i].importance));
     result.set(3, importances);
   }
   return result;
@@ -92,55 +92,8 @@ uint64 bytes_of(const Parameter& parameter) {
   return static_cast<uint64>(parameter.lengths[1] + parameter.lengths[2] + parameter.lengths[3]);
 }
 
-// Appends an expression for parts from `first` on, concatenating answers in a balanced tree: a
-// chain would be as deep as there are parts.
-void append_parts(StringInfo query, const RemoteCall* call, int first, int count) {
-  if (count > 1) {
-    appendStringInfoChar(query, '(');
-    append_parts(query, call, first, count / 2);
-    appendStringInfoString(query, " || ");
-    append_parts(query, call, first + count / 2, count - count / 2);
-    appendStringInfoChar(query, ')');
-    return;
-  }
-  const int number = first * kParameters;
-  appendStringInfo(query, "%s.streamfilter_hashes_%s($%d, $%d, $%d, $%d)", call->connection->schema,
-                   kNames[static_cast<int>(call->call)], number + 1, number + 2, number + 3,
-                   number + 4);
-}
-
-// Queues one query for several relations of a server, in order, with one array of answers.
-bool queue_parts(RemoteCall* call) {
-  const int count = call->part_count;
-  auto* parameters = static_cast<Parameter*>(palloc(sizeof(Parameter) * static_cast<Size>(count)));
-  auto* formats = static_cast<int*>(palloc(sizeof(Parameter::kFormats) * static_cast<Size>(count)));
-  auto* lengths = static_cast<int*>(palloc(sizeof(Parameter::kFormats) * static_cast<Size>(count)));
-  auto* types = static_cast<Oid*>(palloc(sizeof kTypes * static_cast<Size>(count)));
-  auto* values =
-      static_cast<const char**>(palloc(sizeof(char*) * kParameters * static_cast<Size>(count)));
-  StringInfoData query;
-  initStringInfo(&query);
-  const Element* elements = call->elements;
-  for (int i = 0; i < count; ++i) {
-    parameters[i] = parameters_of(call, &call->parts[i], elements);
-    elements += call->parts[i].count;
-    call->sent += bytes_of(parameters[i]);
-    const int first = i * kParameters;
-    memcpy(&values[first], parameters[i].values, sizeof parameters[i].values);
-    memcpy(&lengths[first], parameters[i].lengths, sizeof parameters[i].lengths);
-    memcpy(&formats[first], Parameter::kFormats, sizeof Parameter::kFormats);
-    memcpy(&types[first], kTypes, sizeof kTypes);
-  }
-  appendStringInfoString(&query, "SELECT ");
-  append_parts(&query, call, 0, count);
-  return PQsendQueryParams(call->connection->pg, query.data, count * kParameters, types, values,
-                           lengths, formats, 0) == 1;
-}
-
 bool queue_call(RemoteCall* call) {
-  call->sent = 0;
-  if (call->part_count > 1) return queue_parts(call);
-  const Parameter parameters = parameters_of(call, call->parts, call->elements);
+  const Parameter parameters = parameters_of(call);
   call->sent = bytes_of(parameters);
   return PQsendQueryPrepared(call->connection->pg, kNames[static_cast<int>(call->call)],
                              kParameters, parameters.values, parameters.lengths,
@@ -169,7 +122,7 @@ uint64 max_call_bytes(const RemoteCall* call) {
 bool begin_call(RemoteCall* call, int64 start) {
   Connection* connection = call->connection;
   call->failure = Failure::none;
-  call->conflict = call->moved = false;
+  call->conflict = false;
   if ((changes(call->call) || connection->level > 0) && !queue_transaction(connection))
     return false;
   if (call->gives_up_early && !queue_savepoint_with_timeout(connection)) return false;
@@ -219,15 +172,6 @@ bool is_lock_conflict(const PGresult* error) {
   return has_sqlstate(error, "55P03") || has_sqlstate(error, "40P01");
 }
 
-// A slice that has moved on again leaves a relation that is dropped in the end.
-bool has_moved(const RemoteCall* call) {
-  const PGresult* error = call->connection->error;
-  if (has_sqlstate(error, kSliceMovedCode)) return true;
-  bool any = false;
-  for (int i = 0; i < call->part_count; ++i) any |= call->parts[i].moved;
-  return any && has_sqlstate(error, kUndefinedTable);
-}
-
 struct DefinitionReader {
   char* definition;
   bool made;
@@ -241,32 +185,6 @@ void take_definition(void* context, const PGresult* result) {
                          &reader->made);
   strlcpy(reader->definition, PQgetvalue(result, 0, 0), kMaxDefinitionText);
 }
-
-constexpr char kOptionQuery[] =
-    "SELECT (SELECT option_value FROM pg_catalog.pg_options_to_table(ftoptions) "
-    "WHERE option_name = '%s') FROM pg_catalog.pg_foreign_table "
-    "WHERE ftrelid = pg_catalog.to_regclass($1)";
-// 65536 slices: their numbers, servers and epochs.
-constexpr Size kMaxMoved = 65536 * 24;
-constexpr ColumnShape kMovedColumn = {TEXTOID, false, true, kMaxMoved};
-constexpr RowShape kMovedRow = {&kMovedColumn, 1, 0, 1};
-
-// Relations that a move has made.
-constexpr char kMadeQuery[] =
-    "SELECT pg_catalog.string_agg(slice || ':1@' || epoch, ', ' ORDER BY slice, epoch) FROM "
-    "(SELECT "
-    "pg_catalog.substring(o.option_value, '^.\"slice\": \"([0-9]{1,9})\"')::int AS slice, "
-    "pg_catalog.substring(o.option_value, '\"epoch\": \"([0-9]{1,10})\".$')::bigint AS epoch, "
-    "c.relname, $1::text AS name "
-    "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-    "JOIN pg_catalog.pg_foreign_table t ON t.ftrelid = c.oid "
-    "CROSS JOIN LATERAL pg_catalog.pg_options_to_table(t.ftoptions) o "
-    "WHERE n.nspname = %s AND pg_catalog.starts_with(c.relname::text, $1::text || '/') "
-    "AND pg_catalog.pg_has_role(c.relowner, 'USAGE') AND o.option_name = 'producer' "
-    "AND %s (SELECT FROM pg_catalog.pg_options_to_table(t.ftoptions) m "
-    "WHERE m.option_name = 'retirements' AND m.option_value ~ '%s') AND (%s OR NOT EXISTS "
-    "(SELECT FROM pg_catalog.pg_options_to_table(t.ftoptions) m WHERE m.option_name = 'moved'))) s "
-    "WHERE relname::text = name || '/' || slice || '@' || epoch";
 
 constexpr char kOwnerQuery[] =
     "SELECT pg_catalog.pg_has_role(c.relowner, 'USAGE'), pg_catalog.substring(option_value, "
@@ -309,17 +227,6 @@ bool run_queued(Connection* connection, bool queued, const RowShape* rows = null
   return true;
 }
 
-// Of the first column of a row; nullptr: there is no row. False: the connection has failed.
-bool read_text(Connection* connection, const char* query, const char* parameter,
-               const char** text) {
-  ReceivedValue reader = {};
-  const bool queued = join_transaction(connection) && queue_command(connection, query, {parameter});
-  if (!run_queued(connection, queued, &kMovedRow, take_value, &reader)) return false;
-  check_memory(reader);
-  *text = reader.bytes;
-  return true;
-}
-
 }  // namespace
 
 void run_calls(RemoteCall* calls, int count) {
@@ -337,8 +244,6 @@ void run_calls(RemoteCall* calls, int count) {
       calls[i].failure = calls[i].connection->failure;
     else if (calls[i].gives_up_early && is_lock_conflict(calls[i].connection->error))
       calls[i].conflict = true;
-    else if (calls[i].connection->error != nullptr && has_moved(&calls[i]))
-      calls[i].moved = true;
     else if (calls[i].connection->error != nullptr && refused == nullptr)
       refused = calls[i].connection;
   }
@@ -356,20 +261,6 @@ const char* define_slices(Connection* connection, const SliceDefinition* slices,
   if (!reader.ok) raise_protocol_violation(connection, "It has not told what it has made");
   *made = reader.made;
   return reader.definition;
-}
-
-bool read_option(Connection* connection, const char* relation, const char* option,
-                 const char** value) {
-  return read_text(connection, psprintf(kOptionQuery, option), relation, value);
-}
-
-bool list_made(Connection* connection, const SliceDefinition* slices, Made which,
-               const char** list) {
-  const char* schema = quote_literal_cstr(slices->schema);
-  const char* query = which == Made::places
-                          ? psprintf(kMadeQuery, schema, "EXISTS", "[^?]$", "false")
-                          : psprintf(kMadeQuery, schema, "NOT EXISTS", ":", "true");
-  return read_text(connection, query, slices->name, list);
 }
 
 bool truncate_slices(Connection* connection, const char* filter) {
@@ -423,12 +314,6 @@ bool call_slices(Connection* connection, const char* function, const char* relat
 void check_version(const Connection* connection) {
   if (connection->error != nullptr && has_sqlstate(connection->error, "42883"))
     raise_version(connection);
-}
-
-bool can_mark(const Connection* connection) {
-  int major = 0, minor = 0;
-  sscanf(connection->version, "%d.%d", &major, &minor);
-  return major > 1 || (major == 1 && minor >= 2);
 }
 
 void raise_version(const Connection* connection) {

@@ -20,29 +20,17 @@ enum class Call : uint8 {
   erase,    // forget the key
 };
 
-// Consecutive elements of a call, for one relation there.
-struct CallPart {
-  const char* relation;  // quoted, with its schema
-  int count;
-  bool moved;  // it holds one slice that has come from another server
-};
-
-// A call of several parts is one query, with this many parameters at most.
-constexpr int kMaxParts = PG_UINT16_MAX / 4;
-
 struct RemoteCall {
   Connection* connection;
   Call call;
-  const CallPart* parts;
-  int part_count;
-  int count;  // of all parts
+  const char* relation;  // quoted, with its schema
+  int count;
   Element* elements;
   bool with_time, with_importance;
   Answer* answers;      // `count` places
   bool gives_up_early;  // does not wait long for other transactions
   // Results.
   bool conflict;          // would have had to wait for long: nothing was done
-  bool moved;             // a slice is no longer there: nothing was done
   Failure failure;        // none: answered
   uint64 sent, received;  // bytes of hashes and answers
 };
@@ -68,21 +56,6 @@ constexpr RowShape kVoidRow = {&kVoidColumn, 1, 0, 1};
 // and whether it was made now; "" if it was only looked for and does not exist. nullptr: the
 // connection has failed. Raises the server's errors.
 const char* define_slices(Connection* connection, const SliceDefinition* slices, bool* made);
-
-// An option of a relation there, in the current memory context; "": it has none, nullptr: there is
-// no such relation. False: the connection has failed.
-bool read_option(Connection* connection, const char* relation, const char* option,
-                 const char** value);
-
-// Relations that moves of a filter's slices have made on a server.
-enum class Made : uint8 {
-  places,   // that certainly have their slice
-  by_moves  // any, except where a search may begin
-};
-
-// Lists them as "slice:1@epoch, ..."; nullptr: none. False: the connection has failed.
-bool list_made(Connection* connection, const SliceDefinition* slices, Made which,
-               const char** list);
 
 // Truncates the relation there, in the transaction. False: the connection has failed.
 bool truncate_slices(Connection* connection, const char* filter);
@@ -113,8 +86,6 @@ bool call_slices(Connection* connection, const char* function, const char* relat
 // Raises 0A000, with the version there, if a call failed because the server lacks the function.
 void check_version(const Connection* connection);
 
-// Can the server mark places of slices? Versions before 1.2 cannot.
-bool can_mark(const Connection* connection);
 [[noreturn]] void raise_version(const Connection* connection);
 
 // Bytes that the state of a filter of this memory, or of one of its slices, has at most: with a

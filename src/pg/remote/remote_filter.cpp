@@ -4,7 +4,6 @@
 #include "core/format/slicing.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/lookup.hpp"
-#include "pg/catalog/retirements.hpp"
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/remote/part_definition.hpp"
 #include "pg/remote/postgres_fdw_filter.hpp"
@@ -53,36 +52,6 @@ bool find_seed(RemoteFilter* remote, int server, const char* name) {
   return true;
 }
 
-// Relations made by version 1.0 are kept: their keys are worth more than the right length of a
-// window.
-void warn_of_older_definition(const RemoteFilter* remote, int server) {
-  ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-          errmsg("filter \"%s\" was made on server \"%s\" by version 1.0", remote->relation->name,
-                 remote->connections[server]->name),
-          errdetail("Each server has a window of rows, the rows of a filter of kind dsqf, or the "
-                    "size of filters that grow, as if it were the only one."),
-          errhint("Drop it on all of its servers when it may begin anew."));
-}
-
-// A relation made when the filter had fewer servers knows where slices have gone. Without it they
-// would be asked in two places. False: the connection has failed.
-bool check_is_there(RemoteFilter* remote, int server) {
-  const char* moved;
-  if (!read_option(remote->connections[server], remote->filter, "moved", &moved)) return false;
-  MovedSlices list;
-  if (moved != nullptr) {
-    if (moved[0] != '\0' && read_moved_slices(moved, &list)) keep_places(remote, server, list);
-    return true;
-  }
-  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-          errmsg("filter \"%s\" is missing on server \"%s\"", remote->relation->name,
-                 remote->connections[server]->name),
-          errdetail("It says there to which servers slices have moved."),
-          errhint("Restore that server. If the filter is to begin anew on all of its servers, drop "
-                  "it on each of them, and its option home_servers here."));
-  pg_unreachable();
-}
-
 // Drops what a filter that was dropped here has left there because the server was lost: a new
 // filter of the same name must not take it over. False: the connection has failed.
 bool drop_remains(RemoteFilter* remote, int server) {
@@ -115,8 +84,7 @@ bool define_on(RemoteFilter* remote, int server, bool* made) {
   SliceDefinition wanted = remote->slices;
   wanted.definition = definition_on(remote, server);
   wanted.producer = describe_producer(remote->relation, server);
-  if (!may_move_slices(remote->relation) && !drop_remains(remote, server)) return false;
-  if (may_move_slices(remote->relation) && !check_is_there(remote, server)) return false;
+  if (!drop_remains(remote, server)) return false;
   const char* found = define_slices(connection, &wanted, made);
   if (found == nullptr) return false;
   // Of two producers with random seeds that come at once, the other may have been faster.
@@ -124,11 +92,8 @@ bool define_on(RemoteFilter* remote, int server, bool* made) {
     take_seed(remote, definition_in(found).parameters.seed);
     wanted.definition = definition_on(remote, server);
   }
-  if (!is_as_asked(remote, slices_on(remote, server), found)) {
-    if (!is_of_before(remote, server, found))
-      raise_other_definition(remote, server, found, wanted.definition);
-    warn_of_older_definition(remote, server);
-  }
+  if (!is_as_asked(remote, slices_on(remote, server), found))
+    raise_other_definition(remote, server, found, wanted.definition);
   // A relation made within a transaction may go with it.
   remote->opened[server] = *made && connection->level > 0 ? 0 : connection->number;
   return true;
@@ -137,18 +102,8 @@ bool define_on(RemoteFilter* remote, int server, bool* made) {
 bool open_on(RemoteFilter* remote, int server, bool* made) {
   Connection* connection = remote->connections[server];
   return ask_again_if_ended(connection, [&] {
-    return server >= remote->home_count || remote->retired[server] ||
-           remote->opened[server] == connection->number || define_on(remote, server, made);
+    return remote->opened[server] == connection->number || define_on(remote, server, made);
   });
-}
-
-bool* find_retired(const RemoteFilter* remote) {
-  auto* retired = static_cast<bool*>(palloc0(sizeof(bool) * static_cast<Size>(remote->count)));
-  const RetiredServers numbers = retired_servers_in(options_of_filter(remote->relation->relid));
-  for (int i = 0; i < numbers.count; ++i)
-    if (numbers.numbers[i] <= static_cast<uint32>(remote->count))
-      retired[numbers.numbers[i] - 1] = true;
-  return retired;
 }
 
 }  // namespace
@@ -163,18 +118,13 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   remote->parameters = relation->definition.parameters;
   remote->seed_known = relation->definition.is_given(Common::seed);
   remote->count = relation->server_count;
-  remote->home_count = home_count(relation);
   remote->connections =
       static_cast<Connection**>(palloc(sizeof(Connection*) * relation->server_count));
   for (int i = 0; i < remote->count; ++i)
     remote->connections[i] = find_connection(relation->servers[i], relation->owner);
   remote->opened = static_cast<uint64*>(palloc0(sizeof(uint64) * relation->server_count));
-  remote->checked = static_cast<uint64*>(palloc0(sizeof(uint64) * remote->parameters.slices));
-  remote->work = static_cast<SliceWork*>(palloc0(sizeof(SliceWork) * remote->parameters.slices));
-  remote->places = static_cast<SlicePlace*>(palloc(sizeof(SlicePlace) * remote->parameters.slices));
-  remote->to_find = static_cast<bool*>(palloc0(sizeof(bool) * remote->parameters.slices));
-  for (uint32 i = 0; i < remote->parameters.slices; ++i) remote->places[i] = first_place(remote, i);
-  remote->retired = find_retired(remote);
+  remote->work =
+      static_cast<SliceCounts*>(palloc0(sizeof(SliceCounts) * remote->parameters.slices));
   SliceDefinition* slices = &remote->slices;
   slices->schema = get_namespace_name(get_rel_namespace(relation->relid));
   slices->name = relation->name;
@@ -216,7 +166,7 @@ void raise_other_definition(const RemoteFilter* remote, int server, const char* 
 
 void check_slice_definitions(const FilterRelation* relation) {
   const RemoteFilter* remote = make_remote_filter(relation);
-  for (int i = 0; i < remote->home_count; ++i) definition_on(remote, i);
+  for (int i = 0; i < remote->count; ++i) definition_on(remote, i);
 }
 
 // A new or rebuilt server must not bring its own seed while others have one: draws a new seed only
@@ -226,63 +176,28 @@ void learn_seed(RemoteFilter* remote) {
   forget_lost_time();
   connect_together(remote->connections, remote->count);
   bool all_asked = true;
-  for (int i = 0; i < remote->home_count && !remote->seed_known; ++i)
-    if (!remote->retired[i]) all_asked &= find_seed(remote, i, remote->slices.name);
-  // Where homes were retired, the places know where searches begin; a new seed is none of theirs.
-  const MovedSlices& first = remote->relation->options.first_places;
-  for (int i = 0; i < first.count && !remote->seed_known; ++i) {
-    const MovedSlice& at = first.entries[i];
-    if (at.server < static_cast<uint32>(remote->count))
-      find_seed(remote, static_cast<int>(at.server),
-                name_of_moved_slice(remote->slices.name, at.slice, at.epoch));
-  }
-  if (remote->seed_known || !all_asked || first.count > 0) return;
+  for (int i = 0; i < remote->count && !remote->seed_known; ++i)
+    all_asked &= find_seed(remote, i, remote->slices.name);
+  if (remote->seed_known || !all_asked) return;
   if (!pg_strong_random(&remote->parameters.seed, sizeof remote->parameters.seed))
     ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random seed"));
   open_slices(remote, 0);
 }
 
-// Makes all relations if it makes one: once servers are added, a missing relation is a lost one.
+// Makes all relations if it makes one.
 bool open_slices(RemoteFilter* remote, int server) {
   bool made = false;
   if (!open_on(remote, server, &made)) return false;
-  if (!made || server >= remote->home_count) return true;
-  auto* made_on = static_cast<bool*>(palloc0(sizeof(bool) * static_cast<Size>(remote->home_count)));
+  if (!made) return true;
+  auto* made_on = static_cast<bool*>(palloc0(sizeof(bool) * static_cast<Size>(remote->count)));
   made_on[server] = true;
   int former = -1;  // a server that had the filter before
-  for (int i = 0; i < remote->home_count; ++i)
-    if (i != server && !remote->retired[i] && open_on(remote, i, &made_on[i]) && !made_on[i])
-      former = i;
-  for (int i = 0; former >= 0 && i < remote->home_count; ++i)
+  for (int i = 0; i < remote->count; ++i)
+    if (i != server && open_on(remote, i, &made_on[i]) && !made_on[i]) former = i;
+  for (int i = 0; former >= 0 && i < remote->count; ++i)
     if (made_on[i]) warn_of_new_server(remote, i, former);
   pfree(made_on);
   return true;
-}
-
-void check_is_named(const RemoteFilter* remote, uint64 slice, uint32 server) {
-  if (server < static_cast<uint32>(remote->count)) return;
-  ereport(
-      ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-      errmsg("slice %llu of filter \"%s\" has moved to a server that its option servers does "
-             "not name",
-             static_cast<unsigned long long>(slice), remote->relation->name),
-      errdetail("It is on server %u of the list; the option names %d.", server + 1, remote->count),
-      errhint("Add the servers that the filter was extended by: ALTER FOREIGN TABLE ... OPTIONS "
-              "(SET servers '...')."));
-}
-
-bool keep_places(RemoteFilter* remote, int server, const MovedSlices& moved) {
-  bool news = false;
-  for (int i = 0; i < moved.count; ++i) {
-    const MovedSlice& entry = moved.entries[i];
-    const uint64 slice =
-        uint64{entry.slice} * static_cast<uint32>(remote->home_count) + static_cast<uint32>(server);
-    if (slice >= remote->parameters.slices || entry.epoch <= remote->places[slice].epoch) continue;
-    check_is_named(remote, slice, entry.server);
-    remote->places[slice] = {static_cast<int>(entry.server), entry.epoch};
-    news = true;
-  }
-  return news;
 }
 
 bool has_unreachable_slices(const RemoteFilter* remote) {
@@ -312,15 +227,10 @@ void end_changed_filters(bool committed) {
 
 void flush_slice_work(RemoteFilter* remote) {
   for (uint32 i = 0; i < remote->parameters.slices; ++i) {
-    SliceWork* work = &remote->work[i];
-    const SlicePlace& place = remote->places[i];
-    const bool has_moved = place.epoch != work->epoch;
-    if (!work->counts.any() && !has_moved) continue;
-    work->server = static_cast<uint32>(place.server);
-    work->epoch = place.epoch;
-    add_slice_work(remote->relation->relid, i, *work);
-    *work = {};
-    work->epoch = place.epoch;  // counted once only
+    SliceCounts* counts = &remote->work[i];
+    if (!counts->any()) continue;
+    add_slice_counts(remote->relation->relid, i, *counts);
+    *counts = {};
   }
 }
 

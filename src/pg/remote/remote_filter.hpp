@@ -1,7 +1,6 @@
-// A filter on other servers, as the current backend uses it. Slice i begins on server i mod
-// home_count, as slice i / home_count of a relation of the same name; slice_places.hpp finds slices
-// that have moved. The definition is sent when a server is first used. The seed is that of the
-// first server, unless the filter has option seed.
+// A filter on other servers, as the current backend uses it. Slice i is on server i mod count, as
+// slice i / count of a relation of the same name. The definition is sent when a server is first
+// used. The seed is that of the first server, unless the filter has option seed.
 #pragma once
 
 #include "pg/remote/filter_parts.hpp"
@@ -32,12 +31,6 @@ const char* look_up_definition(const RemoteFilter* remote, int server, const cha
 // definition.
 bool open_slices(RemoteFilter* remote, int server);
 
-// Raises 55000 if a slice has moved to a server that the local definition does not name.
-void check_is_named(const RemoteFilter* remote, uint64 slice, uint32 server);
-
-// Stores what a first server says about slices that have left it. Returns whether anything was new.
-bool keep_places(RemoteFilter* remote, int server, const MovedSlices& moved);
-
 // Is one of the servers unreachable for this session?
 bool has_unreachable_slices(const RemoteFilter* remote);
 
@@ -47,7 +40,7 @@ void note_changed(RemoteFilter* remote);
 // keys are not remembered. Cannot raise.
 void end_changed_filters(bool committed);
 
-// Adds counts and places of slices to shared memory.
+// Adds counts of slices to shared memory.
 void flush_slice_work(RemoteFilter* remote);
 
 }  // namespace streamfilter::pg

@@ -8,22 +8,17 @@
 // everywhere. Servers without reservations commit together, before those with one.
 #include "pg/server/postgres.hpp"
 
-#include <algorithm>
-
 #include "core/filter/filter.hpp"
 #include "core/format/slicing.hpp"
 #include "pg/remote/part_definition.hpp"
 #include "pg/remote/postgres_fdw_filter.hpp"
 #include "pg/remote/remote_keys.hpp"
 #include "pg/remote/remote_transaction.hpp"
-#include "pg/remote/slice_places.hpp"
 #include "pg/server/monotonic.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
-// Limit for follow-ups of a batch to slices that have moved again.
-constexpr int kMaxFollowed = 16;
 constexpr int kLeastInOrder = 1000, kMostInOrder = 16'000;  // ms
 
 enum class Bits : uint8 { unknown, unset, set, unreachable, taken };
@@ -58,23 +53,10 @@ uint64 hash_in_slice(uint64 hash, uint32 index, uint32 slices) {
   return static_cast<uint64>((below + slices - 1) / slices);
 }
 
-// False: a server on the way is unreachable.
-bool find_moved_slices(RemoteFilter* remote) {
-  const uint32 all = remote->parameters.slices;
-  auto* slices = static_cast<uint32*>(palloc(sizeof(uint32) * all));
-  int count = 0;
-  for (uint32 i = 0; i < all; ++i)
-    if (remote->to_find[i]) slices[count++] = i;
-  if (find_places(remote, slices, count) == PlaceSearch::unreachable) return false;
-  memset(remote->to_find, 0, sizeof(bool) * all);
-  remote->any_to_find = false;
-  return true;
-}
-
-// The hash that travels finds the slice among those of its first server.
+// The hash that travels finds the slice among those of its server.
 void locate(const ProbeBatch* batch) {
   const RemoteFilter* remote = batch->remote;
-  const bool is_cut = remote->home_count > 1;
+  const bool is_cut = remote->count > 1;
   for (int key = 0; key < batch->count; ++key)
     for (int i = 0; i < batch->probes; ++i) {
       ProbeState* probe = probe_state(batch, key, i);
@@ -82,39 +64,24 @@ void locate(const ProbeBatch* batch) {
       const KeyProbe found = is_cut ? probe_of(remote->parameters, hash, static_cast<unsigned>(i))
                                     : KeyProbe{slice_of(remote->parameters, hash), hash};
       probe->slice = found.slice;
-      probe->server = remote->places[found.slice].server;
+      probe->server = server_of_slice(remote, found.slice);
       probe->bits = Bits::unknown;
       probe->wanted = false;
-      const int home = home_of(remote, found.slice);
-      probe->hash = is_cut ? hash_in_slice(found.hash, number_at_home(remote, found.slice),
-                                           slices_on(remote, home))
+      probe->hash = is_cut ? hash_in_slice(found.hash, number_on_server(remote, found.slice),
+                                           slices_on(remote, probe->server))
                            : hash;
     }
 }
 
-// After changes within a transaction on a server, it is too late to follow a slice that turns out
-// to have moved. So a session learns the places of a new definition before.
-void look_for_places(RemoteFilter* remote) {
-  remote->looked = true;
-  bool any_changed = false;
-  for (int i = 0; i < remote->count; ++i) any_changed |= remote->connections[i]->changed;
-  if (!any_changed || !may_move_slices(remote->relation)) return;
-  for (int i = 0; i < remote->home_count; ++i)
-    if (const auto slice = static_cast<uint32>(i); slice < remote->parameters.slices)
-      find_places(remote, &slice, 1);
-}
-
 // A single server does all the slicing itself.
 ProbeBatch* make_batch(RemoteFilter* remote, const Element* elements, int count) {
-  if (unlikely(!remote->looked)) look_for_places(remote);
-  if (unlikely(remote->any_to_find)) find_moved_slices(remote);
   const Parameters& parameters = remote->parameters;
   forget_lost_time();
   auto* batch = static_cast<ProbeBatch*>(palloc0(sizeof(ProbeBatch)));
   batch->remote = remote;
   batch->elements = elements;
   batch->count = count;
-  batch->probes = remote->home_count == 1 ? 1 : static_cast<int>(probes(parameters));
+  batch->probes = remote->count == 1 ? 1 : static_cast<int>(probes(parameters));
   const OptionSpec* k = find_k(parameters);
   const auto all = k != nullptr ? static_cast<unsigned>(parameters.integer(k->word)) : 1;
   batch->bits = Max(all / static_cast<unsigned>(batch->probes), 1u);
@@ -137,41 +104,11 @@ Bits bits_of(Answer answer) {
   return answer == Answer::yes ? Bits::set : answer == Answer::no ? Bits::unset : Bits::taken;
 }
 
-// Unmoved slices first, then slice by slice, so that the elements of a relation are together, and
-// those of a key in order.
-bool comes_before(const RemoteFilter* remote, const ProbeState* a, const ProbeState* b) {
-  const auto number = [&](const ProbeState* probe) {
-    return remote->places[probe->slice].epoch == 0 ? 0 : uint64{probe->slice} + 1;
-  };
-  return number(a) != number(b) ? number(a) < number(b) : a < b;
-}
-
-bool is_in_one_relation(const RemoteFilter* remote, const ProbeState* a, const ProbeState* b) {
-  return a->slice == b->slice ||
-         (remote->places[a->slice].epoch == 0 && remote->places[b->slice].epoch == 0);
-}
-
-// Adds the elements of a call, sorted by `states`, as parts of one relation each.
-void add_parts(const RemoteFilter* remote, Share* share) {
-  RemoteCall* call = &share->call;
-  auto* parts = static_cast<CallPart*>(palloc(sizeof(CallPart) * static_cast<Size>(call->count)));
-  for (int i = 0; i < call->count; ++i) {
-    const ProbeState* probe = share->states[i];
-    if (i == 0 || !is_in_one_relation(remote, share->states[i - 1], probe)) {
-      const SlicePlace& place = remote->places[probe->slice];
-      parts[call->part_count++] = {relation_at(remote, probe->slice, place), 0, place.epoch > 0};
-    }
-    ++parts[call->part_count - 1].count;
-  }
-  call->parts = parts;
-}
-
 Share collect(ProbeBatch* batch, Call call, int server) {
   RemoteFilter* remote = batch->remote;
   const int most = batch->count * batch->probes;
   Share share{};
   int count = 0;
-  bool any_moved = false;
   for (int i = 0; i < most; ++i)
     count += batch->states[i].wanted && batch->states[i].server == server;
   if (count == 0) return share;
@@ -182,17 +119,13 @@ Share collect(ProbeBatch* batch, Call call, int server) {
     ProbeState* probe = &batch->states[i];
     if (!probe->wanted || probe->server != server) continue;
     probe->wanted = false;
-    any_moved |= remote->places[probe->slice].epoch > 0;
     share.states[share.call.count++] = probe;
   }
-  if (any_moved)
-    std::sort(share.states, share.states + count,
-              [&](const ProbeState* a, const ProbeState* b) { return comes_before(remote, a, b); });
   for (int i = 0; i < count; ++i) {
     share.call.elements[i] = batch->elements[(share.states[i] - batch->states) / batch->probes];
     share.call.elements[i].hash = share.states[i]->hash;
   }
-  add_parts(remote, &share);
+  share.call.relation = remote->filter;
   share.call.connection = remote->connections[server];
   share.call.call = call;
   share.call.with_time = uses_time(remote->parameters);
@@ -225,11 +158,11 @@ void warn_of_late(const RemoteFilter* remote, Connection* connection) {
 }
 
 void take_answers(ProbeBatch* batch, const Share* share, bool unreachable) {
-  SliceWork* work = batch->remote->work;
+  SliceCounts* work = batch->remote->work;
   for (int i = 0; i < share->call.count; ++i) {
     ProbeState* probe = share->states[i];
     probe->bits = unreachable ? Bits::unreachable : bits_of(share->call.answers[i]);
-    ++work[probe->slice].counts[unreachable ? SliceCount::unanswered : SliceCount::answered];
+    ++work[probe->slice][unreachable ? SliceCount::unanswered : SliceCount::answered];
   }
   if (unreachable) {
     batch->slice_lost = true;
@@ -238,7 +171,7 @@ void take_answers(ProbeBatch* batch, const Share* share, bool unreachable) {
   if (unlikely(share->call.connection->overfull))
     warn_of_overfull(batch->remote, share->call.connection);
   if (unlikely(share->call.connection->late)) warn_of_late(batch->remote, share->call.connection);
-  SliceCounts& first = work[share->states[0]->slice].counts;
+  SliceCounts& first = work[share->states[0]->slice];
   ++first[SliceCount::messages];
   first[SliceCount::bytes_sent] += share->call.sent;
   first[SliceCount::bytes_received] += share->call.received;
@@ -281,15 +214,6 @@ void order_commit(Connection* connection, Call call, int server) {
   }
 }
 
-// Checks the place of a moved slice once per connection. False: the server is unreachable.
-bool check_moved_places(RemoteFilter* remote, const Share* share) {
-  for (int i = 0; i < share->call.count; ++i) {
-    const uint32 slice = share->states[i]->slice;
-    if (remote->places[slice].epoch > 0 && !check_place(remote, slice)) return false;
-  }
-  return true;
-}
-
 // Keeps the shares with ready servers; answers the others without their servers.
 void open_round(ProbeBatch* batch, Round* round) {
   connect_round(round);
@@ -297,8 +221,7 @@ void open_round(ProbeBatch* batch, Round* round) {
   for (int i = 0; i < round->count; ++i) {
     const Share& share = round->shares[i];
     const int server = share.states[0]->server;
-    if (!batch->remote->seed_known || !open_slices(batch->remote, server) ||
-        !check_moved_places(batch->remote, &share)) {
+    if (!batch->remote->seed_known || !open_slices(batch->remote, server)) {
       take_answers(batch, &share, true);
       continue;
     }
@@ -315,74 +238,9 @@ void undo_calls(const RemoteCall* calls, int count) {
   undo_savepoints_with_timeout(connections, count);
 }
 
-// Follows slices that have moved, and asks again; slices that cannot be followed now count as lost.
-void follow(ProbeBatch* batch, const Share* share) {
-  RemoteFilter* remote = batch->remote;
-  if (!find_moved_slices(remote)) return take_answers(batch, share, true);
-  for (int i = 0; i < share->call.count; ++i) {
-    share->states[i]->server = remote->places[share->states[i]->slice].server;
-    share->states[i]->wanted = true;
-  }
-}
-
-// The transaction fails, and some connections with it: the next one finds out where the slices are.
-[[noreturn]] void raise_moved(RemoteFilter* remote) {
-  ereport(
-      ERROR, errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-      errmsg("slices of filter \"%s\" have moved within the transaction", remote->relation->name),
-      errhint("Repeat the transaction."));
-  pg_unreachable();
-}
-
-// Otherwise it may name too few servers, and could remake a relation that should say where slices
-// are.
-void check_may_follow(const RemoteFilter* remote) {
-  if (may_move_slices(remote->relation)) return;
-  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-          errmsg("slices of filter \"%s\" have moved", remote->relation->name),
-          errdetail("Its definition here is that of before."),
-          errhint("Name all of its servers, those that were added at the end: ALTER FOREIGN TABLE "
-                  "... OPTIONS (SET servers '...', ADD home_servers '%d').",
-                  remote->home_count));
-}
-
-// Result of a round.
-enum class RoundEnd : uint8 {
-  done,
-  conflict,  // would have had to wait for long: nothing was done
-  moved,     // some probes must be asked again, elsewhere
-};
-
-void note_to_find(ProbeBatch* batch, const Round* round, const RemoteCall* calls) {
-  for (int i = 0; i < round->count; ++i)
-    for (int j = 0; calls[i].moved && j < calls[i].count; ++j)
-      batch->remote->to_find[round->shares[i].states[j]->slice] = batch->remote->any_to_find = true;
-}
-
-void ask_again(const Share* share) {
-  for (int i = 0; i < share->call.count; ++i) share->states[i]->wanted = true;
-}
-
-// A round that gives up early does all or nothing. If a key has several probes, its primary one may
-// have been the wrong choice, and then reservations and bits must be undone.
-void follow_moved(ProbeBatch* batch, const Round* round, const RemoteCall* calls,
-                  bool gives_up_early) {
-  check_may_follow(batch->remote);
-  if (gives_up_early) undo_calls(calls, round->count);
-  note_to_find(batch, round, calls);
-  if (batch->probes > 1 && calls[0].call != Call::test) raise_moved(batch->remote);
-  for (int i = 0; i < round->count; ++i)
-    if (calls[i].moved && !gives_up_early && !start_over(calls[i].connection))
-      raise_moved(batch->remote);
-  for (int i = 0; i < round->count; ++i)
-    if (calls[i].moved)
-      follow(batch, &round->shares[i]);
-    else if (gives_up_early || calls[i].failure != Failure::none)
-      ask_again(&round->shares[i]);
-}
-
-// Keeps the shares whose connection has failed.
-RoundEnd call_round(ProbeBatch* batch, Round* round, bool gives_up_early) {
+// Keeps the shares whose connection has failed. False: it would have had to wait for long, and
+// nothing was done.
+bool call_round(ProbeBatch* batch, Round* round, bool gives_up_early) {
   auto* calls = static_cast<RemoteCall*>(
       palloc(sizeof(RemoteCall) * static_cast<Size>(Max(round->count, 1))));
   for (int i = 0; i < round->count; ++i) {
@@ -390,46 +248,39 @@ RoundEnd call_round(ProbeBatch* batch, Round* round, bool gives_up_early) {
     calls[i].gives_up_early = gives_up_early;
   }
   run_calls(calls, round->count);
-  bool any_moved = false;
-  for (int i = 0; i < round->count; ++i) {
-    any_moved |= calls[i].moved;
+  for (int i = 0; i < round->count; ++i)
     if (calls[i].conflict) {
       undo_calls(calls, round->count);
-      return RoundEnd::conflict;
+      return false;
     }
-  }
   int kept = 0;
-  for (int i = 0; i < round->count && !(any_moved && gives_up_early); ++i) {
+  for (int i = 0; i < round->count; ++i) {
     Share share = round->shares[i];
     share.call = calls[i];
-    if (share.call.failure == Failure::none && !share.call.moved)
+    if (share.call.failure == Failure::none)
       take_answers(batch, &share, false);
-    else if (!any_moved)
+    else
       round->shares[kept++] = share;
   }
-  if (any_moved) follow_moved(batch, round, calls, gives_up_early);
   round->count = kept;
-  return any_moved ? RoundEnd::moved : RoundEnd::done;
+  return true;
 }
 
-// Runs rounds until all is answered, with the servers or without.
-RoundEnd finish_round(ProbeBatch* batch, Round* round, bool gives_up_early) {
+// Runs rounds until all is answered, with the servers or without. False: as call_round.
+bool finish_round(ProbeBatch* batch, Round* round, bool gives_up_early) {
   for (int i = 0; i < kMaxAttempts && round->count > 0; ++i) {
     open_round(batch, round);
-    const RoundEnd end = call_round(batch, round, gives_up_early);
-    if (end != RoundEnd::done) return end;
+    if (!call_round(batch, round, gives_up_early)) return false;
   }
   if (round->count > 0) raise_always_ends(round->shares[0].call.connection);
-  return RoundEnd::done;
+  return true;
 }
 
-RoundEnd run_one_by_one(ProbeBatch* batch, const Round* round) {
-  RoundEnd end = RoundEnd::done;
+void run_one_by_one(ProbeBatch* batch, const Round* round) {
   for (int i = 0; i < round->count; ++i) {
     Round single = {&round->shares[i], 1};
-    if (finish_round(batch, &single, false) == RoundEnd::moved) end = RoundEnd::moved;
+    finish_round(batch, &single, false);
   }
-  return end;
 }
 
 // If a connection fails and its server is reachable, connects again at once. All servers work at
@@ -437,38 +288,32 @@ RoundEnd run_one_by_one(ProbeBatch* batch, const Round* round) {
 // detect. Therefore no session waits long while servers reserve keys together; if it would have to
 // wait, it gives up its reservations, and then reserves keys in the order of the list for some
 // time, which doubles with each failed attempt at all at once.
-RoundEnd reserve_together(ProbeBatch* batch, Round* round) {
+bool reserve_together(ProbeBatch* batch, Round* round) {
   RemoteFilter* remote = batch->remote;
-  if (remote->in_order_until != 0 && monotonic_us() < remote->in_order_until)
-    return RoundEnd::conflict;
-  const RoundEnd end = finish_round(batch, round, true);
-  const bool met = end == RoundEnd::conflict;
+  if (remote->in_order_until != 0 && monotonic_us() < remote->in_order_until) return false;
+  const bool met = !finish_round(batch, round, true);
   remote->in_order_for = met ? Min(Max(2 * remote->in_order_for, kLeastInOrder), kMostInOrder) : 0;
   remote->in_order_until = met ? add_ms(monotonic_us(), remote->in_order_for) : 0;
-  return end;
+  return !met;
 }
 
 // After reserving on the first server, a session meets few others on the rest, so it tries these
 // together once more.
-RoundEnd reserve_in_order(ProbeBatch* batch, Round* round) {
-  if (round->count == 0) return RoundEnd::done;
+void reserve_in_order(ProbeBatch* batch, Round* round) {
+  if (round->count == 0) return;
   Round first = {round->shares, 1};
-  const RoundEnd first_end = finish_round(batch, &first, false);
+  finish_round(batch, &first, false);
   Round rest = {round->shares + 1, round->count - 1};
-  RoundEnd end = finish_round(batch, &rest, rest.count > 1);
-  if (end == RoundEnd::conflict) end = run_one_by_one(batch, &rest);
-  return first_end == RoundEnd::moved ? first_end : end;
+  if (!finish_round(batch, &rest, rest.count > 1)) run_one_by_one(batch, &rest);
 }
 
 void run_round(ProbeBatch* batch, Call call) {
-  for (int i = 0; i < kMaxFollowed; ++i) {
-    Round round = make_round(batch, call);
-    const bool reserves = (call == Call::seen || call == Call::reserve) && round.count > 1;
-    RoundEnd end = reserves ? reserve_together(batch, &round) : finish_round(batch, &round, false);
-    if (end == RoundEnd::conflict) end = reserve_in_order(batch, &round);
-    if (end == RoundEnd::done) return;
+  Round round = make_round(batch, call);
+  if ((call == Call::seen || call == Call::reserve) && round.count > 1) {
+    if (!reserve_together(batch, &round)) reserve_in_order(batch, &round);
+  } else {
+    finish_round(batch, &round, false);
   }
-  raise_moved(batch->remote);
 }
 
 // ---- what is known of a key ---------------------------------------------------------------------
@@ -548,30 +393,6 @@ void run_single(ProbeBatch* batch, Call call) {
   run_round(batch, call);
 }
 
-// Follows a slice that moves on before it is locked.
-void truncate_at(RemoteFilter* remote, uint32 slice, SlicePlace place) {
-  for (;;) {
-    SlicePlace next;
-    bool missing = false;
-    Connection* connection = remote->connections[place.server];
-    if (!open_slices(remote, place.server) ||
-        !truncate_slices(connection, relation_at(remote, slice, place)) ||
-        (!next_place(remote, slice, place, &next, &missing) && !missing))
-      raise_needs_server(remote, place.server, "truncate");
-    if (missing || next.epoch == place.epoch) return;
-    place = next;
-  }
-}
-
-// The slices' first places are locked by now, and know where the slices are.
-void truncate_moved_slices(RemoteFilter* remote) {
-  for (uint32 i = 0; i < remote->parameters.slices; ++i) {
-    if (find_places(remote, &i, 1) == PlaceSearch::unreachable)
-      raise_needs_server(remote, remote->places[i].server, "truncate");
-    if (remote->places[i].epoch > 0) truncate_at(remote, i, remote->places[i]);
-  }
-}
-
 // A batch's memory.
 class Scratch {
  public:
@@ -587,11 +408,6 @@ class Scratch {
   static MemoryContext context_;
 };
 MemoryContext Scratch::context_ = nullptr;
-
-// Number of keys that can be asked together: each of their probes may be in a relation of its own.
-int most_keys(const RemoteFilter* remote) {
-  return Max(kMaxParts / static_cast<int>(probes(remote->parameters)), 1);
-}
 
 void test_and_insert_batch(RemoteFilter* remote, const Element* elements, int count, bool* seen) {
   MemoryContext caller = Scratch::enter();
@@ -619,9 +435,7 @@ void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, 
   }
   note_changed(remote);
   remote->answered_in_full = true;
-  const int most = most_keys(remote);
-  for (int first = 0; first < count; first += most)
-    test_and_insert_batch(remote, elements + first, Min(most, count - first), seen + first);
+  test_and_insert_batch(remote, elements, count, seen);
 }
 
 bool test_remote_key(RemoteFilter* remote, const Element& element) {
@@ -648,12 +462,9 @@ bool erase_remote_key(RemoteFilter* remote, const Element& element) {
 
 void reset_remote_filter(RemoteFilter* remote) {
   note_changed(remote);
-  for (int i = 0; i < remote->home_count; ++i)
-    if (remote->retired[i]) {
-      continue;
-    } else if (!open_slices(remote, i) || !truncate_slices(remote->connections[i], remote->filter))
+  for (int i = 0; i < remote->count; ++i)
+    if (!open_slices(remote, i) || !truncate_slices(remote->connections[i], remote->filter))
       raise_needs_server(remote, i, "truncate");
-  if (may_move_slices(remote->relation)) truncate_moved_slices(remote);
 }
 
 Datum fetch_remote_value(RemoteFilter* remote, Oid type) {

@@ -183,15 +183,6 @@ void undo_savepoints_with_timeout(Connection** connections, int count) {
   }
 }
 
-bool start_over(Connection* connection) {
-  if (connection->level == 0) return true;
-  if (connection->changed) return false;
-  if (queue_command(connection, "ROLLBACK") && exchange(connection))
-    connection->level = connection->kept = connection->undo = 0;
-  connection->reserves = false;
-  return true;
-}
-
 bool settle(Connection* connection) {
   if (!drain(connection)) return false;
   if (connection->undo == 0) return true;

@@ -16,10 +16,6 @@ bool queue_transaction(Connection* connection);
 bool queue_savepoint_with_timeout(Connection* connection);
 void undo_savepoints_with_timeout(Connection** connections, int count);
 
-// Call after a call, and with it the transaction there, has failed: the next command begins a new
-// one. False: the failed one had changes, so this transaction fails, too.
-bool start_over(Connection* connection);
-
 // Reads owed answers after a statement was cancelled, and rolls back there what is rolled back
 // here. False: the connection has failed.
 bool settle(Connection* connection);

@@ -28,14 +28,9 @@ enum class FaultPoint : uint8 {
   restore,        // what belongs to it is known, and none of it in the filter
   restore_range,  // rows may come, and not all of the filter is there
   save,           // what is saved now is known, and not written
-  // A slice moves to another server:
-  move_locked,  // nobody else uses the slice
-  move_copied,  // the copy is on the new server, and nobody knows
-  move_closed,  // its last place has the new place
-  move_told,    // its first place, too
-  judge,        // the keys of a batch were looked up, and none is answered or added yet
-  grow,         // the table of keys in flight is full, and no memory is taken for it yet
-  lookup,       // an OID was found, and what it stands for is not read yet
+  judge,          // the keys of a batch were looked up, and none is answered or added yet
+  grow,           // the table of keys in flight is full, and no memory is taken for it yet
+  lookup,         // an OID was found, and what it stands for is not read yet
   // streamfilter_resize():
   resize_slice,   // a slice was read, and is not in the copy
   resize_copied,  // all slices are in the copy, and nothing is saved

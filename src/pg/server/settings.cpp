@@ -23,7 +23,6 @@ bool enabled = true;
 bool batch_scan = true;
 bool batch_insert = true;
 bool report = false;
-bool verbose = false;
 
 SessionMode session_mode = {};
 SettingOrigin enabled_origin = {};
@@ -95,9 +94,6 @@ void init_switches() {
   DefineCustomBoolVariable("streamfilter.report",
                            "Says after each statement what filters have made of its rows.", nullptr,
                            &report, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
-  DefineCustomBoolVariable("streamfilter.verbose", "Former name of streamfilter.report.",
-                           "Either of the two is enough. In SET, this name needs double quotes.",
-                           &verbose, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
 }
 
 void init_limits() {

@@ -21,7 +21,6 @@ extern bool enabled;                // streamfilter.enabled
 extern bool batch_scan;             // streamfilter.batch_scan
 extern bool batch_insert;           // streamfilter.batch_insert
 extern bool report;                 // streamfilter.report
-extern bool verbose;                // streamfilter.verbose, the former name
 
 constexpr int kMostRestoreWorkers = 16;
 constexpr int kCommitWaitTimeout = 60'000;  // ms, by default

@@ -38,8 +38,8 @@ SharedState* shared_state = nullptr;
 namespace {
 
 constexpr int kSliceLocks = 1024;
-constexpr int kSlotsForMoved = 1024;  // at most
-constexpr int kMaxSlots = 65536;      // slot numbers that the table in flight can store
+constexpr int kSpareSlots = 64;   // for blocks that are made beside those of filters
+constexpr int kMaxSlots = 65536;  // slot numbers that the table in flight can store
 constexpr char kDirectoryTranche[] = "streamfilter_directory";
 constexpr char kSliceTranche[] = "streamfilter_slice";
 
@@ -73,8 +73,6 @@ void add_free(FilterSlot* slot) {
   slot->after_free = after;
   (before != nullptr ? before->after_free : shared_state->first_free) = slot;
   (after != nullptr ? after->before_free : shared_state->last_free) = slot;
-  shared_state->moved_count -= slot->is_moved;
-  slot->is_moved = false;
   ++shared_state->free_count;
 }
 
@@ -120,9 +118,7 @@ void start_directory(char* memory) {
 
 }  // namespace
 
-int all_slots() {
-  return max_filters + std::min({max_filters, kSlotsForMoved, kMaxSlots - max_filters});
-}
+int all_slots() { return std::min(max_filters + kSpareSlots, kMaxSlots); }
 
 void request_shared_state(MemoryCall* call) {
   call->go_on();
@@ -253,17 +249,10 @@ void enter_slot(FilterSlot* slot, Oid database, Oid relation, SlotState state) {
   if (state == SlotState::counted) add_free(slot);
 }
 
-int filters_in_memory() {
-  return shared_state->slot_count - shared_state->free_count - shared_state->moved_count;
-}
+int filters_in_memory() { return shared_state->slot_count - shared_state->free_count; }
 
-FilterSlot* find_free_slot(bool for_moved) {
-  return for_moved || filters_in_memory() < max_filters ? shared_state->first_free : nullptr;
-}
-
-void note_moved(FilterSlot* slot) {
-  slot->is_moved = true;
-  ++shared_state->moved_count;
+FilterSlot* find_free_slot(bool is_spare) {
+  return is_spare || filters_in_memory() < max_filters ? shared_state->first_free : nullptr;
 }
 
 bool take_dynamic(Place* place, uint64 size) {

@@ -98,7 +98,6 @@ struct alignas(PG_CACHE_LINE_SIZE) FilterSlot {
   Oid database;  // set, with `relation`, by enter_slot
   Oid relation;
   Oid server;
-  bool is_moved;     // holds a slice that has come from another server (note_moved)
   int owner;         // pid, for building, pending and copying
   uint64 signature;  // FilterRelation::signature that it was built for
   uint32 asked;  // 32 bits of asked_signature, which outlive a change of derivations; 0: not known
@@ -152,7 +151,6 @@ struct SharedState {
   uint64 emptied_bytes;                // of all emptied slots
   FilterSlot *first_free, *last_free;  // free, then counted
   int free_count;
-  int moved_count;  // used ones
   // Slots by database and relation, except free and emptied ones: chains, the older slot first.
   FilterSlot** buckets;
   uint32 bucket_mask;
@@ -160,7 +158,7 @@ struct SharedState {
   FilterSlot slots[FLEXIBLE_ARRAY_MEMBER];
 };
 
-// streamfilter.max_filters plus slots for moved slices.
+// streamfilter.max_filters plus some to spare.
 int all_slots();
 
 // nullptr until the library is preloaded and shared memory exists.
@@ -204,11 +202,7 @@ inline bool is_in_use(const FilterSlot* slot) {
 }
 
 // A free slot, otherwise a `counted` one; it stays so until enter_slot. nullptr if there is none.
-FilterSlot* find_free_slot(bool for_moved);
-
-// Marks a used slot as a moved slice: it is no filter of this server, and does not count for
-// streamfilter.max_filters.
-void note_moved(FilterSlot* slot);
+FilterSlot* find_free_slot(bool is_spare = false);
 
 // Finds a place for the slot's block in the arena, otherwise in dynamic memory, where back_slot
 // provides the pages. False: there is no room.

@@ -43,7 +43,7 @@ struct CountKey {
 };
 struct CountEntry {
   CountKey key;
-  SliceWork slice;
+  SliceCounts slice;
   FilterWork filter;
   uint64 last_added;  // turn of the last addition
 };
@@ -150,17 +150,10 @@ void note_reached(Oid server) {
   if (Unreachable* entry = find_unreachable(server)) forget(entry);
 }
 
-void add_slice_work(Oid relation, uint32 slice, const SliceWork& added) {
-  if (slice >= kMaxCountedSlices) return;
-  if (counts == nullptr) return;
+void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& added) {
+  if (slice >= kMaxCountedSlices || counts == nullptr) return;
   const LockHeld held(servers->lock, LW_EXCLUSIVE);
-  if (CountEntry* entry = promote_counts({MyDatabaseId, relation, slice})) {
-    entry->slice.counts += added.counts;
-    if (added.counts[SliceCount::answered] > 0 || added.epoch > entry->slice.epoch) {
-      entry->slice.server = added.server;
-      entry->slice.epoch = added.epoch;
-    }
-  }
+  if (CountEntry* entry = promote_counts({MyDatabaseId, relation, slice})) entry->slice += added;
 }
 
 void add_filter_counts(Oid relation, const RowCounts& added) {
@@ -201,12 +194,12 @@ void reset_counts(Oid relation) {
   while (auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan))) {
     if (!is_of(&entry->key, MyDatabaseId, relation)) continue;
     entry->filter = {{}, now};
-    entry->slice.counts = {};
+    entry->slice = {};
   }
 }
 
-SliceWork read_slice_work(Oid relation, uint32 slice) {
-  SliceWork result{};
+SliceCounts read_slice_counts(Oid relation, uint32 slice) {
+  SliceCounts result{};
   if (counts == nullptr) return result;
   const LockHeld held(servers->lock, LW_SHARED);
   if (const CountEntry* entry = find_counts(relation, slice)) result = entry->slice;

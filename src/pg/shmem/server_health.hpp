@@ -22,13 +22,8 @@ bool may_connect(Oid server);
 void note_unreachable(Oid server);
 void note_reached(Oid server);
 
-// Work of one slice of a filter on another server, or of the whole filter. A message about several
-// slices counts for the first.
-struct SliceWork {
-  SliceCounts counts;
-  // The slice's last known place: server of the filter's list, from 0. Epoch 0: never moved.
-  uint32 server, epoch;
-};
+// Counts of a filter on other servers as a whole; of its slices: a message about several counts for
+// the first.
 struct FilterWork {
   RowCounts counts;
   TimestampTz since;  // 0: nothing was counted
@@ -39,7 +34,7 @@ struct FilterWork {
 // Of a filter with more slices than this the rest is not counted: no filter takes the room of all
 // others.
 constexpr uint32 kMaxCountedSlices = 256;
-void add_slice_work(Oid relation, uint32 slice, const SliceWork& work);
+void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& added);
 void add_filter_counts(Oid relation, const RowCounts& counts);
 // Forgets a dropped filter's counts; InvalidOid: all of the database.
 bool has_counts(Oid database, Oid relation);
@@ -47,7 +42,7 @@ void forget_counts(Oid database, Oid relation);
 // Sets counts of a filter of this database to zero, or of all (InvalidOid).
 void reset_counts(Oid relation);
 // Zeros if nothing was counted.
-SliceWork read_slice_work(Oid relation, uint32 slice);
+SliceCounts read_slice_counts(Oid relation, uint32 slice);
 FilterWork read_filter_work(Oid relation);
 
 // For unlogged_file.cpp, while no other process runs: counts of filters.

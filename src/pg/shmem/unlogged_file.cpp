@@ -32,9 +32,8 @@ constexpr char kUpgraded[] = "streamfilter.unlogged.upgrade";
 constexpr char kReading[] = "streamfilter.unlogged.reading";
 constexpr char kSetAside[] = "streamfilter.unlogged.aside";
 constexpr char kTemporary[] = "streamfilter.unlogged.tmp";
-// "SFLU1" of version 1.0, "SFLU2" of 1.1 with a FoundRecord, "SFLU3" with a StatisticsRecord.
-constexpr uint64 kMagic1_0 = 0x31554c4653ULL, kMagic1_1 = 0x32554c4653ULL,
-                 kFileMagic = 0x33554c4653ULL;
+constexpr uint64 kFileMagic = 0x31554c4653ULL;  // "SFLU1": the last character is the version
+constexpr int kVersionShift = 32;
 
 struct FileHeader {
   uint64 magic;
@@ -48,28 +47,15 @@ struct FilterRecord {
   Oid database;
   Oid relation;
   Oid server;
-  uint32 asked;      // 0 in files of version 1.0
+  uint32 asked;
   uint64 signature;  // 0: the filter is on other servers
   uint64 size;       // of the block; 0: none here
-  TimestampTz created;
-  TimestampTz last_reset;
   TimestampTz saved;
-  // kFormerCounts; in "SFLU3" the first says whether the slot holds a moved slice
-  uint64 counts[8];
   uint64 block_sum;
   uint64 sum;  // of the fields above
 };
 
-constexpr RowCount kFormerCounts[] = {
-    RowCount::tested, RowCount::accepted,    RowCount::discarded, RowCount::accesses,
-    RowCount::hits,   RowCount::rolled_back, RowCount::waits,     RowCount::overflowed};
-
-// Each follows its record; then comes the block.
-struct FoundRecord {
-  uint64 found_at[kMaxRanks];
-  uint64 missed_at[kFillSteps + 1];
-  uint64 sum;
-};
+// Follows its record; then comes the block.
 struct StatisticsRecord {
   SavedStatistic saved[kMaxSavedStatistics];
   uint64 count;
@@ -78,7 +64,7 @@ struct StatisticsRecord {
 
 template <typename Record>
 uint64 sum_of(const Record& record) {
-  return hash_bytes(&record, offsetof(Record, sum), kMagic1_0);
+  return hash_bytes(&record, offsetof(Record, sum), kFileMagic);
 }
 
 // PostgreSQL's own function raises errors, so this reads the file itself.
@@ -131,7 +117,6 @@ bool write_filter(FILE* file, const FilterSlot* slot, TimestampTz now) {
   record.server = slot->server;
   record.signature = slot->signature;
   record.asked = slot->asked;
-  record.counts[0] = slot->is_moved;
   record.saved = now;
   if (!has_block(slot)) return write_records(file, record, slot->stats);
   const Header* header = block_of(slot);
@@ -202,37 +187,21 @@ void write_file(int code, Datum) {
 }
 
 // Reads the statistics behind a record into a slot that has been reset.
-bool read_statistics(FILE* file, uint64 magic, const FilterRecord& record, Statistics* stats) {
-  if (magic == kFileMagic) {
-    StatisticsRecord counted;
-    if (fread(&counted, sizeof counted, 1, file) != 1 || counted.sum != sum_of(counted) ||
-        counted.count > lengthof(counted.saved))
-      return false;
-    load_statistics(stats, counted.saved, static_cast<int>(counted.count));
-    return true;
-  }
-  pg_atomic_write_u64(&stats->created, static_cast<uint64>(record.created));
-  pg_atomic_write_u64(&stats->last_reset, static_cast<uint64>(record.last_reset));
-  for (unsigned i = 0; i < lengthof(kFormerCounts); ++i)
-    pg_atomic_write_u64(stats->counts[kFormerCounts[i]], record.counts[i]);
-  FoundRecord found{};
-  if (magic == kMagic1_1 &&
-      (fread(&found, sizeof found, 1, file) != 1 || found.sum != sum_of(found)))
+bool read_statistics(FILE* file, Statistics* stats) {
+  StatisticsRecord counted;
+  if (fread(&counted, sizeof counted, 1, file) != 1 || counted.sum != sum_of(counted) ||
+      counted.count > lengthof(counted.saved))
     return false;
-  for (unsigned i = 0; i < kMaxRanks; ++i)
-    pg_atomic_write_u64(&stats->found_at[i], found.found_at[i]);
-  for (unsigned i = 0; i <= kFillSteps; ++i)
-    pg_atomic_write_u64(&stats->missed_at[i], found.missed_at[i]);
+  load_statistics(stats, counted.saved, static_cast<int>(counted.count));
   return true;
 }
 
 // A slot for the record; nullptr: there is none, or no room for the block.
-FilterSlot* make_slot_for(const FilterRecord& record, bool is_moved) {
-  FilterSlot* slot = find_free_slot(is_moved);
+FilterSlot* make_slot_for(const FilterRecord& record) {
+  FilterSlot* slot = find_free_slot();
   if (slot == nullptr || (record.size > 0 && !take_space(slot, record.size))) return nullptr;
   enter_slot(slot, record.database, record.relation,
              record.size > 0 ? SlotState::building : SlotState::counted);
-  if (is_moved && record.size > 0) note_moved(slot);
   if (back_slot(slot, [] {}) == 0) return slot;
   free_slot(slot);  // it may be partly filled
   give_back_slots();
@@ -258,12 +227,12 @@ void start_live(FilterSlot* slot, TimestampTz saved) {
 }
 
 // Reads one filter into a slot. False: the rest of the file is unusable.
-bool read_filter(FILE* file, uint64 magic) {
+bool read_filter(FILE* file) {
   FilterRecord record;
   if (fread(&record, sizeof record, 1, file) != 1 || record.sum != sum_of(record)) return false;
   Statistics stats;
   start_statistics(&stats, GetCurrentTimestamp());
-  if (!read_statistics(file, magic, record, &stats)) return false;
+  if (!read_statistics(file, &stats)) return false;
   if (record.signature == 0) {
     put_filter_work(record.database, record.relation,
                     {stats.counts.read(), time_in(stats.stats_reset)});
@@ -272,7 +241,7 @@ bool read_filter(FILE* file, uint64 magic) {
   const auto skip = [&] { return fseeko(file, static_cast<off_t>(record.size), SEEK_CUR) == 0; };
   // Used since the upgrade already.
   if (find_slot(record.database, record.relation, SlotState::live) != nullptr) return skip();
-  FilterSlot* slot = make_slot_for(record, magic == kFileMagic && record.counts[0] != 0);
+  FilterSlot* slot = make_slot_for(record);
   if (slot == nullptr) {
     if (record.size > 0)
       ereport(LOG, errmsg("not enough room for an unlogged filter of %llu bytes, it will be empty",
@@ -326,13 +295,15 @@ void set_aside_unread() {
                     kSetAside));
 }
 
-bool read_filters(FILE* file, bool (*belongs)(const FileHeader&)) {
-  FileHeader header;
-  bool good =
-      fread(&header, sizeof header, 1, file) == 1 && header.sum == sum_of(header) &&
-      (header.magic == kFileMagic || header.magic == kMagic1_1 || header.magic == kMagic1_0) &&
-      belongs(header);
-  for (uint64 i = 0; good && i < header.count; ++i) good = read_filter(file, header.magic);
+bool is_of_other_version(const FileHeader& header) {
+  return header.magic != kFileMagic &&
+         static_cast<uint32>(header.magic) == static_cast<uint32>(kFileMagic);
+}
+
+bool read_filters(FILE* file, FileHeader* header, bool (*belongs)(const FileHeader&)) {
+  bool good = fread(header, sizeof *header, 1, file) == 1 && header->sum == sum_of(*header) &&
+              header->magic == kFileMagic && belongs(*header);
+  for (uint64 i = 0; good && i < header->count; ++i) good = read_filter(file);
   return good;
 }
 
@@ -341,7 +312,8 @@ void read_file(const char* name, bool (*belongs)(const FileHeader&)) {
   FILE* file = AllocateFile(kReading, PG_BINARY_R);
   if (file == nullptr)
     ereport(LOG, errcode_for_file_access(), errmsg("could not open file \"%s\": %m", kReading));
-  const bool good = file != nullptr && read_filters(file, belongs);
+  FileHeader header{};
+  const bool good = file != nullptr && read_filters(file, &header, belongs);
   if (file != nullptr) FreeFile(file);
   if (good) {
     unlink(kReading);
@@ -349,7 +321,10 @@ void read_file(const char* name, bool (*belongs)(const FileHeader&)) {
   }
   rename(kReading, kSetAside);
   ereport(
-      LOG, errmsg("file \"%s\" is damaged or of another past", name),
+      LOG,
+      is_of_other_version(header) ? errmsg("file \"%s\" of format version %c cannot be read", name,
+                                           static_cast<char>(header.magic >> kVersionShift))
+                                  : errmsg("file \"%s\" is damaged or of another past", name),
       errdetail("Unlogged filters that it does not hold, or not soundly, are empty. The file is "
                 "set aside as \"%s\".",
                 kSetAside));

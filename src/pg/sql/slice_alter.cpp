@@ -13,7 +13,6 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/producer_agreement.hpp"
-#include "pg/catalog/retirements.hpp"
 #include "pg/ddl/remote_ddl.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
@@ -82,14 +81,11 @@ bool knows_anything(FilterHandle* filter) {
   return !is_empty(filter->header);
 }
 
-[[noreturn]] void raise_would_forget(Oid relid, bool has_moved = false) {
+[[noreturn]] void raise_would_forget(Oid relid) {
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
           errmsg("filter \"%s\" cannot be altered and keep what it knows", get_rel_name(relid)),
-          has_moved
-              ? errhint("Slices of it have moved, and may know keys. Create it anew, and fill "
-                        "it with streamfilter_warm().")
-              : errhint("TRUNCATE the filter and commit, then alter it, and fill it anew "
-                        "with streamfilter_warm()."));
+          errhint("TRUNCATE the filter and commit, then alter it, and fill it anew with "
+                  "streamfilter_warm()."));
   pg_unreachable();
 }
 
@@ -97,9 +93,8 @@ bool knows_anything(FilterHandle* filter) {
 void check_slicing_stays(const FilterRelation* relation, bool knew, const char* producer) {
   const char* found = slicing_of_producer(relation->options.producer);
   const char* wanted = slicing_of_producer(producer);
-  const bool has_moved = relation->options.moved.count > 0;
-  if (found != nullptr && wanted != nullptr && strcmp(found, wanted) != 0 && (knew || has_moved))
-    raise_would_forget(relation->relid, has_moved);
+  if (found != nullptr && wanted != nullptr && strcmp(found, wanted) != 0 && knew)
+    raise_would_forget(relation->relid);
 }
 
 }  // namespace
@@ -118,8 +113,6 @@ SF_FUNCTION(streamfilter_hashes_alter) {
   FilterHandle* filter = lock_slices(relid);
   const char* producer = text_argument(fcinfo, 4);
   check_producer_agrees(filter->relation, {nullptr, nullptr, producer});
-  if (producer != nullptr)
-    check_list_is_current(filter->relation, Retirements{retirements_of_producer(producer)});
   const char* changes = find_changes(relid, text_argument(fcinfo, 1), text_argument(fcinfo, 2),
                                      text_argument(fcinfo, 3), producer);
   if (changes == nullptr) PG_RETURN_VOID();

@@ -5,11 +5,12 @@
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_builder.hpp"
 #include "pg/server/problem_report.hpp"
-#include "pg/sql/slice_export.hpp"
 #include "pg/trigger/citus_nodes.hpp"
 
 namespace streamfilter::pg {
+namespace {
 
+// The number of one of so many slices. Raises 22023 if it is none.
 uint32 check_slice_number(const FilterRelation* relation, uint32 slices, int32 slice) {
   if (slice < 0 || static_cast<uint32>(slice) >= slices)
     ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -48,6 +49,7 @@ const Header* open_slice_packet(const struct varlena* packet, uint32* slice) {
   return value;
 }
 
+}  // namespace
 }  // namespace streamfilter::pg
 
 using namespace streamfilter;

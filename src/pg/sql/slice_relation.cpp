@@ -21,7 +21,6 @@ extern "C" {
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/producer_agreement.hpp"
-#include "pg/catalog/retirements.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/remote/part_definition.hpp"
@@ -105,34 +104,6 @@ void lock_slice_relations() {
   if (right != ACLCHECK_OK) aclcheck_error(right, OBJECT_FOREIGN_SERVER, kServer);
   LockDatabaseObject(ForeignServerRelationId, server, 0, ShareUpdateExclusiveLock);
   AcceptInvalidationMessages();
-}
-
-void check_list_is_current(const FilterRelation* relation, const Retirements& told) {
-  const Retirements known = retirements_in(options_of_filter(relation->relid));
-  if (is_current(known, told)) return;
-  const bool is_slice = holds_moved_slice(relation->options);
-  const char* end = is_slice ? strrchr(relation->name, '/') : nullptr;
-  const Size length = end != nullptr ? end - relation->name : strlen(relation->name);
-  ereport(
-      ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-      errmsg("the list of servers of filter \"%s\" is out of date",
-             pnstrdup(relation->name, length)),
-      errdetail("Another call of streamfilter_retire() has taken out a server: it was number %u, "
-                "this producer knows of %u.",
-                known.count, told.count),
-      errhint("Give options servers, first_places and retired the values that they have "
-              "where it was called: its NOTICE says the ALTER. If it has failed or was rolled "
-              "back, repeat it there."));
-}
-
-void check_slice_is_here(const FilterRelation* relation, uint32 slice) {
-  const MovedSlice* moved = find_moved_slice(relation->options.moved, slice);
-  if (likely(moved == nullptr)) return;
-  ereport(ERROR, errcode(kSliceMoved),
-          errmsg("slice %u of filter \"%s\" has moved", slice, relation->name),
-          errdetail("It is on server %u of option servers now.", moved->server + 1),
-          errhint("A producer of this version follows it, as soon as its option servers names that "
-                  "server."));
 }
 
 }  // namespace streamfilter::pg

@@ -33,11 +33,4 @@ void lock_slice_relations();
 // it have ended. Raises 42501 unless the user owns it, 42809 if it is no such relation.
 struct FilterHandle* lock_slices(Oid relid);
 
-// Raises 55000 if a server of the filter was retired that a producer has in its list still: it
-// would move slices where others do not find them.
-void check_list_is_current(const struct FilterRelation* relation, const struct Retirements& told);
-
-// Raises 55SF1 if the slice has left the relation, with the place where it has gone.
-void check_slice_is_here(const struct FilterRelation* relation, uint32 slice);
-
 }  // namespace streamfilter::pg

@@ -51,14 +51,6 @@ FilterHandle* local_filter(FunctionCallInfo fcinfo, Use use, const char* functio
   return filter;
 }
 
-// A moved slice must be asked at one place only.
-void check_slices_are_here(const FilterHandle* filter, const Element* elements, int count) {
-  const FilterRelation* relation = filter->relation;
-  if (likely(relation->options.moved.count == 0)) return;
-  for (int i = 0; i < count; ++i)
-    check_slice_is_here(relation, slice_of(filter->header->parameters, elements[i].hash));
-}
-
 constexpr char kYes = 't', kNo = 'f', kTaken = 'n';
 
 // Calls answer_one(filter, element) for every hash; it returns one of the three answers above, and
@@ -77,7 +69,6 @@ Datum answer(FunctionCallInfo fcinfo, Use use, const char* function, AnswerOne&&
     if (times != nullptr) elements[i].time = DatumGetInt64(times[i]);
     if (importances != nullptr) elements[i].importance = DatumGetFloat8(importances[i]);
   }
-  check_slices_are_here(filter, elements, count);
   prefetch_keys(filter, elements, nullptr, count);
   auto* answers = static_cast<Datum*>(palloc(sizeof(Datum) * Max(count, 1)));
   auto* isnull = static_cast<bool*>(palloc(sizeof(bool) * Max(count, 1)));
@@ -137,9 +128,9 @@ SF_FUNCTION(streamfilter_hashes_seen) {
 
 // The same for probes of keys with several: reserves each, whether or not its bits are set. NULL:
 // another transaction has added the key, and option conflict calls it a repeat.
-SF_FUNCTION(streamfilter_hashes_claim) {
-  prevent_if_read_only("streamfilter_hashes_claim()");
-  return answer(fcinfo, Use::insert, "streamfilter_hashes_claim",
+SF_FUNCTION(streamfilter_hashes_reserve) {
+  prevent_if_read_only("streamfilter_hashes_reserve()");
+  return answer(fcinfo, Use::insert, "streamfilter_hashes_reserve",
                 [](FilterHandle* filter, const Element& element) {
                   const PartialReservation found = reserve_partial_key(filter, element);
                   count_answer(filter, found != PartialReservation::unset, Outcome::discarded);

@@ -136,16 +136,8 @@ void fill_row(NamedRow& row, const FilterRelation* relation) {
   row.put("state", describe_state(relation, numbers));
 }
 
-// As far as sessions here have learned since the start of the server; otherwise the first place.
-uint32 place_of(const FilterRelation* relation, uint32 slice, const SliceWork& work) {
-  const bool has_moved = may_move_slices(relation) && work.epoch > 0 &&
-                         work.server < static_cast<uint32>(relation->server_count);
-  return has_moved ? work.server : slice % static_cast<uint32>(home_count(relation));
-}
-
 void put_slice(ReturnSetInfo* result, const FilterRelation* relation, uint32 slice) {
-  const SliceWork work = read_slice_work(relation->relid, slice);
-  const Oid server = relation->servers[place_of(relation, slice, work)];
+  const Oid server = relation->servers[slice % static_cast<uint32>(relation->server_count)];
   const TimestampTz since = unreachable_since(server);
   NamedRow row(result->setDesc);
   row.put("slice", Int32GetDatum(static_cast<int32>(slice)));
@@ -154,7 +146,8 @@ void put_slice(ReturnSetInfo* result, const FilterRelation* relation, uint32 sli
   row.put("server", found == nullptr ? nullptr : found->servername);
   row.put("lost", BoolGetDatum(since != 0));
   row.put_time("lost_since", since);
-  if (slice < kMaxCountedSlices) row.put_counts(kSliceCounters, work.counts);
+  if (slice < kMaxCountedSlices)
+    row.put_counts(kSliceCounters, read_slice_counts(relation->relid, slice));
   row.add_to(result);
 }
 
@@ -190,9 +183,6 @@ RowCounts counts_to_show(const FilterRelation* relation) {
 }
 
 void put_fault(ReturnSetInfo* set, const Fault& fault) {
-  // Views of filters end with a column `error`, except while the extension's SQL objects are of an
-  // older version.
-  if (TupleDescAttr(set->setDesc, set->setDesc->natts - 1)->atttypid != TEXTOID) return;
   NamedRow row(set->setDesc);
   row.put("error", fault.text());
   row.add_to(set);

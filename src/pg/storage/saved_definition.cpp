@@ -68,8 +68,6 @@ bool is_of_definition(const FilterRelation* relation, const Parameters& saved, i
   if (was_asked_by(relation, saved, identity) || was_in_tree(relation, saved, identity))
     return same || (saved.keys == wanted.keys && is_same_fpr(saved.fpr, wanted.fpr)) ||
            derives_the_same(relation, relation->options.asked, saved);
-  if (identity == identity_of(signature_of(relation, saved), saved.seed))  // by version 1.0
-    return same || is_asked_for(relation, saved);
   return was_worded_otherwise(relation, saved, identity);
 }
 

@@ -91,7 +91,7 @@ bool read_data(HeapTuple tuple, Datum value, const char** data, Size* size) {
 
 const char* heap_name(StateTable table) { return table == StateTable::log ? kLogName : kImageName; }
 
-// The heaps are in the handler's schema: one of their own, before version 1.2 the extension's.
+// The heaps are in the handler's schema.
 Oid schema_of(Oid handler) { return get_func_namespace(handler); }
 
 // Schema of the filter's extension; InvalidOid if the filter is being dropped.
@@ -156,9 +156,8 @@ Oid filter_of(Relation table, HeapTuple tuple) {
   return isnull ? InvalidOid : DatumGetObjectId(value);
 }
 
-// The index on the heap's filters; InvalidOid: it has none, as in version 1.0, or none of use.
-// `ordered`: does it have the numbers, too?
-Oid index_of(Relation table, bool* ordered) {
+// The index on the heap's filters; InvalidOid: it has none of use now.
+Oid index_of(Relation table) {
   Oid found = InvalidOid;
   ListCell* cell;
   List* indexes = RelationGetIndexList(table);
@@ -166,7 +165,6 @@ Oid index_of(Relation table, bool* ordered) {
     read_catalog<FormData_pg_index>(INDEXRELID, lfirst_oid(cell), [&](const auto& row, HeapTuple) {
       if (!row.indisvalid || row.indcheckxmin || row.indkey.values[0] != kFilterColumn) return;
       found = lfirst_oid(cell);
-      *ordered = row.indnkeyatts > 1 && row.indkey.values[1] == kNumberColumn;
     });
   }
   list_free(indexes);
@@ -246,10 +244,7 @@ Snapshot register_latest_snapshot() {
   return RegisterSnapshot(GetSnapshotData(&latest));
 }
 
-bool has_image_order(Relation images) {
-  bool ordered = false;
-  return OidIsValid(index_of(images, &ordered)) && ordered;
-}
+bool has_image_order(Relation images) { return OidIsValid(index_of(images)); }
 
 StateScan::StateScan(Relation table, Oid filter, Snapshot snapshot, const Chunks* chunks)
     : table_(table), filter_(filter), settings_(NewGUCNestLevel()) {
@@ -264,9 +259,8 @@ StateScan::StateScan(Relation table, Oid filter, Snapshot snapshot, const Chunks
                 Int32GetDatum(chunks->last));
   }
   const int count = chunks != nullptr ? 3 : 1;
-  bool ordered = false;
-  const Oid index = index_of(table, &ordered);
-  if (OidIsValid(index) && (ordered || count == 1))
+  const Oid index = index_of(table);
+  if (OidIsValid(index))
     places_ = begin_index_scan(table, index, snapshot, keys, count);
   else if (is_log(table))
     pages_ = begin_page_scan(table, filter, snapshot, &keys[0]);

@@ -75,7 +75,7 @@ class StateScan {
   int settings_;  // nest level of settings
 };
 
-// Is a range of chunks to be had without the others? Not before version 1.2.
+// Is a range of chunks to be had without the others? Not without a valid index.
 bool has_image_order(Relation images);
 
 // Adds a row; needs a RowExclusiveLock. Returns the bytes of its tuple. The rows of a filter lie

@@ -73,12 +73,6 @@ bool only_last_counts(const Parameters& parameters) {
   return ranks_of_bucket(parameters) > 0 && !uses_time(parameters);
 }
 
-void copy_slice(const Header* from, Header* to, uint32 slice) {
-  memcpy(static_cast<void*>(slice_at(to, slice).state), slice_at(from, slice).state,
-         to->parameters.slice_bytes);
-  count_work(Work::bytes, to->parameters.slice_bytes);
-}
-
 // Changes that are applied together, slice by slice. Changes of a key keep their order, because a
 // key has one slice. `kRoom` limits their number, because clearing takes time.
 template <uint32 kRoom>
@@ -224,9 +218,7 @@ void apply_changes(const ChangeLog* log, Header* header, FilterSlot* slot) {
   while (position < log->count) {
     if (is_merge(log, position)) {
       const MergedValue* value = merged_value(change_at(log, position++));
-      if (value->slice == kInPlace) {
-        on_every_slice([&](uint32 slice) { copy_slice(value->header(), header, slice); });
-      } else if (value->slice == kAllSlices) {
+      if (value->slice == kAllSlices) {
         on_every_slice([&](uint32 slice) { merge_slice(header, value->header(), slice); });
       } else {
         const auto slice = static_cast<uint32>(value->slice);

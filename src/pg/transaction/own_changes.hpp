@@ -142,11 +142,10 @@ class ChangeReader {
 };
 
 constexpr int64 kAllSlices = -1;
-constexpr int64 kInPlace = -2;  // replaces the whole state
 
 // The value of a change `merge`: a filter, or one slice of it.
 struct alignas(8) MergedValue {
-  int64 slice;  // the only one behind the header; or kAllSlices, kInPlace
+  int64 slice;  // the only one behind the header; or kAllSlices
 
   const Header* header() const { return reinterpret_cast<const Header*>(this + 1); }
 };

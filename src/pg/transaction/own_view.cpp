@@ -7,7 +7,7 @@ namespace streamfilter::pg {
 namespace {
 
 bool holds(const MergedValue* value, const Element& element) {
-  if (value->slice == kAllSlices || value->slice == kInPlace) return test(value->header(), element);
+  if (value->slice == kAllSlices) return test(value->header(), element);
   const Parameters& parameters = value->header()->parameters;
   for (unsigned i = 0; i < probes(parameters); ++i) {
     const KeyProbe probe = probe_of(parameters, element.hash, i);

@@ -99,7 +99,7 @@ void tell_of_reach(bool is_set, const char* setting, bool* asked, Oid table) {
 
 // Is one set otherwise than by default, which nodes may not have?
 bool is_any_set() {
-  return session_mode.given || !enabled || report || verbose || !batch_insert ||
+  return session_mode.given || !enabled || report || !batch_insert ||
          commit_wait_timeout_ms != kCommitWaitTimeout;
 }
 
@@ -200,12 +200,11 @@ void check_settings_reach(Oid table) {
   if (session_mode.given) require_reach(&session_mode.origin, "streamfilter.mode", table);
   if (!enabled) require_reach(&enabled_origin, "streamfilter.enabled", table);
   if (set_traveled) return;
-  static bool asked[4] = {};
+  static bool asked[3] = {};
   tell_of_reach(report, "streamfilter.report", &asked[0], table);
-  tell_of_reach(verbose, "streamfilter.verbose", &asked[1], table);
-  tell_of_reach(!batch_insert, "streamfilter.batch_insert", &asked[2], table);
+  tell_of_reach(!batch_insert, "streamfilter.batch_insert", &asked[1], table);
   tell_of_reach(commit_wait_timeout_ms != kCommitWaitTimeout, "streamfilter.commit_wait_timeout",
-                &asked[3], table);
+                &asked[2], table);
 }
 
 void check_settings_reach(RunCall* call) {

@@ -13,7 +13,7 @@ bool speaks_for_all_nodes();
 // Has streamfilter_distribute() made the filter on all nodes?
 bool is_on_all_nodes(Oid filter);
 
-// Has another node a filter of this name, made by a version before 1.2 or by hand?
+// Has another node a filter of this name, made by hand?
 bool is_on_other_nodes(Oid filter, const char* full_name);
 
 // Runs a command on all other nodes, as the current user, in the same distributed transaction. A

@@ -81,9 +81,9 @@ bool is_plain(const Node* statement) {
 // ---- what streamfilter.report says after a top-level statement
 
 void begin_statement_report() {
-  if (likely(!report && !verbose && !collects_judged_rows)) return;
+  if (likely(!report && !collects_judged_rows)) return;
   flush_counters();  // counts of earlier statements
-  collect_judged_rows(report || verbose);
+  collect_judged_rows(report);
 }
 
 // May raise what sending a message can raise.

@@ -48,8 +48,8 @@ void bind_trigger(Oid trigger, TriggerBinding binding);
 // Makes the trigger and its clones fire whatever session_replication_role is. Needs the same lock.
 void enable_always(Oid trigger);
 
-// Binds a trigger while a statement fires it. Needed for triggers of version 1.0, and for those
-// that no event trigger could see (pg_upgrade). If a lock is not free, the next statement binds it.
+// Binds a trigger while a statement fires it. Needed for triggers that no event trigger could see
+// (pg_upgrade). If a lock is not free, the next statement binds it.
 // Returns the binding, possibly that of another session that came first.
 TriggerBinding bind_when_fired(Oid trigger, Oid table, TriggerBinding binding);
 

@@ -297,7 +297,7 @@ std::vector<std::uint32_t> literal_registers(const std::vector<std::uint64_t>& h
   return made;
 }
 
-// A slice written by a version before tokens: registers, and no counters.
+// A slice that has turned to registers and has no counters: bytes from elsewhere may say so.
 void make_old(Filter& filter, const std::vector<std::uint64_t>& hashes) {
   const Slice slice = filter.slice();
   const auto registers = literal_registers(hashes, registers_of(filter));

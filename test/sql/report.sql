@@ -1,5 +1,5 @@
 --
--- What is said of the rows of a statement: streamfilter.verbose, EXPLAIN ANALYZE. (VERBOSE is a reserved word: in SET it needs quotes.)
+-- What is said of the rows of a statement: streamfilter.report, EXPLAIN ANALYZE.
 --
 CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 CREATE FOREIGN TABLE "Other" (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
@@ -9,7 +9,7 @@ CREATE TABLE marked (id int, repeat boolean);
 CREATE TRIGGER zz BEFORE INSERT ON marked FOR EACH ROW
   EXECUTE FUNCTION streamfilter_mark('"Other"', 'repeat', 'id');
 INSERT INTO t VALUES (1), (1);
-SET streamfilter."verbose" = on;
+SET streamfilter.report = on;
 -- What was before is not meant, and a statement without a repeat says nothing.
 INSERT INTO t VALUES (2), (3);
 INSERT INTO t VALUES (1), (2), (3), (4), (NULL);
@@ -45,7 +45,7 @@ COMMIT;
 BEGIN;
 INSERT INTO t VALUES (13), (13);
 ROLLBACK;
-SET streamfilter."verbose" = off;
+SET streamfilter.report = off;
 INSERT INTO t VALUES (1);
 
 -- ---- EXPLAIN ANALYZE -----------------------------------------------------------------------------
@@ -66,9 +66,9 @@ SELECT explain('INSERT INTO marked SELECT id FROM staged', ', BUFFERS');
 SELECT count(*) FROM explain('INSERT INTO t VALUES (1)', ', FORMAT yaml') AS line WHERE line ~ 'judged';
 SELECT explain('SELECT 1');
 EXPLAIN (COSTS off) INSERT INTO t VALUES (1);
-SET streamfilter."verbose" = on;
+SET streamfilter.report = on;
 SELECT explain('INSERT INTO t VALUES (1), (23)');
-SET streamfilter."verbose" = off;
+SET streamfilter.report = off;
 
 DROP TABLE t, u, staged, marked;
 DROP FOREIGN TABLE seen, "Other";
@@ -80,7 +80,6 @@ DROP FUNCTION explain;
 CREATE FOREIGN TABLE in_short (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6', memory '64kB');
 CREATE TABLE reported (id int);
 CREATE TRIGGER zz BEFORE INSERT ON reported FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('in_short');
--- A name that SET takes as it is; the former one works as well.
 SET streamfilter.report = on;
 INSERT INTO reported VALUES (1), (1);
 RESET streamfilter.report;
