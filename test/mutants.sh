@@ -107,8 +107,8 @@ make_server() {
 	sharedir=$("$PG_CONFIG" --sharedir)
 	copy_binaries "$WORK/server" "$PG_CONFIG"
 	rm -f "$WORK/server$sharedir"/extension/streamfilter*
-	install -m 644 "$ROOT"/streamfilter.control "$WORK"/tree/sql/streamfilter--*.sql "$ROOT"/sql/released/*.sql \
-		"$WORK/server$sharedir/extension/"
+	install -m 644 "$ROOT"/streamfilter.control "$WORK"/tree/sql/streamfilter--*.sql "$WORK/server$sharedir/extension/"
+	find "$ROOT/sql/update" -name "*.sql" -exec install -m 644 -t "$WORK/server$sharedir/extension/" {} +
 }
 
 # --- The steps of the first pass ---------------------------------------------------------------------------------------

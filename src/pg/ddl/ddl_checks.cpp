@@ -405,29 +405,10 @@ void check_new_filters(bool imported) {
   }
 }
 
-// Or drops a number that replaces it
-bool drops_fpr(const AlterTableStmt* statement) {
-  ListCell *command_cell, *option_cell;
-  foreach (command_cell, statement->cmds) {
-    const auto* command = castNode(AlterTableCmd, lfirst(command_cell));
-    if (command->subtype != AT_GenericOptions) continue;
-    foreach (option_cell, castNode(List, command->def)) {
-      const auto* option = castNode(DefElem, lfirst(option_cell));
-      if (option->defaction != DEFELEM_DROP) continue;
-      for (const char* name : {"fpr", "k", "k1", "k2"})
-        if (is_named(option, name)) return true;
-    }
-  }
-  return false;
-}
-
 // The altered relation, and those that become its partitions.
 void check_altered_relations(const AlterTableStmt* statement) {
   const Oid relid = RangeVarGetRelid(statement->relation, NoLock, true);
-  if (drops_fpr(statement))
-    write_default_fpr(relid);
-  else
-    write_unsaid_fpr(relid);
+  write_default_fpr(relid);
   check_filter(relid, alteration_by(statement),
                redefines(statement) ? in_command(true) : Contradictions::accepted);
   alter_on_servers(relid, statement);

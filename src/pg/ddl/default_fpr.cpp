@@ -58,14 +58,4 @@ void write_default_fpr(Oid relid) {
     ereport(is_restoring() ? WARNING : ERROR, fault_report(fault));
 }
 
-void write_unsaid_fpr(Oid relid) {
-  Fault ignored;
-  if (!is_filter(relid) || IsBinaryUpgrade || !has_default()) return;
-  List* options = options_of_filter(relid);
-  if (!takes_fpr(options, kDefaultFpr, ignored) || !takes_fpr(options, kFormerFpr, ignored) ||
-      is_elsewhere(relid))
-    return;
-  add_fpr(relid, kFormerFpr);
-}
-
 }  // namespace streamfilter::pg
