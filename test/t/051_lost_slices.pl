@@ -143,6 +143,20 @@ for my $x (2, 3)
 	near($false_negatives, $n, $missed, "vertical, votes:$x: false negatives");
 }
 
+# Option lost_slice 'error': what needs the server fails, and stores nothing; what does not goes on.
+sql(q{CREATE FOREIGN TABLE strict (id int) SERVER streamfilter
+        OPTIONS (servers 'a,b,c', kind 'bloom', memory '64kB', k '4', slices '6', seed '1', lost_slice 'error');
+      CREATE TABLE rows_strict (id int);
+      CREATE TRIGGER zz BEFORE INSERT ON rows_strict FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('strict')});
+my $strict = qr/ERROR:  cannot ask filter "strict" now\nDETAIL:  Server "b" is lost.\nHINT:  Repeat it when the server is back./;
+like(($node->psql('postgres', 'INSERT INTO rows_strict SELECT generate_series(1, 60)'))[2], $strict, 'error: an INSERT fails');
+like(($node->psql('postgres', q{SELECT count(streamfilter_test('strict', i)) FROM generate_series(1, 60) i}))[2], $strict, 'error: so does a test');
+is(sql('SELECT count(*) FROM rows_strict'), 0, '... and no row is stored');
+my ($here, $lost_there) = (0, 0);
+for my $id (1 .. 20) { ($node->psql('postgres', "INSERT INTO rows_strict VALUES ($id)"))[0] == 0 ? ++$here : ++$lost_there }
+ok($here > 0 && $lost_there > 0, 'error: a key with no place there is judged') or diag("$here $lost_there");
+is(sql('SELECT count(*) FROM rows_strict'), $here, '... and its row is stored');
+
 # ---- back again ---------------------------------------------------------------------------------------------
 
 $holder{b}->start;
@@ -174,6 +188,18 @@ like($session->{stderr}, qr/WARNING:  server "c" does not remember the keys of a
 is(unremembered(), $unremembered + 1, 'and it is counted');
 $session->quit;
 is(sql('SELECT count(DISTINCT id) FROM rows_horizontal WHERE id > 5000'), 80, 'its rows are all there');
+
+# With 'error' COMMIT fails, too, where the loss is known by then.
+$holder{c}->start;
+$node->poll_query_until('postgres', q{SELECT count(streamfilter_test('horizontal', i)) = 20 AND NOT (SELECT bool_or(lost) FROM streamfilter_slices) FROM generate_series(1, 20) i});
+sql('TRUNCATE strict, rows_strict');
+$session = $node->background_psql('postgres', on_error_stop => 0);
+$session->query('BEGIN; INSERT INTO rows_strict SELECT generate_series(1, 60)');
+$holder{c}->stop('immediate');
+$session->query('COMMIT');
+like($session->{stderr}, qr/ERROR:  connection to server "c" was lost within the transaction/, 'error: COMMIT fails');
+$session->quit;
+is(sql('SELECT count(*) FROM rows_strict'), 0, '... and no row is stored');
 $holder{c}->start;
 
 # ---- a server that accepts and never answers ------------------------------------------------------------------

@@ -131,4 +131,13 @@ is(query('SELECT count(*), count(DISTINCT user_id), max(n) FROM visits'), '300|3
 like(query(q{EXPLAIN (COSTS OFF) SELECT * FROM visits WHERE streamfilter_slice_of(user_id, 2) = 1}),
 	qr/^Foreign Scan on visits_1/, 'one part is asked where one is wanted');
 
+# ---- Keys for a filter there -------------------------------------------------------------------------
+# A table of postgres_fdw over a filter takes keys, to warm it; it is none for functions and triggers here.
+query(q{CREATE FOREIGN TABLE far_seen (user_id int) SERVER shard0 OPTIONS (table_name 'seen');
+	INSERT INTO far_seen SELECT generate_series(100001, 100500)});
+is($shards[0]->safe_psql('postgres', q{SELECT count(*) FROM generate_series(100001, 100500) i WHERE streamfilter_test('seen', i)}), '500',
+	'INSERT into a table over a filter warms it');
+my (undef, undef, $none) = $node->psql('postgres', q{SELECT streamfilter_test('far_seen', 1)});
+like($none, qr/ERROR:  "far_seen" is not a filter\nHINT:/, 'it is no filter here');
+
 done_testing();

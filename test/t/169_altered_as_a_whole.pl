@@ -30,7 +30,7 @@ sub state_of
 	my ($name) = @_;
 	my $query = "SELECT string_agg(c.relname || ' ' || option_name || '=' || option_value, ' ' ORDER BY c.relname, option_name)
 		FROM pg_class c JOIN pg_foreign_table ON ftrelid = c.oid, pg_options_to_table(ftoptions)
-		WHERE c.relname = '$name' AND option_name IN ('memory', 'keys', 'fpr')";
+		WHERE c.relname = '$name' AND option_name IN ('conflict', 'persistence')";
 	return join "\n", map { $_->safe_psql('postgres', $query) } $node{p}, @holders;
 }
 my $before = state_of('f');
@@ -42,8 +42,17 @@ sub is_undone
 	return;
 }
 
-my $alter = q{ALTER FOREIGN TABLE f OPTIONS (SET memory '2MB', SET keys '20000'); ALTER FOREIGN TABLE f OPTIONS (SET fpr '0.001')};
-like(output(q{ALTER FOREIGN TABLE f OPTIONS (SET memory '1MB', SET keys '10000', SET fpr '1e-9', ADD k '30')}), qr/ERROR:  .*cannot be altered and keep what it knows.*HINT:  TRUNCATE/s, 'what needs other places of keys is refused');
+my $alter = q{ALTER FOREIGN TABLE f OPTIONS (ADD conflict 'admit'); ALTER FOREIGN TABLE f OPTIONS (ADD persistence 'unlogged')};
+for my $change ((map { "OPTIONS ($_)" } q{SET kind 'sbf'}, q{SET memory '2MB'}, q{SET keys '20000'}, q{ADD fpr '0.001'}, q{SET slices '8'}, q{ADD k '5'}, q{SET seed '4'},
+	q{ADD nulls 'distinct'}, q{ADD slicing 'vertical'}, q{SET servers 'a, b'}, q{DROP servers}, q{ADD layout 'scattered'}, q{ADD mode 'shadow', SET memory '2MB'}),
+	'ADD COLUMN n int', 'DROP COLUMN id', 'ALTER COLUMN id TYPE bigint', q{ALTER COLUMN id OPTIONS (ADD role 'importance')})
+{
+	like(output("ALTER FOREIGN TABLE f $change"), qr/ERROR:  (?:option "\w+"|columns) of filter "f" cannot be changed.*HINT:  Make another filter.*streamfilter_definition\('public.f'\)/s,
+		"$change is refused");
+}
+is_undone('what is refused');
+is(output("ALTER FOREIGN TABLE f $_"), '', "$_ is not") for q{OPTIONS (ADD mode 'enforce')}, q{OPTIONS (DROP mode)}, q{OPTIONS (ADD lost_slice 'votes:1')}, 'ALTER COLUMN id SET STATISTICS 10';
+like(output(q{CALL streamfilter_resize('f', '2MB')}), qr/ERROR:  filter "f" cannot be resized.*HINT:  Make another filter, fill it/s, 'nor is it resized');
 sql("BEGIN; $alter; INSERT INTO f VALUES (5000); ROLLBACK");
 is_undone('ROLLBACK');
 sql("BEGIN; SAVEPOINT s; $alter; ROLLBACK TO s; INSERT INTO f VALUES (5001); COMMIT");
@@ -85,19 +94,19 @@ SKIP:
 	skip 'built without fault points', 4 unless $ENV{STREAMFILTER_FAULTS};
 	my $faults = FaultPoints->new($node{b});
 	$faults->set('pre_commit', 'fail');
-	my $resize = q{ALTER FOREIGN TABLE f OPTIONS (SET memory '2MB', SET keys '20000')};
-	my $said = output("BEGIN; $resize; INSERT INTO f SELECT generate_series(6001, 6100); COMMIT; SELECT 1");
+	my $said = output("BEGIN; ALTER FOREIGN TABLE f OPTIONS (ADD conflict 'admit'); INSERT INTO f SELECT generate_series(6001, 6100); COMMIT; SELECT 1");
 	like($said, qr/WARNING:  server "b" has not altered a filter.*HINT:  Repeat the ALTER here/s, 'a server fails in its COMMIT') or diag($said);
 	$faults->set('pre_commit', 'pass');
-	like(output('INSERT INTO f VALUES (6200)'), qr/^$|ERROR:.*another definition.*HINT:  .*ALTER FOREIGN TABLE f OPTIONS/s, '... after which statements work, or say what to type');
-	is(output($resize), '', '... the same ALTER');
+	like(output('INSERT INTO f VALUES (6200)'), qr/ERROR:  filter "f" is defined otherwise by its first producer.*option conflict.*HINT:  .*alter it/s, '... after which statements say what differs');
+	is(output(q{ALTER FOREIGN TABLE f OPTIONS (SET conflict 'admit')}), '', '... the same ALTER');
 	is(count('f', 1, 1000), '1000', '... mends it, and all keys are known');
+	sql(q{ALTER FOREIGN TABLE f OPTIONS (DROP conflict)});
 }
 sql("BEGIN; $alter; COMMIT");
 my $after = state_of('f');
 isnt($after, $before, 'COMMIT');
 is(count('f', 1, 1000), '1000', '... and all keys are known');
-like($after, qr{^f fpr=0\.001 f keys=20000 f memory=2MB\nf fpr=0\.001 f keys=10000 .*\nf fpr=0\.001 f keys=5000 .*\nf fpr=0\.001 f keys=5000 }, '... each part has its share of the keys');
+is($after, join("\n", ('f conflict=admit f persistence=unlogged') x 4), '... on all servers');
 sql('INSERT INTO f SELECT generate_series(10001, 12000)');
 is(count('f', 10001, 12000), '2000', '... and the filter goes on');
 
@@ -105,17 +114,17 @@ is(count('f', 10001, 12000), '2000', '... and the filter goes on');
 $node{c}->safe_psql('postgres', q{ALTER FOREIGN TABLE f OPTIONS (SET keys '4000')});
 sql('CREATE TABLE events (id int); CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard(\'f\')');
 my $said = output('INSERT INTO events SELECT generate_series(20001, 20100)');
-like($said, qr/ERROR:  filter "f" has another definition on server "c".*HINT:  .*ALTER FOREIGN TABLE f OPTIONS \(SET memory '\.\.\.'\)/s, 'a part with another definition');
+like($said, qr/ERROR:  filter "f" has another definition on server "c".*HINT:  IMPORT FOREIGN SCHEMA.*type there: DROP FOREIGN TABLE public\.f/s, 'a part with another definition');
 is(sql('SELECT count(*) FROM events'), '0', '... no row is stored');
-is(output(q{ALTER FOREIGN TABLE f OPTIONS (SET memory '2MB')}), '', '... what the HINT types');
+$node{c}->safe_psql('postgres', q{ALTER FOREIGN TABLE f OPTIONS (SET keys '2500')});
 sql('INSERT INTO events SELECT generate_series(20001, 20100)');
-is(sql('SELECT count(*) FROM events') . ' ' . count('f', 1, 1000), '100 1000', '... mends it: rows are stored, and all keys are known');
+is(sql('SELECT count(*) FROM events') . ' ' . count('f', 1, 1000), '100 1000', '... as before: rows are stored, and all keys are known');
 
 # ---- a server that has another version --------------------------------------------------------------------------------
 
 $node{b}->safe_psql('postgres', 'ALTER EXTENSION streamfilter DROP FUNCTION streamfilter_hashes_alter; DROP FUNCTION streamfilter_hashes_alter');
 $before = state_of('f');
-like(output(q{ALTER FOREIGN TABLE f OPTIONS (ADD conflict 'admit')}),
+like(output(q{ALTER FOREIGN TABLE f OPTIONS (SET conflict 'wait')}),
 	qr/ERROR:  server "b" has a version of streamfilter that cannot do this.*DETAIL:  Its version is [\d.]+\..*HINT:  Install the version.*ALTER EXTENSION streamfilter UPDATE/s,
 	'a server without a function that is called there');
 is(state_of('f'), $before, '... nothing has happened');

@@ -1,5 +1,5 @@
 # ALTER of keys and fpr that leaves the state as it is: what is saved fits the new definition, too, after a restart, a crash and
-# ROLLBACK; also of a filter that was given another size before, here and over several servers.
+# ROLLBACK; also of a filter that was given another size before.
 # flavours: quick asserted faults one_by_one
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 my $settings = "fsync = off\n";
-my %node = map { $_ => start_node($_, $settings) } qw(p a b c);
+my %node = (p => start_node('p', $settings));
 sub sql { my ($node, $statements) = @_; return $node{$node}->safe_psql('postgres', $statements); }
 
 sub known
@@ -71,35 +71,4 @@ $node{p}->restart;
 is(known('p', 'other', 1, 1000), '0', 'another rate that needs other places, written by hand: the filter starts empty');
 like(set_aside('p'), qr/the saved state of filter "other" is set aside$/, '... and says so');
 
-# ---- over several servers -------------------------------------------------------------------------------------------
-
-my @holders = qw(a b c);
-sql('p', join '', map { server_sql($_, $node{$_}, q{connect_timeout '5s', timeout '20s'}) } @holders);
-my %sliced = (
-	diced      => q{slicing 'diced', slices '2,3', k '6'},
-	vertical   => q{slicing 'vertical', slices '6', k '6'},
-	horizontal => q{slices '6', k '6'});
-for my $name (sort keys %sliced)
-{
-	sql('p', "CREATE FOREIGN TABLE $name (id int) SERVER streamfilter OPTIONS (servers 'a, b, c', kind 'bloom', memory '768kB', $sliced{$name}, seed '3');
-		INSERT INTO $name SELECT generate_series(1, 1000)");
-	sql('p', "ALTER FOREIGN TABLE $name OPTIONS (SET memory '1536kB')");
-	sql('p', "ALTER FOREIGN TABLE $name OPTIONS (ADD keys '30000')");
-	sql('p', "BEGIN; SAVEPOINT s; ALTER FOREIGN TABLE $name OPTIONS (SET memory '768kB'); ROLLBACK TO s; COMMIT");
-	sql('p', "INSERT INTO $name SELECT generate_series(1001, 2000)");
-	is(known('p', $name, 1, 2000), '2000', "$name: altered");
-}
-read_on();
-$node{$_}->restart for @holders;
-is(known('p', $_, 1, 2000), '2000', "$_: after restarts of its servers") for sort keys %sliced;
-sql('p', "INSERT INTO $_ SELECT generate_series(2001, 3000)") for sort keys %sliced;
-for my $name (@holders)
-{
-	$node{$name}->stop('immediate');
-	$node{$name}->start;
-}
-# The producer may take a server for lost for a moment.
-sub soon_known { my ($name) = @_; for (1 .. 100) { last if known('p', $name, 1, 3000) == 3000; sleep 0.1; } return known('p', $name, 1, 3000); }
-is(soon_known($_), '3000', "$_: after crashes of its servers") for sort keys %sliced;
-is(set_aside($_), '', "nothing is set aside on $_") for @holders;
 done_testing();

@@ -1,4 +1,4 @@
-# An ALTER that only writes down what holds anyway, where there is more than one filter of one server: after a resize, a save, prepared transactions, ROLLBACK; in a tree, on a standby, over several servers and on Citus, where it is installed.
+# An ALTER that only writes down what holds anyway, where there is more than one filter of one server: after a resize, a save, prepared transactions, ROLLBACK; in a tree, on a standby, and on Citus, where it is installed.
 # flavours: asserted faults one_by_one
 use strict;
 use warnings;
@@ -11,7 +11,7 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 my $settings = "fsync = off\nmax_prepared_transactions = 10\n";
-my %node = map { $_ => start_node($_, $settings) } qw(a b c);
+my %node;
 $node{p} = start_node('p', "$settings\nwal_level = replica\n", allows_streaming => 1);
 sub sql { my ($node, $statements, $database) = @_; return $node{$node}->safe_psql($database // 'postgres', $statements); }
 
@@ -128,33 +128,7 @@ sql('s', "INSERT INTO $_ SELECT generate_series(1001, 2000)") for @follow;
 $standby->restart;
 is(known('s', $_, 2000), '2000', "standby: $_, promoted") for @follow;
 
-# ---- over several servers -------------------------------------------------------------------------------------------
-
-my @holders = qw(a b c);
-sql('p', join '', map { server_sql($_, $node{$_}, q{connect_timeout '5s', timeout '20s'}) } @holders);
-my %shapes = (
-	automatic => [ $given, $add{kind}, $add{layout} ],
-	horizontal => [ "kind 'bloom', $given, slices '6'", $add{layout}, $add{slicing}, q{ADD k '7'} ],
-	vertical => [ "kind 'bloom', $given, slicing 'vertical', slices '6'", $add{layout}, q{ADD k '7'} ],
-	diced => [ "kind 'bloom', $given, slicing 'diced', slices '6,3'", q{ADD dice 'hv'}, $add{layout} ],
-	lines => [ "kind 'clq', memory '512kB', fpr '0.01'", q{ADD policy 'lru'} ]);
-for my $shape (sort keys %shapes)
-{
-	my ($options, @alters) = @{ $shapes{$shape} };
-	sql('p', "CREATE FOREIGN TABLE $shape (id int) SERVER streamfilter OPTIONS (servers 'a, b, c', $options); INSERT INTO $shape SELECT generate_series(1, 1000)");
-	for my $alter (@alters)
-	{
-		my ($code, $said, $err) = $node{p}->psql('postgres', "ALTER FOREIGN TABLE $shape OPTIONS ($alter)");
-		note("$shape: $alter: $err") if $code != 0 || $err ne '';
-	}
-	sql('p', "INSERT INTO $shape SELECT generate_series(1001, 2000)");
-	is(known('p', $shape, 2000), '2000', "$shape: altered");
-}
-$node{$_}->restart for @holders;
-is(soon_known('p', $_, 2000), '2000', "$_: after restarts of its servers") for sort keys %shapes;
-$node{p}->restart;
-is(soon_known('p', $_, 2000), '2000', "$_: after a restart of the producer") for sort keys %shapes;
-is(set_aside($_), '', "nothing is set aside on $_") for @holders, 'p', 's';
+is(set_aside($_), '', "nothing is set aside on $_") for qw(p s);
 
 # ---- on Citus -----------------------------------------------------------------------------------------------------------
 

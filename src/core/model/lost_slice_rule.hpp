@@ -12,6 +12,7 @@ enum class LostRule : std::uint8_t {
   duplicate,  // lost bits count as set: Eq. 5 and 6
   votes,      // a repeat if all bits within reach are set, and at least `least` are within reach
   hybrid,     // while a slice is lost, a repeat if at least `least` bits within reach are set
+  error,      // a key with lost bits is not judged: the statement fails
 };
 
 // What is known of the bits of a key.
@@ -29,7 +30,8 @@ inline bool is_repeat(const ProbesSeen& seen, LostRule rule, unsigned least) noe
     case LostRule::hybrid:
       if (seen.slice_lost) return seen.set >= least;
       break;
-    case LostRule::distinct: break;
+    case LostRule::distinct:
+    case LostRule::error: break;
   }
   return seen.unset == 0 && seen.lost == 0;
 }

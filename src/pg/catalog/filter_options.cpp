@@ -69,10 +69,18 @@ bool read_number(const char* value, const RelationOption&, RelationOptions* opti
 // Effect of a lost slice on keys.
 bool read_lost_slice(const char* value, const RelationOption&, RelationOptions* options) {
   LostSlice* result = &options->lost_slice;
-  if (strcmp(value, "distinct") == 0 || strcmp(value, "duplicate") == 0) {
-    result->rule = value[1] == 'i' ? LostRule::distinct : LostRule::duplicate;
-    return true;
-  }
+  struct Word {
+    const char* word;
+    LostRule rule;
+  };
+  constexpr Word kWords[] = {{"distinct", LostRule::distinct},
+                             {"duplicate", LostRule::duplicate},
+                             {"error", LostRule::error}};
+  for (const Word& known : kWords)
+    if (strcmp(value, known.word) == 0) {
+      result->rule = known.rule;
+      return true;
+    }
   const bool votes = strncmp(value, "votes:", 6) == 0;
   if (!votes && strncmp(value, "hybrid:", 7) != 0) return false;
   int least;
@@ -112,8 +120,9 @@ constexpr RelationOption kRelationOptions[] = {
     {"overfull", read_word<&RelationOptions::overfull>, nullptr, kOverfull, true},
     {"probe", read_word<&RelationOptions::probe>, nullptr, kProbe, true},
     {"lost_slice", read_lost_slice,
-     "Valid values are: distinct, duplicate, votes:x, hybrid:x, with a number x of bits from 1 to "
-     "64."},
+     "Valid values are: distinct, duplicate, error, votes:x, hybrid:x, with a number x of bits "
+     "from "
+     "1 to 64."},
     {"max_future", read_max_future, "Give a time such as '10 minutes', or 'infinity'."},
     {"servers", read_text<&RelationOptions::servers>, nullptr},
     {"producer", read_text<&RelationOptions::producer>, nullptr},

@@ -48,12 +48,11 @@ bool read_class(FilterRelation* relation, int* attributes, Fault& fault) {
   if (!read_catalog<FormData_pg_class>(RELOID, relation->relid, read))
     return fault.set(ERRCODE_UNDEFINED_TABLE, "relation with OID %u does not exist",
                      relation->relid);
-  relation->behind_postgres_fdw = may_stand_for_filter(relation->relid);
-  if (!relation->behind_postgres_fdw && !is_filter(relation->relid)) {
+  if (!is_filter(relation->relid)) {
     fault.set(ERRCODE_WRONG_OBJECT_TYPE, "\"%s\" is not a filter", relation->name);
     return fault.add_hint("Create one with CREATE FOREIGN TABLE ... SERVER streamfilter.");
   }
-  if (!is_partition || relation->behind_postgres_fdw) return true;
+  if (!is_partition) return true;
   fault.set(ERRCODE_WRONG_OBJECT_TYPE, "filter \"%s\" cannot be a partition", relation->name);
   return fault.add_detail("A filter holds no rows that a partitioned table could show.");
 }
@@ -201,8 +200,7 @@ bool read_columns(FilterRelation* relation, int attributes, Fault& fault) {
   for (int i = 1; i <= attributes && sound; ++i) {
     const auto read = [&](const FormData_pg_attribute& row, HeapTuple tuple) {
       relation->uncommitted |= is_uncommitted(tuple);
-      // postgres_fdw's columns have its own options, and it computes generated ones.
-      if (row.attisdropped || (relation->behind_postgres_fdw && row.attgenerated != '\0')) return;
+      if (row.attisdropped) return;
       FilterColumn* column = &relation->columns[relation->column_count++];
       column->attnum = row.attnum;
       column->type = row.atttypid;
@@ -212,7 +210,7 @@ bool read_columns(FilterRelation* relation, int attributes, Fault& fault) {
       bool isnull;
       const Datum options =
           SysCacheGetAttr(ATTNUM, tuple, Anum_pg_attribute_attfdwoptions, &isnull);
-      List* list = isnull || relation->behind_postgres_fdw ? NIL : untransformRelOptions(options);
+      List* list = isnull ? NIL : untransformRelOptions(options);
       sound = read_column_options(list, &column->role, fault);
     };
     // columns that are dropped keep their row
@@ -241,8 +239,7 @@ bool assign_roles(FilterRelation* relation, Fault& fault) {
                        column->name, relation->name);
     place = column;
   }
-  // The server with the filter hashes them.
-  for (int i = 0; i < relation->key_count && !relation->behind_postgres_fdw; ++i)
+  for (int i = 0; i < relation->key_count; ++i)
     if (const FilterColumn* key = relation->keys[i];
         !check_hashable(key->type, name_of_column(relation, key), fault))
       return false;
@@ -278,11 +275,6 @@ bool has_handler(Oid wrapper, const char* handler_symbol) {
   const Oid handler = read_field(FOREIGNDATAWRAPPEROID, wrapper,
                                  &FormData_pg_foreign_data_wrapper::fdwhandler, InvalidOid);
   return is_own_function(handler, handler_symbol);
-}
-
-bool is_table_of(Oid relid, const char* handler_symbol) {
-  const Oid server = server_of(relid);
-  return OidIsValid(server) && has_handler(wrapper_of(server), handler_symbol);
 }
 
 }  // namespace
@@ -336,29 +328,21 @@ void adopt_geometry(FilterRelation* relation, const Parameters& parameters) {
   copy_options(own, requested, kRequests);
 }
 
-bool is_filter(Oid relid) { return is_table_of(relid, "streamfilter_fdw_handler"); }
+bool is_filter(Oid relid) {
+  const Oid server = server_of(relid);
+  return OidIsValid(server) && is_wrapper_of_filters(wrapper_of(server));
+}
 
 bool is_wrapper_of_filters(Oid wrapper) { return has_handler(wrapper, "streamfilter_fdw_handler"); }
-
-bool may_stand_for_filter(Oid relid) { return is_table_of(relid, "postgres_fdw_handler"); }
-
-bool may_take_keys(Oid relid) { return is_filter(relid) || may_stand_for_filter(relid); }
 
 FilterRelation* read_filter_relation(Oid relid, Fault& fault) {
   auto* relation = static_cast<FilterRelation*>(palloc0(sizeof(FilterRelation)));
   relation->relid = relid;
   int attributes = 0;
-  if (!read_class(relation, &attributes, fault)) return nullptr;
-  const bool has_definition = !relation->behind_postgres_fdw;
-  if (has_definition && (!read_definition(relation, fault) || !read_servers(relation, fault)))
+  if (!read_class(relation, &attributes, fault) || !read_definition(relation, fault) ||
+      !read_servers(relation, fault) || !read_columns(relation, attributes, fault) ||
+      !assign_roles(relation, fault))
     return nullptr;
-  if (!read_columns(relation, attributes, fault) || !assign_roles(relation, fault)) return nullptr;
-  if (!has_definition) {
-    relation->definition = Definition();
-    relation->options = RelationOptions();
-    relation->server = server_of(relid);
-    return relation;
-  }
   relation->signature = signature_of(relation, relation->definition.parameters);
   return relation;
 }

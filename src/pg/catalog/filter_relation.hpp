@@ -35,9 +35,7 @@ struct FilterRelation {
   FilterColumn** keys;       // columns with role `key`, in order
   FilterColumn* importance;  // nullptr: none
   FilterColumn* time;        // nullptr: none
-  // a foreign table of postgres_fdw that stands for a filter; has only columns
-  bool behind_postgres_fdw;
-  int server_count;  // number of servers that hold the state; 0: this one does
+  int server_count;          // number of servers that hold the state; 0: this one does
   Oid* servers;
   uint64 signature;  // of all that the state depends on: while it is equal, the state can be kept
   bool uncommitted;  // the current transaction has created or changed it
@@ -52,12 +50,6 @@ bool is_filter(Oid relid);
 
 // Are foreign tables of this wrapper filters?
 bool is_wrapper_of_filters(Oid wrapper);
-
-// Is it a foreign table of postgres_fdw? Only its server knows whether it stands for a filter.
-bool may_stand_for_filter(Oid relid);
-
-// Either of the two?
-bool may_take_keys(Oid relid);
 
 // Server of a foreign table; InvalidOid: it is none, or was dropped.
 Oid server_of(Oid relid);
@@ -75,9 +67,7 @@ List* list_filters(const char* option = nullptr);
 FilterRelation* read_filter_relation(Oid relid, Fault& fault);
 
 // Do other servers hold the state?
-inline bool is_remote(const FilterRelation* relation) {
-  return relation->server_count > 0 || relation->behind_postgres_fdw;
-}
+inline bool is_remote(const FilterRelation* relation) { return relation->server_count > 0; }
 
 // A hash of its columns: what a key is.
 uint64 key_signature(const FilterRelation* relation);

@@ -8,7 +8,7 @@
 //   prepare, before    yes    yes       yes       as pre-commit
 //   prepare, done      no     no        no        short locks
 //   savepoint begins   nothing is done: its first change notes where it begins
-//   savepoint ends     no     no        no        nothing; before that, postgres_fdw's servers
+//   savepoint ends     no     no        no        nothing
 //   savepoint aborts   no     no        no        other servers, until their timeouts; short locks
 //   prepared, ended    no     no        no        short locks
 //
@@ -28,7 +28,6 @@
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/remote/connect.hpp"
-#include "pg/remote/postgres_fdw_filter.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/deferred_messages.hpp"
@@ -86,7 +85,6 @@ pg_noinline void commit() {
 
 pg_noinline void abort() {
   const NoRaise marked;
-  forget_insertions();
   roll_back_remote_transactions();
   end_changed_filters(false);
   end_remote_transactions(false);
@@ -136,7 +134,6 @@ pg_noinline void keep_subtransaction(SubTransactionId subtransaction, SubTransac
 
 pg_noinline void abort_subtransaction(SubTransactionId subtransaction) {
   const NoRaise marked;
-  forget_insertions_of(subtransaction);
   roll_back_remote_savepoint();
   end_subtransaction_of_handles();
   retract_changes_of_subtransaction();
@@ -176,16 +173,11 @@ void at_subtransaction_end(SubXactEvent event, SubTransactionId subtransaction,
                            SubTransactionId parent, void*) {
   if (likely(!transaction_uses_filters)) return;
   switch (event) {
-    case SUBXACT_EVENT_START_SUB: return;
-    case SUBXACT_EVENT_PRE_COMMIT_SUB: return end_insertions_of(subtransaction);
+    case SUBXACT_EVENT_START_SUB:
+    case SUBXACT_EVENT_PRE_COMMIT_SUB: return;
     case SUBXACT_EVENT_COMMIT_SUB: return keep_subtransaction(subtransaction, parent);
     case SUBXACT_EVENT_ABORT_SUB: return abort_subtransaction(subtransaction);
   }
-}
-
-// postgres_fdw commits on its servers before the commit here.
-void before_transaction_end(XactEvent event, void*) {
-  if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE) end_insertions();
 }
 
 // The transaction has ended for good: neither an error nor a cancel request may make the statement
@@ -221,12 +213,6 @@ void follow_transaction(UtilityCall* call) {
 void begin_query(StartCall* call) {
   before_statement();
   call->go_on();
-}
-
-void follow_postgres_fdw() {
-  static bool is_registered = false;
-  if (!is_registered) RegisterXactCallback(before_transaction_end, nullptr);
-  is_registered = true;
 }
 
 void init_coordinator() {

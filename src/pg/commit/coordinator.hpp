@@ -9,10 +9,6 @@ namespace streamfilter::pg {
 // Registers the callbacks. Called by _PG_init.
 void init_coordinator();
 
-// Registers the one for insertions by postgres_fdw, which must end before postgres_fdw commits.
-// Called once postgres_fdw has registered its own, because the last one registered runs first.
-void follow_postgres_fdw();
-
 // Steps of hooks. Before each statement: sends deferred messages, and hands over filters that
 // others want. Innermost: when COMMIT PREPARED or ROLLBACK PREPARED returns, others see its end.
 void follow_transaction(UtilityCall* call);

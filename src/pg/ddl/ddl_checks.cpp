@@ -242,18 +242,6 @@ void warn_of_losses(const FilterRelation* relation, bool kept, const Problem& pr
             errhint("Add it after the ALTER."));
 }
 
-// What other servers hold of it already is known.
-void warn_of_new_place(const FilterRelation* relation) {
-  const bool has_learnt = peek_slot(relation) != nullptr || is_anything_saved(relation->relid);
-  if (is_remote(relation) && !has_learnt) return;
-  ereport(
-      WARNING, errmsg("filter \"%s\" starts empty", relation->name),
-      errdetail(is_remote(relation) ? "Other servers hold its keys from now on, and what it has "
-                                      "learnt here stays unused."
-                                    : "Other servers keep what they hold of it."),
-      errhint("Fill it anew, for example with streamfilter_warm()."));
-}
-
 // Saves a filter that becomes logged, at commit.
 void save_if_due(const FilterRelation* relation) {
   const FilterSlot* slot = peek_slot(relation);
@@ -321,17 +309,7 @@ enum class Alteration : uint8 {
   none,      // a new filter
   relation,  // another owner, or an option such as mode: nothing
   state,
-  place,  // they are on other servers from now on, or no longer
 };
-
-bool moves_filter(List* options) {
-  ListCell* cell;
-  foreach (cell, options) {
-    const auto* option = lfirst_node(DefElem, cell);
-    if (is_named(option, "servers") && option->defaction != DEFELEM_SET) return true;
-  }
-  return false;
-}
 
 Alteration alteration_by(const AlterTableStmt* statement) {
   Alteration alteration = Alteration::relation;
@@ -340,7 +318,6 @@ Alteration alteration_by(const AlterTableStmt* statement) {
     const auto* command = lfirst_node(AlterTableCmd, cell);
     if (command->subtype == AT_ChangeOwner) continue;
     List* options = command->subtype == AT_GenericOptions ? castNode(List, command->def) : NIL;
-    if (moves_filter(options)) return Alteration::place;
     if (options == NIL || !keeps_state(options)) alteration = Alteration::state;
   }
   return alteration;
@@ -368,10 +345,7 @@ void check_filter(Oid relid, Alteration alteration, Contradictions contradiction
   Problem problem;
   if (altered && !same && !is_remote(relation)) resized = resize_filter(relation, problem);
   const bool has_state = altered && peek_slot(relation) != nullptr;
-  if (alteration == Alteration::place)
-    warn_of_new_place(relation);
-  else if (altered && !same && !resized)
-    warn_of_losses(relation, has_state, problem);
+  if (altered && !same && !resized) warn_of_losses(relation, has_state, problem);
   if (is_remote(relation)) return check_slice_definitions(relation);
   if (!has_state) check_memory(relation);
   if (alteration == Alteration::state && !resized) save_if_due(relation);
@@ -408,6 +382,7 @@ void check_new_filters(bool imported) {
 // The altered relation, and those that become its partitions.
 void check_altered_relations(const AlterTableStmt* statement) {
   const Oid relid = RangeVarGetRelid(statement->relation, NoLock, true);
+  check_may_alter(relid, statement);
   write_default_fpr(relid);
   check_filter(relid, alteration_by(statement),
                redefines(statement) ? in_command(true) : Contradictions::accepted);

@@ -87,11 +87,8 @@ void check_renamed_label(Node* node) {
   foreach (cell, list_filters())
     if (const char* column = find_column_of(lfirst_oid(cell), type))
       refuse_rename(statement, type, lfirst_oid(cell), column, InvalidOid);
-  // A filter behind postgres_fdw is known by its triggers only.
   foreach (cell, find_triggers()) {
     const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
-    if (const char* column = find_column_of(row->binding.filter, type))
-      refuse_rename(statement, type, row->binding.filter, column, InvalidOid);
     if (const char* column = find_cast_column(row->table, row->binding.filter, type))
       refuse_rename(statement, type, row->binding.filter, column, row->table);
   }

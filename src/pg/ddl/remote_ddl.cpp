@@ -13,7 +13,6 @@ extern "C" {
 
 #include <initializer_list>
 
-#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
@@ -51,24 +50,39 @@ bool is_off() { return !enabled || (session_mode.given && session_mode.mode == F
 // ---- ALTER
 // -----------------------------------------------------------------------------------------
 
-// How far a change of options must reach.
-enum class Scope : uint8 { here, agreement, servers };
+// What ALTER may change while servers hold a filter, since neither places nor bytes of keys follow
+// from it.
+struct OpenOption {
+  const char* name;
+  bool is_of_parts;  // acts on the servers
+};
+constexpr OpenOption kOpenOptions[] = {
+    {"mode", false},    {"probe", false},   {"lost_slice", false}, {"max_future", false},
+    {"conflict", true}, {"overfull", true}, {"persistence", true}};
 
-Scope scope_of_option(const char* name) {
-  for (const char* own : {"mode", "probe", "lost_slice", "max_future"})
-    if (strcmp(name, own) == 0) return Scope::here;
-  if (strcmp(name, "servers") == 0) return Scope::agreement;
-  return Scope::servers;
+const OpenOption* find_open(const char* name) {
+  for (const OpenOption& option : kOpenOptions)
+    if (strcmp(option.name, name) == 0) return &option;
+  return nullptr;
 }
 
-Scope scope_of(const AlterTableCmd* command) {
-  if (command->subtype == AT_ChangeOwner) return Scope::here;
-  if (command->subtype != AT_GenericOptions) return Scope::agreement;
-  Scope scope = Scope::here;
-  ListCell* cell;
-  foreach (cell, castNode(List, command->def))
-    scope = Max(scope, scope_of_option(castNode(DefElem, lfirst(cell))->defname));
-  return scope;
+bool changes_columns(const AlterTableCmd* command) {
+  return command->subtype == AT_AddColumn || command->subtype == AT_DropColumn ||
+         command->subtype == AT_AlterColumnType || command->subtype == AT_AlterColumnGenericOptions;
+}
+
+List* options_in(const AlterTableCmd* command) {
+  return command->subtype == AT_GenericOptions ? castNode(List, command->def) : NIL;
+}
+
+bool reaches_parts(const AlterTableStmt* statement) {
+  ListCell *cell, *option_cell;
+  foreach (cell, statement->cmds)
+    foreach (option_cell, options_in(lfirst_node(AlterTableCmd, cell))) {
+      const OpenOption* open = find_open(lfirst_node(DefElem, option_cell)->defname);
+      if (open != nullptr && open->is_of_parts) return true;
+    }
+  return false;
 }
 
 bool changes_owner(const AlterTableStmt* statement) {
@@ -112,41 +126,19 @@ void check_new_owner(const FilterRelation* relation) {
                   owner, quote_identifier(relation->name)));
 }
 
-[[noreturn]] void raise_fixed(const FilterRelation* relation, const char* option) {
-  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("option \"%s\" of filter \"%s\" cannot be changed while servers hold its slices",
-                 option, relation->name),
-          errhint("To begin anew with it, type: DROP FOREIGN TABLE %s, and CREATE it with the new "
-                  "option; then fill it with streamfilter_warm().",
-                  quote_identifier(relation->name)));
+// `option`: nullptr for the columns.
+[[noreturn]] void raise_fixed(Oid relid, const char* option) {
+  const char* filter = get_rel_name(relid);
+  ereport(
+      ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+      option != nullptr ? errmsg("option \"%s\" of filter \"%s\" cannot be changed", option, filter)
+                        : errmsg("columns of filter \"%s\" cannot be changed", filter),
+      errdetail("What other servers know of a filter depends on them."),
+      errhint("Make another filter as you want it (SELECT streamfilter_definition(%s) prints the "
+              "commands of this one), fill it with streamfilter_warm(), and let triggers and "
+              "queries use that one.",
+              quote_literal_cstr(qualified_name(relid))));
   pg_unreachable();
-}
-
-// Adds an option that must be given from now on.
-void add_fixed(const FilterRelation* relation, StringInfo options, const char* name,
-               const char* value) {
-  if (value == nullptr) return;
-  const char* given = find_option(options_of_filter(relation->relid), name);
-  const bool is_auto = given != nullptr && strcmp(name, "kind") == 0 && strcmp(given, "auto") == 0;
-  if (given != nullptr && !is_auto) raise_fixed(relation, name);
-  appendStringInfo(options, "%s%s %s %s", options->len > 0 ? ", " : "", is_auto ? "SET" : "ADD",
-                   name, quote_literal_cstr(value));
-}
-
-// True: the filter was altered once more, and its servers with it.
-bool give_fixed_options(const FilterRelation* relation) {
-  const FixedOptions fixed = find_fixed_options(relation);
-  StringInfoData options;
-  initStringInfo(&options);
-  add_fixed(relation, &options, "kind", fixed.kind);
-  add_fixed(relation, &options, "slices",
-            fixed.slices > 0 ? psprintf("%u", fixed.slices) : nullptr);
-  add_fixed(relation, &options, "k", fixed.k > 0 ? psprintf(UINT64_FORMAT, fixed.k) : nullptr);
-  if (options.len == 0) return false;
-  ereport(NOTICE, errmsg("filter \"%s\" keeps the options that place its keys", relation->name),
-          errdetail("Also altered: OPTIONS (%s).", options.data));
-  alter_options(relation->relid, options.data);
-  return true;
 }
 
 // ---- RENAME
@@ -180,17 +172,26 @@ const char* alter_options(Oid relid, const char* changes) {
   return command;
 }
 
+void check_may_alter(Oid relid, const AlterTableStmt* statement) {
+  if (!OidIsValid(relid) || !is_filter(relid) || is_restoring()) return;
+  const bool is_elsewhere = is_held_elsewhere(relid);
+  ListCell *cell, *option_cell;
+  foreach (cell, statement->cmds) {
+    const auto* command = lfirst_node(AlterTableCmd, cell);
+    if (is_elsewhere && changes_columns(command)) raise_fixed(relid, nullptr);
+    foreach (option_cell, options_in(command)) {
+      const char* option = lfirst_node(DefElem, option_cell)->defname;
+      if (strcmp(option, "servers") == 0 || (is_elsewhere && find_open(option) == nullptr))
+        raise_fixed(relid, option);
+    }
+  }
+}
+
 void alter_on_servers(Oid relid, const AlterTableStmt* statement) {
   const FilterRelation* relation = find_remote(relid);
   if (relation == nullptr) return;
   if (changes_owner(statement)) check_new_owner(relation);
-  Scope scope = Scope::here;
-  ListCell* cell;
-  foreach (cell, statement->cmds) scope = Max(scope, scope_of(lfirst_node(AlterTableCmd, cell)));
-  if (scope == Scope::here || !may_connect(relation)) return;
-  if (scope == Scope::agreement && is_off()) return;
-  if (scope == Scope::servers && give_fixed_options(relation)) return;
-  alter_parts(relation, scope == Scope::servers ? Reach::alter : Reach::compare);
+  if (reaches_parts(statement) && may_connect(relation)) alter_parts(relation);
 }
 
 List* remote_filters_of(List* roles) {

@@ -11,7 +11,10 @@ namespace streamfilter::pg {
 // Types ALTER FOREIGN TABLE ... OPTIONS (changes); returns what was typed.
 const char* alter_options(Oid relid, const char* changes);
 
-// Call after ALTER: alters the relations on its servers. Adds options that the servers fix.
+// Call after ALTER. Raises 0A000 for what must not change while other servers hold the filter.
+void check_may_alter(Oid relid, const AlterTableStmt* statement);
+
+// Call then: alters the relations on its servers.
 void alter_on_servers(Oid relid, const AlterTableStmt* statement);
 
 // Call before REASSIGN OWNED: the filters on other servers that these roles own.

@@ -39,11 +39,11 @@ void look_again_upwards(Oid relid) {
 void depend_on_parent(Oid relid, Oid parent) {
   ListCell* cell;
   foreach (cell, objects_needed_by(relid, RelationRelationId)) {
-    if (lfirst_oid(cell) == parent || !may_take_keys(lfirst_oid(cell))) continue;
+    if (lfirst_oid(cell) == parent || !is_filter(lfirst_oid(cell))) continue;
     depend_no_more_on(relid, RelationRelationId, lfirst_oid(cell));
     look_again_upwards(lfirst_oid(cell));
   }
-  if (OidIsValid(parent) && may_take_keys(parent) && has_rights_on_parent(relid, parent))
+  if (OidIsValid(parent) && is_filter(parent) && has_rights_on_parent(relid, parent))
     depend_on(relid, RelationRelationId, parent);
 }
 

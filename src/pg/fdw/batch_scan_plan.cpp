@@ -125,10 +125,9 @@ bool fills_table(const PlannerInfo* root) {
 // are asked for many keys at once.
 bool is_asked_row_by_row(const PlannerInfo* root, const FuncExpr* call) {
   const Oid relid = DatumGetObjectId(static_cast<Const*>(linitial(call->args))->constvalue);
-  if (!may_take_keys(relid)) return false;
+  if (!is_filter(relid)) return false;
   FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);
-  if (hands_rows_up(filter) || filter->relation->behind_postgres_fdw) return true;
   return is_remote(filter->relation) && !(batch_insert && fills_table(root));
 }
 

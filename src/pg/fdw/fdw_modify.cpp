@@ -228,7 +228,6 @@ int get_foreign_modify_batch_size(ResultRelInfo* target) {
   if (watched || (state != nullptr && state->one_by_one)) return 1;
   FilterHandle* filter = filter_handle(RelationGetRelid(target->ri_RelationDesc));
   use_filter(filter, Use::define);
-  if (hands_rows_up(filter)) return 1;
   return is_remote(filter->relation) ? kRemoteBatch : kBatch;
 }
 

@@ -21,7 +21,6 @@ extern "C" {
 #include "pg/handle/judged_report.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/key/trusted_code.hpp"
-#include "pg/remote/postgres_fdw_filter.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/server/settings.hpp"
@@ -164,7 +163,7 @@ TypeHasher** make_hashers(const FilterRelation* relation) {
 
 // Hash functions of user types are not trusted.
 bool hashes_as_owner(const FilterRelation* relation, TypeHasher* const* hashers) {
-  for (int i = 0; i < relation->key_count && hashers != nullptr; ++i)
+  for (int i = 0; i < relation->key_count; ++i)
     if (runs_untrusted_code(hashers[i])) return true;
   return false;
 }
@@ -185,9 +184,8 @@ void load(FilterHandle* filter) {
   // An invalidation while the catalogs are read must not get lost.
   filter->validity.valid = true;
   FilterRelation* relation = load_filter_relation(filter->relid);
-  for (int i = 0; i < relation->column_count && !relation->behind_postgres_fdw; ++i)
-    check_role(&relation->columns[i], relation);
-  TypeHasher** hashers = relation->behind_postgres_fdw ? nullptr : make_hashers(relation);
+  for (int i = 0; i < relation->column_count; ++i) check_role(&relation->columns[i], relation);
+  TypeHasher** hashers = make_hashers(relation);
   RemoteFilter* remote = is_remote(relation) ? make_remote_filter(relation) : nullptr;
   TreeNode* tree = make_tree_node(relation);
   MemoryContextSwitchTo(caller);
@@ -200,14 +198,13 @@ void load(FilterHandle* filter) {
   filter->hashers = hashers;
   filter->tree = tree;
   filter->rule = key_rule(relation->definition.parameters);
-  filter->times.used = !relation->behind_postgres_fdw && uses_time(relation->definition.parameters);
+  filter->times.used = uses_time(relation->definition.parameters);
   filter->times.by_clock = filter->times.used && relation->time == nullptr;
-  filter->times.max_future = relation->behind_postgres_fdw ? PG_INT64_MAX : max_future_of(relation);
+  filter->times.max_future = max_future_of(relation);
   filter->times.latest = filter->times.max_future == PG_INT64_MAX ? PG_INT64_MAX : PG_INT64_MIN;
   filter->times.warned = false;
-  filter->hashes_specially = hashes_as_owner(relation, hashers) || relation->behind_postgres_fdw ||
-                             (tree != nullptr && tree->root_behind_fdw != nullptr);
-  if (hashers != nullptr) check_key_rule(hashers, relation->key_count, filter->rule);
+  filter->hashes_specially = hashes_as_owner(relation, hashers);
+  check_key_rule(hashers, relation->key_count, filter->rule);
   filter->word = word_key_of(filter);
   filter->slot = filter->former_slot = nullptr;
   filter->header = nullptr;
@@ -305,7 +302,7 @@ void set_overfull_limit(FilterHandle* filter) {
 }
 
 void attach(FilterHandle* filter, Use use) {
-  if (filter->relation->behind_postgres_fdw || attach_former(filter)) return;
+  if (attach_former(filter)) return;
   if (filter->remote != nullptr) {
     record_dependencies(filter, use);
     learn_seed(filter->remote);
@@ -422,20 +419,10 @@ void make_ready(FilterHandle* filter, Use use) {
 bool hash_specially(const FilterHandle* filter, const Datum* values, const bool* isnull,
                     uint64* hash) {
   const FilterRelation* relation = filter->relation;
-  if (relation->behind_postgres_fdw) {
-    *hash = next_number(filter->remote->fdw_filter);
-    keep_row(filter->remote->fdw_filter, values, isnull, *hash);
-    return true;
-  }
-  const bool as_owner = hashes_as_owner(relation, filter->hashers);
-  Caller caller{};
-  if (as_owner) caller = become_owner(filter->relid, relation->owner);
+  const Caller caller = become_owner(filter->relid, relation->owner);
   const bool has_key =
       hash_key(filter->hashers, values, isnull, relation->key_count, filter->rule, hash);
-  if (as_owner) return_to(caller);
-  if (has_key && hands_rows_up(filter) && filter->tree->root_behind_fdw->remote != nullptr &&
-      filter->tree->root_behind_fdw->remote->fdw_filter != nullptr)
-    keep_row(filter->tree->root_behind_fdw->remote->fdw_filter, values, isnull, *hash);
+  return_to(caller);
   return has_key;
 }
 

@@ -44,8 +44,6 @@ struct TreeNode {
   int child_count;
   bool searched;   // a node below searches matches here top-down, so keys must come in below
   uint64 checked;  // version of the parent that this node was checked against
-  // The root if it is behind postgres_fdw and takes rows instead of hashes; otherwise nullptr.
-  FilterHandle* root_behind_fdw;
 };
 
 // Used by filter_handle.cpp.
@@ -228,11 +226,6 @@ inline bool hash_filter_key(const FilterHandle* filter, const Datum* values, con
   }
   if (unlikely(filter->hashes_specially)) return hash_specially(filter, values, isnull, hash);
   return hash_key(filter->hashers, values, isnull, filter->relation->key_count, filter->rule, hash);
-}
-
-// Is the root of its tree behind postgres_fdw? Such a root takes rows one by one.
-inline bool hands_rows_up(const FilterHandle* filter) {
-  return filter->tree != nullptr && filter->tree->root_behind_fdw != nullptr;
 }
 
 // After a look-up was counted that is the first since the counts were added to shared memory, or

@@ -33,7 +33,7 @@ Oid look_up_parent(const char* text, Oid child) {
 // 0: a root; -1: there is no way up to one.
 int level_of(Oid relid) {
   for (int level = 0; level < static_cast<int>(kMaxTreeLevels); ++level) {
-    if (!may_take_keys(relid)) return -1;
+    if (!is_filter(relid)) return -1;
     const RelationOptions options = tree_options_of(relid);
     if (options.parent == nullptr) return level;
     relid = look_up_parent(options.parent, relid);
@@ -196,8 +196,6 @@ FilterRelation* try_load_filter_relation(Oid relid, Fault& fault) {
     return relation;
   const FilterRelation* parent = try_load_filter_relation(relation->parent, fault);
   if (parent == nullptr) return nullptr;
-  relation->adopts_seed = !parent->behind_postgres_fdw;  // that gets the keys themselves
-  if (parent->behind_postgres_fdw) return relation;
   uint64 seed = parent->definition.parameters.seed;
   if (!parent->definition.is_given(Common::seed) && !peek_seed(parent, &seed)) return relation;
   relation->uncommitted |= parent->uncommitted;
@@ -261,8 +259,6 @@ void check_fit(int level, const FilterRelation* relation, const FilterRelation* 
             errhint("All filters of a tree have the same types and collations of key columns."));
     return;
   }
-  if (parent->behind_postgres_fdw)
-    return;  // of what shape it is, it need not say: it gets the keys themselves
   if (is_remote(parent) && !parent->definition.is_given(Common::seed))
     ereport(level, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
             errmsg("filter \"%s\" cannot be a parent without option seed", parent->name),

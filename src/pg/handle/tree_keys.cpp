@@ -90,8 +90,7 @@ class Access {
 
   // The key was hashed once, for the node where it came in.
   static void check_seed(Node node, Node parent) {
-    if (likely(node->rule.seed == parent->rule.seed) || parent->relation->behind_postgres_fdw)
-      return;
+    if (likely(node->rule.seed == parent->rule.seed)) return;
     ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
             errmsg("filter \"%s\" has another seed than its parent \"%s\"", node->relation->name,
                    parent->relation->name),

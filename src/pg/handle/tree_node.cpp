@@ -9,16 +9,6 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-namespace {
-
-FilterHandle* find_root_behind_fdw(const FilterRelation* relation) {
-  Oid root = relation->parent;
-  for (unsigned i = 0; i < kMaxTreeLevels && is_filter(root); ++i) root = find_parent(root);
-  return OidIsValid(root) && may_stand_for_filter(root) ? filter_handle(root) : nullptr;
-}
-
-}  // namespace
-
 TreeNode* make_tree_node(const FilterRelation* relation) {
   List* children = find_children(relation->relid);
   if (relation->options.parent == nullptr && children == NIL) return nullptr;
@@ -29,7 +19,6 @@ TreeNode* make_tree_node(const FilterRelation* relation) {
       palloc(sizeof(FilterHandle*) * Max(static_cast<Size>(node->child_count), 1)));
   for (int i = 0; i < node->child_count; ++i)
     node->children[i] = filter_handle(list_nth_oid(children, i));
-  node->root_behind_fdw = find_root_behind_fdw(relation);
   ListCell* cell;
   foreach (cell, find_descendants(relation->relid))
     node->searched |=

@@ -4,13 +4,9 @@ extern "C" {
 #include "lib/stringinfo.h"
 }
 
-#include "core/filter/definition.hpp"
-#include "core/format/slicing.hpp"
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/remote/alter_parts.hpp"
-#include "pg/remote/part_definition.hpp"
 #include "pg/remote/remote_transaction.hpp"
-#include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -29,13 +25,6 @@ void connect_homes(RemoteFilter* remote) {
   connect_together(remote->connections, remote->count);
 }
 
-void take_seed_of(RemoteFilter* remote, const char* found) {
-  Parameters parameters;
-  if (remote->seed_known || !read_found(found, &parameters)) return;
-  remote->parameters.seed = parameters.seed;
-  remote->seed_known = true;
-}
-
 // Who owns the relation on the server? Raises if the server is lost.
 Ownership owner_at(RemoteFilter* remote, int server, const char* relation, const char* what) {
   Connection* connection = remote->connections[server];
@@ -43,47 +32,6 @@ Ownership owner_at(RemoteFilter* remote, int server, const char* relation, const
   if (!ask_again_if_ended(connection, [&] { return read_owner(connection, relation, &found); }))
     raise_lost(remote, server, what);
   return found;
-}
-
-// ---- ALTER
-// -----------------------------------------------------------------------------------------
-
-// What other servers are told beside the definition.
-SliceDefinition wanted_on(RemoteFilter* remote, int server) {
-  SliceDefinition wanted = remote->slices;
-  const Ownership before = owner_at(remote, server, remote->filter, "alter");
-  wanted.producer = describe_producer(remote->relation, server,
-                                      before.identity[0] != '\0' ? before.identity : nullptr);
-  return wanted;
-}
-
-void alter_at(RemoteFilter* remote, int server, const char* relation, const SliceDefinition& to) {
-  if (!alter_slices(remote->connections[server], relation, &to))
-    raise_lost(remote, server, "alter");
-}
-
-// Raises unless the part has become what it should, so that the whole statement fails.
-void compare(RemoteFilter* remote, int server, const char* name, uint32 slices,
-             const SliceDefinition& wanted) {
-  SliceDefinition asked = wanted;
-  bool made;
-  asked.name = name;
-  const char* found = define_slices(remote->connections[server], &asked, &made);
-  if (found == nullptr) raise_lost(remote, server, "alter");
-  if (found[0] != '\0' && !is_as_asked(remote, slices, found))
-    raise_other_definition(remote, server, found, asked.definition);
-}
-
-void alter_home(RemoteFilter* remote, int server, const char* found, Reach reach) {
-  const uint32 slices = slices_on(remote, server);
-  SliceDefinition wanted = wanted_on(remote, server);
-  if (reach == Reach::alter) {
-    const bool as_asked = is_as_asked(remote, slices, found);
-    wanted.definition = as_asked ? nullptr : request_for(remote, slices);
-    alter_at(remote, server, remote->filter, wanted);
-  }
-  wanted.definition = definition_on(remote, server);
-  compare(remote, server, remote->slices.name, slices, wanted);
 }
 
 // ---- DROP
@@ -186,37 +134,16 @@ void say_renamed(const RemoteFilter* remote) {
 
 }  // namespace
 
-FixedOptions find_fixed_options(const FilterRelation* relation) {
-  RemoteFilter* remote = make_remote_filter(relation);
-  const Parameters& whole = remote->parameters;
-  FixedOptions fixed;
-  connect_homes(remote);
-  uint32 slices = 0, probes_before = 1;
-  Parameters part{};
-  for (int i = 0; i < remote->count; ++i) {
-    const char* found = look_up_definition(remote, i, remote->slices.name);
-    if (found == nullptr) raise_lost(remote, i, "alter");
-    if (found[0] == '\0' || !read_found(found, &part)) return fixed;
-    slices += part.slices;
-    if (remote->count > 1) probes_before = owner_at(remote, i, remote->filter, "alter").probes;
-  }
-  const OptionSpec* k = whole.slicing != Slicing::horizontal ? find_k(part) : nullptr;
-  const auto bits = k != nullptr ? part.integer(k->word) * probes_before : 0;
-  if (part.kind != whole.kind) fixed.kind = find_ops(part.kind)->name;
-  if (slices != whole.slices) fixed.slices = slices;
-  if (fixed.kind == nullptr && bits > 0 && bits != whole.integer(k->word)) fixed.k = bits;
-  return fixed;
-}
-
-void alter_parts(const FilterRelation* relation, Reach reach) {
+void alter_parts(const FilterRelation* relation) {
   RemoteFilter* remote = make_remote_filter(relation);
   connect_homes(remote);
   for (int i = 0; i < remote->count; ++i) {
-    const char* found = look_up_definition(remote, i, remote->slices.name);
-    if (found == nullptr && reach == Reach::alter) raise_lost(remote, i, "alter");
-    if (found == nullptr || found[0] == '\0') continue;
-    take_seed_of(remote, found);
-    alter_home(remote, i, found, reach);
+    const Ownership found = owner_at(remote, i, remote->filter, "alter");
+    if (found.owned == Owned::absent) continue;
+    SliceDefinition to = remote->slices;
+    to.producer =
+        describe_producer(relation, i, found.identity[0] != '\0' ? found.identity : nullptr);
+    if (!alter_slices(remote->connections[i], remote->filter, &to)) raise_lost(remote, i, "alter");
   }
 }
 

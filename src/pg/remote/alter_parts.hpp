@@ -7,26 +7,9 @@
 
 namespace streamfilter::pg {
 
-// What an ALTER requires of the parts.
-enum class Reach : uint8 {
-  compare,  // parts on reachable servers must agree
-  alter,    // all parts must be reached, and get the new definition
-};
-
-// Options that the local definition derives but the state on the servers fixes, so that they must
-// be given.
-struct FixedOptions {
-  const char* kind = nullptr;  // nullptr, 0: unchanged
-  uint32 slices = 0;
-  uint64 k = 0;
-};
-
-// Raises 08006 if a server is lost.
-FixedOptions find_fixed_options(const FilterRelation* relation);
-
-// Raises 0A000 if a part would lose its keys, 55000 if parts do not agree, 08006 if a server is
-// lost.
-void alter_parts(const FilterRelation* relation, Reach reach);
+// Gives conflict, persistence and the producer's description to each part. Raises 08006 if a server
+// is lost.
+void alter_parts(const FilterRelation* relation);
 
 // `schema` and `name` are the former ones.
 void rename_parts(const FilterRelation* relation, const char* schema, const char* name);

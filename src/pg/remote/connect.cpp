@@ -423,7 +423,8 @@ void prepare_commit(Connection* connection) {
       has_ended(connection))
     fail(connection, Failure::ended, "it has ended");
   if (stands(connection) && connection->level > 0) ask_whether_there(connection);
-  if (connection->lost && (connection->removed || ensure_connected(connection)))
+  if (connection->lost &&
+      (connection->removed || connection->required || ensure_connected(connection)))
     raise_lost(connection);
   if (connection->changed) ForceSyncCommit();
 }

@@ -87,6 +87,7 @@ struct Connection {
   bool gives_up_early;  // it does not wait long for locks
   bool changed;         // this transaction has changed filters there
   bool removed;         // it has deleted keys there, so it must not commit without the server
+  bool required;        // it must not either, by option lost_slice of a filter
   bool altered;         // it has changed a definition
   bool lost;            // the connection with these changes is gone
   bool reserves;        // keys are reserved there

@@ -8,8 +8,7 @@ namespace streamfilter::pg {
 
 struct RemoteFilter {
   const FilterRelation* relation;
-  struct PostgresFdwFilter* fdw_filter;  // behind postgres_fdw; then the fields below are unused
-  Parameters parameters;                 // of the whole filter, with its seed
+  Parameters parameters;  // of the whole filter, with its seed
   bool seed_known;  // without it, no key can be looked up, and all slices count as unreachable
   int count;        // of servers
   Connection** connections;

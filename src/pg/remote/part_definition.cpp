@@ -1,12 +1,7 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "lib/stringinfo.h"
-}
-
 #include "core/filter/common_options.hpp"
 #include "core/filter/filter.hpp"
-#include "core/filter/list_options.hpp"
 #include "core/filter/option_values.hpp"
 #include "core/filter/options.hpp"
 #include "core/filter/slicing_rules.hpp"
@@ -88,45 +83,6 @@ bool is_about(uint64 memory, uint64 wanted) {
   return memory <= wanted + wanted / 32 && wanted <= memory + memory / 32;
 }
 
-// The options given here, as those of a part; the server derives the others.
-Definition request_of_part(const RemoteFilter* remote, uint32 slices) {
-  const Parameters& whole = remote->parameters;
-  Definition request = remote->relation->options.asked;
-  Parameters& part = request.parameters;
-  part.kind = whole.kind;
-  part.seed = whole.seed;
-  part.slices = whole.slices;
-  part.fpr = whole.fpr;
-  take_share(part, slices);
-  part.slices = slices;
-  part.memory = sizeof(Header) + slices * whole.slice_bytes;
-  part.keys = share(part.keys, uint64{slices} * probes(whole), whole.slices);
-  request.give(Common::memory, Common::slices, Common::seed);
-  leave_out_slicing(&request);
-  const FilterOps* ops = find_ops(part.kind);
-  for (const OptionSpec& option : ops->options)
-    if (option.share == Share::follows) request.given &= ~(WordSet{1} << option.word);
-  return request;
-}
-
-const char* print_request(const Definition& request) {
-  StringInfoData text;
-  initStringInfo(&text);
-  ListedOptions given(request);
-  const char* before = "";
-  while (given.next()) {
-    if (strcmp(given.name(), "kind") == 0) {
-      appendStringInfo(&text, "%s(", given.value());
-      continue;
-    }
-    const char* quote = strchr(given.value(), ',') != nullptr ? "'" : "";
-    appendStringInfo(&text, "%s%s=%s%s%s", before, given.name(), quote, given.value(), quote);
-    before = ", ";
-  }
-  appendStringInfoChar(&text, ')');
-  return text.data;
-}
-
 }  // namespace
 
 bool read_found(const char* text, Parameters* result) {
@@ -179,17 +135,6 @@ bool is_as_asked(const RemoteFilter* remote, uint32 slices, const char* text) {
     if ((asked.has(option.word) || &option == k) && !is_same_option(option, found, wanted))
       return false;
   return true;
-}
-
-const char* request_for(const RemoteFilter* remote, uint32 slices) {
-  Definition request = request_of_part(remote, slices);
-  Problem problem;
-  Definition attempt = request;
-  const bool is_whole = remote->count == 1 && slices == remote->parameters.slices;
-  const bool is_sliced_there = is_whole && remote->parameters.slicing != Slicing::horizontal;
-  if (!is_sliced_there && probes(remote->parameters) == 1 && complete(attempt, problem))
-    return print_request(request);
-  return print(is_whole ? remote->parameters : parameters_of_part(remote, slices));
 }
 
 }  // namespace streamfilter::pg

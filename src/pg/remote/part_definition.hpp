@@ -21,8 +21,4 @@ const OptionSpec* find_k(const Parameters& parameters);
 // may be a little less.
 bool is_as_asked(const RemoteFilter* remote, uint32 slices, const char* found);
 
-// Request for a relation of `slices` slices: only the options given here, so that the server
-// derives the others in a way that keeps its keys.
-const char* request_for(const RemoteFilter* remote, uint32 slices);
-
 }  // namespace streamfilter::pg

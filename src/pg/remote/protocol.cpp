@@ -188,15 +188,13 @@ void take_definition(void* context, const PGresult* result) {
 
 constexpr char kOwnerQuery[] =
     "SELECT pg_catalog.pg_has_role(c.relowner, 'USAGE'), pg_catalog.substring(option_value, "
-    "'\"identity\": \"([0-9/]{1,60})\"'), pg_catalog.substring(option_value, "
-    "'\"slicing\": \"(horizontal\"|[0-9]{1,2} probes)') FROM pg_catalog.pg_class c "
+    "'\"identity\": \"([0-9/]{1,60})\"') FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_foreign_table t ON t.ftrelid OPERATOR(pg_catalog.=) c.oid "
     "CROSS JOIN LATERAL pg_catalog.pg_options_to_table(t.ftoptions) "
     "WHERE c.oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass($1) "
     "AND option_name OPERATOR(pg_catalog.=) 'producer'";
 constexpr ColumnShape kOwnerColumns[] = {{BOOLOID, false, false, 1},
-                                         {TEXTOID, false, true, sizeof(Ownership::identity) - 1},
-                                         {TEXTOID, false, true, sizeof "horizontal\"" - 1}};
+                                         {TEXTOID, false, true, sizeof(Ownership::identity) - 1}};
 constexpr RowShape kOwnerRow = {kOwnerColumns, lengthof(kOwnerColumns), 0, 1};
 
 void take_owner(void* context, const PGresult* result) {
@@ -204,8 +202,6 @@ void take_owner(void* context, const PGresult* result) {
   auto* ownership = static_cast<Ownership*>(context);
   ownership->owned = PQgetvalue(result, 0, 0)[0] == 't' ? Owned::by_us : Owned::by_others;
   strlcpy(ownership->identity, PQgetvalue(result, 0, 1), sizeof ownership->identity);
-  const char* slicing = PQgetvalue(result, 0, 2);
-  if (slicing[0] != '\0') ownership->probes = static_cast<uint32>(Max(1, atoi(slicing)));
 }
 
 // Returns bigint or void.
@@ -288,10 +284,9 @@ bool change_slices(Connection* connection, const char* command) {
 
 bool alter_slices(Connection* connection, const char* relation, const SliceDefinition* to) {
   const char* query =
-      psprintf("SELECT %s.streamfilter_hashes_alter($1, $2, $3, $4, $5)", connection->schema);
+      psprintf("SELECT %s.streamfilter_hashes_alter($1, $2, $3, $4)", connection->schema);
   if (!queue_transaction(connection) ||
-      !queue_command(connection, query,
-                     {relation, to->definition, to->conflict, to->persistence, to->producer}) ||
+      !queue_command(connection, query, {relation, to->conflict, to->persistence, to->producer}) ||
       !exchange(connection, &kVoidRow))
     return false;
   check_version(connection);

@@ -65,7 +65,6 @@ enum class Owned : uint8 { absent, by_us, by_others };
 struct Ownership {
   Owned owned;        // by the connection's role
   char identity[64];  // of the filter whose slices these are (slice_origin.hpp); "": not known
-  uint32 probes;      // of a key in the whole filter; 0: its version does not say
 };
 
 // False: the connection has failed.
@@ -75,8 +74,8 @@ bool read_owner(Connection* connection, const char* relation, Ownership* ownersh
 // without the server. False: the connection has failed.
 bool change_slices(Connection* connection, const char* command);
 
-// Gives the relation this definition, unless it is nullptr, and these options, likewise. Also
-// raises 0A000 if the server's version cannot do it.
+// Gives the relation these options, but no other definition. Also raises 0A000 if the server's
+// version cannot do it.
 bool alter_slices(Connection* connection, const char* relation, const SliceDefinition* to);
 
 // Calls a function of the extension with that relation, in the transaction, and adds its result.

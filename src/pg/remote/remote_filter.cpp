@@ -6,7 +6,6 @@
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/remote/part_definition.hpp"
-#include "pg/remote/postgres_fdw_filter.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/transaction_use.hpp"
@@ -111,10 +110,6 @@ bool open_on(RemoteFilter* remote, int server, bool* made) {
 RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   auto* remote = static_cast<RemoteFilter*>(palloc0(sizeof(RemoteFilter)));
   remote->relation = relation;
-  if (relation->behind_postgres_fdw) {
-    remote->fdw_filter = make_postgres_fdw_filter(relation);
-    return remote;
-  }
   remote->parameters = relation->definition.parameters;
   remote->seed_known = relation->definition.is_given(Common::seed);
   remote->count = relation->server_count;
@@ -151,16 +146,15 @@ void raise_needs_server(const RemoteFilter* remote, int server, const char* what
 
 void raise_other_definition(const RemoteFilter* remote, int server, const char* found,
                             const char* wanted) {
-  const char* name = quote_identifier(remote->relation->name);
-  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-          errmsg("filter \"%s\" has another definition on server \"%s\"", remote->relation->name,
-                 remote->connections[server]->name),
-          errdetail("There it is %s, here %s.", found, wanted),
-          errhint("To make the servers follow this definition, or this one follow another "
-                  "producer's, type: ALTER FOREIGN TABLE %s OPTIONS (SET memory '...'), with the "
-                  "memory of the whole filter. IMPORT FOREIGN SCHEMA takes over the definition of "
-                  "a server that has one.",
-                  name));
+  ereport(
+      ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+      errmsg("filter \"%s\" has another definition on server \"%s\"", remote->relation->name,
+             remote->connections[server]->name),
+      errdetail("There it is %s, here %s.", found, wanted),
+      errhint("IMPORT FOREIGN SCHEMA takes over the definition of a server that has one. To begin "
+              "anew with this one, where no other producer uses it, type there: DROP FOREIGN "
+              "TABLE %s.",
+              remote->filter));
   pg_unreachable();
 }
 

@@ -11,7 +11,6 @@
 #include "core/filter/filter.hpp"
 #include "core/format/slicing.hpp"
 #include "pg/remote/part_definition.hpp"
-#include "pg/remote/postgres_fdw_filter.hpp"
 #include "pg/remote/remote_keys.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/monotonic.hpp"
@@ -136,14 +135,13 @@ Share collect(ProbeBatch* batch, Call call, int server) {
 // Once per session of the server.
 void warn_of_overfull(const RemoteFilter* remote, Connection* connection) {
   connection->overfull = false;
-  const char* name = quote_identifier(remote->relation->name);
   ereport(
       WARNING, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
       errmsg("filter \"%s\" holds more keys on server \"%s\" than its false-positive rate allows",
              remote->relation->name, connection->name),
-      errhint("Give it more memory, with ALTER FOREIGN TABLE %s OPTIONS (SET memory ...), or "
-              "empty it, with TRUNCATE %s.",
-              name, name));
+      errhint("Empty it with TRUNCATE %s, or make a larger filter and fill it with "
+              "streamfilter_warm().",
+              quote_identifier(remote->relation->name)));
 }
 
 void warn_of_late(const RemoteFilter* remote, Connection* connection) {
@@ -159,6 +157,9 @@ void warn_of_late(const RemoteFilter* remote, Connection* connection) {
 
 void take_answers(ProbeBatch* batch, const Share* share, bool unreachable) {
   SliceCounts* work = batch->remote->work;
+  const bool may_fail = batch->remote->relation->options.lost_slice.rule == LostRule::error;
+  if (unlikely(may_fail) && unreachable)
+    raise_needs_server(batch->remote, share->states[0]->server, "ask");
   for (int i = 0; i < share->call.count; ++i) {
     ProbeState* probe = share->states[i];
     probe->bits = unreachable ? Bits::unreachable : bits_of(share->call.answers[i]);
@@ -168,6 +169,7 @@ void take_answers(ProbeBatch* batch, const Share* share, bool unreachable) {
     batch->slice_lost = true;
     return;
   }
+  share->call.connection->required |= may_fail && share->call.call != Call::test;
   if (unlikely(share->call.connection->overfull))
     warn_of_overfull(batch->remote, share->call.connection);
   if (unlikely(share->call.connection->late)) warn_of_late(batch->remote, share->call.connection);
@@ -428,18 +430,12 @@ void test_and_insert_batch(RemoteFilter* remote, const Element* elements, int co
 
 void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, int count,
                                  bool* seen) {
-  if (remote->fdw_filter != nullptr) {
-    for (int i = 0; i < count; ++i)
-      seen[i] = test_and_insert_postgres_fdw_key(remote->fdw_filter, elements[i]);
-    return;
-  }
   note_changed(remote);
   remote->answered_in_full = true;
   test_and_insert_batch(remote, elements, count, seen);
 }
 
 bool test_remote_key(RemoteFilter* remote, const Element& element) {
-  if (remote->fdw_filter != nullptr) return test_postgres_fdw_key(remote->fdw_filter, element);
   MemoryContext caller = Scratch::enter();
   ProbeBatch* batch = make_batch(remote, &element, 1);
   ask_probes(batch);

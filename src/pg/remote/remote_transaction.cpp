@@ -102,8 +102,8 @@ void finish_rollback(Connection* connection) {
 }
 
 void finish(Connection* connection) {
-  connection->lost = connection->changed = connection->removed = connection->altered =
-      connection->gives_up_early = connection->reserves = false;
+  connection->lost = connection->changed = connection->removed = connection->required =
+      connection->altered = connection->gives_up_early = connection->reserves = false;
   connection->level = connection->kept = connection->undo = connection->rank = 0;
   if (!connection->valid) disconnect(connection);
 }

@@ -91,8 +91,6 @@ struct UpwardCalls {
   void (*on_first_row)(const RelationData* table);
   // pg/handle: may a running statement wait for another session while it gives the filter keys?
   bool (*may_statement_wait)(const FilterHandle* filter);
-  // pg/remote: this transaction inserts by postgres_fdw, which has registered its callback.
-  void (*on_foreign_insertion)();
 };
 extern const UpwardCalls kUpwardCalls;
 

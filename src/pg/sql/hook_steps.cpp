@@ -52,9 +52,8 @@ constexpr AccessCall::Step kObjectAccess[] = {watch_objects, nullptr};
 }  // namespace
 
 const UpwardCalls kUpwardCalls = {
-    take_over,            // pg/ingest: COPY
-    may_statement_wait,   // pg/ingest
-    follow_postgres_fdw,  // pg/commit
+    take_over,           // pg/ingest: COPY
+    may_statement_wait,  // pg/ingest
 };
 
 const HookSteps kPreloadedSteps = {

@@ -112,13 +112,16 @@ FilterRelation* wanted_relation(Oid relid, const char* memory) {
 }
 
 void check_kind(const Resize* resize, const FilterRelation* relation) {
-  if (find_option(options_of_filter(resize->relid), "producer") != nullptr)
+  const bool is_part = find_option(options_of_filter(resize->relid), "producer") != nullptr;
+  if (is_part || is_remote(relation))
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("filter \"%s\" cannot be resized while rows come", relation->name),
-            errdetail("It is a part of a filter on another server, which compares their sizes."),
-            errhint("Type there: ALTER FOREIGN TABLE ... OPTIONS (SET memory ...), with the memory "
-                    "of the whole filter."));
-  if (is_remote(relation)) refuse_resize(resize, "Its state is on other servers.");
+            errmsg("filter \"%s\" cannot be resized", relation->name),
+            is_part ? errdetail("It is a part of a filter on another server, which compares their "
+                                "sizes.")
+                    : errdetail("Its state is on other servers."),
+            errhint("Make another filter%s, fill it with streamfilter_warm(), and let triggers and "
+                    "queries use that one.",
+                    is_part ? " there" : ""));
   if (is_in_tree(relation->relid))
     refuse_resize(resize, "It belongs to a tree, whose filters start empty in another size.");
 }

@@ -77,8 +77,7 @@ bool check_filter(Oid relid, const TriggerOrigin* origin, AclMode rights, int mi
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
             errmsg("the filter of a trigger of table %s does not exist", origin->table_name),
             errhint("CREATE OR REPLACE the trigger for another filter."));
-  // A foreign table of postgres_fdw takes keys, but cannot be told to forget them.
-  if (rights == ACL_INSERT ? !may_take_keys(relid) : !is_filter(relid))
+  if (!is_filter(relid))
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a filter", name),
             errhint("Create one with CREATE FOREIGN TABLE ... SERVER streamfilter."));
   return check_rights(relid, {origin->owner, origin->table_name}, rights, missing_right);
@@ -298,7 +297,7 @@ Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* o
 Oid find_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
   const Oid relid = OidIsValid(origin->binding.filter) ? origin->binding.filter
                                                        : look_up_argument(trigger, kind, origin);
-  return OidIsValid(relid) && may_take_keys(relid) ? relid : InvalidOid;
+  return OidIsValid(relid) && is_filter(relid) ? relid : InvalidOid;
 }
 
 void check_is_last(const Trigger* trigger, const TriggerDesc* triggers, Relation table, int level) {

@@ -45,7 +45,7 @@ void report_missing_right(Oid relation, TableOwner owner, AclMode rights, int le
   const char* role = name_of_role(owner.role);
   const char* needed = list_rights(rights);
   const char* qualified = qualified_name(relation);
-  if (may_take_keys(relation))
+  if (is_filter(relation))
     ereport(level, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
             errmsg("permission denied for filter \"%s\"", name),
             errdetail("The owner of table %s, role \"%s\", needs %s on the filter.",
