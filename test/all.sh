@@ -46,6 +46,7 @@ suites() {
 	suite bench count_one "every measuring program builds" make_here -j2 bench
 	suite papers count_papers "tables and figures of the papers, small scale" "$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
 	suite compare count_compare "all kinds at equal memory, small scale" "$ROOT/bench/compare.sh" --quick "$ROOT/build/compare-quick"
+	suite instructions count_lines "instructions a row, against those of the base" "$ROOT/bench/instructions.sh" --check
 	suite demo count_one "the demo tells a small filter from a good one" "$ROOT/test/demo_check.sh"
 	suite fuzz count_lines "fuzz targets, 20 seconds each" env FUZZ_SEED=1 "$ROOT/test/fuzz.sh" 0.34
 	begin_soak
