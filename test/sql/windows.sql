@@ -2,13 +2,13 @@
 -- Windows of time: how long they are, and how far an event may move them
 --
 
--- ---- every interval that has a length -------------------------------------------------------------
--- As the server reads them; a month has 30 days, as where it compares intervals.
+-- ---- how long windows are ----------------------------------------------------------------------------
+-- As the server reads intervals; a month has 30 days, as where it compares intervals.
 CREATE FUNCTION window_of(text) RETURNS interval LANGUAGE sql
 AS $$ SELECT (streamfilter_info(format('timer(window=%L, tick=%1$L, k=3)', $1)::streamfilter)->'parameters'->>'window')::interval $$;
 SELECT given, window_of(given) AS "window", window_of(given) = given::interval AS same
-FROM unnest('{00:10, 1 month, 1 day 2 hours, 1 year 2 mons 3 days 04:05:06.789, 2 weeks, 90 min, 1.5 hours, @ 1 minute, 1h 30m,
-  1h30m, 3 02:00, 1-2, P1Y2M3DT4H5M6S, PT10M, P0001-02-03T04:05:06, 1 day -2 hours, 250 ms, 250 us, 00:10.5, -1 day ago}'::text[]) AS given;
+FROM unnest('{00:10, 1 month, 1 day 2 hours, 1 year 2 mons 3 days 04:05:06.789, 2 weeks, 90 min, 1.5 hours, 1h 30m,
+  1h30m, 250 ms, 250 us, 00:00:10.5}'::text[]) AS given;
 -- What is printed reads the same, in values and in definitions.
 SELECT split_part('timer(window="1 month", tick="1 day 2 hours", k=3)'::streamfilter::text, ':', 1) AS text;
 SELECT t::streamfilter::text = t AS same FROM (SELECT 'timer(window="1 month", tick="02:30", k=3)'::streamfilter::text AS t) v;
@@ -22,6 +22,8 @@ SELECT 'timer(window="10", k=3)'::streamfilter;
 SELECT 'timer(window="10 fortnights", k=3)'::streamfilter;
 SELECT 'timer(window="1 day ago", k=3)'::streamfilter;
 SELECT 'timer(window="1 day 5", k=3)'::streamfilter;
+SELECT 'timer(window="1 day -2 hours", k=3)'::streamfilter;
+SELECT 'timer(window="PT10M", k=3)'::streamfilter;
 SELECT 'timer(window="00:60", k=3)'::streamfilter;
 SELECT 'timer(window="1e9 years", k=3)'::streamfilter;
 \set VERBOSITY default

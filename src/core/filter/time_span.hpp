@@ -1,15 +1,13 @@
-// Spans of time as text, as SQL writes intervals.
+// Spans of time as text.
 #pragma once
 
 #include "core/base/text.hpp"
 
 namespace streamfilter {
 
-// Reads '90 s', '10 minutes', '1 day 02:30', '00:10', '1.5 hours', '@ 1 hour ago' (which is
-// negative), '1-2' (years and months), 'P1DT2H', 'P0001-02-03T04:05:06': whatever PostgreSQL reads
-// as an interval, but for numbers without a unit. A day has 24 hours, a month 30 days, a year 12
-// months, as where PostgreSQL compares intervals. False: it is none. In microseconds, rounded; what
-// is longer than kLongestSpan becomes that.
+// Reads amounts with a unit and clocks: '90 s', '10 minutes', '1.5 hours', '1 day 02:30', '00:10'.
+// A day has 24 hours, a month 30 days, a year 12 months, as where PostgreSQL compares intervals.
+// False: it is none. In microseconds, rounded; what is longer than kLongestSpan becomes that.
 constexpr std::int64_t kLongestSpan = std::int64_t{1} << 62;
 bool parse_time_span(const char* text, std::int64_t& microseconds) noexcept;
 

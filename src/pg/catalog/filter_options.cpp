@@ -97,7 +97,7 @@ bool read_max_future(const char* value, const RelationOption&, RelationOptions* 
     return true;
   }
   std::int64_t span;
-  if (!parse_time_span(value, span) || span < 0) return false;
+  if (!parse_time_span(value, span)) return false;
   options->max_future = span;
   return true;
 }

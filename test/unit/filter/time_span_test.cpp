@@ -19,76 +19,39 @@ BOOST_AUTO_TEST_SUITE(time_span)
 BOOST_AUTO_TEST_CASE(what_the_server_reads_is_read) {
   BOOST_TEST(span("00:10") == 600 * kSecond);
   BOOST_TEST(span("00:00:10.25") == 10250000);
-  BOOST_TEST(span("00:10.5") == 10500000);  // minutes and seconds
   BOOST_TEST(span("100:00") == 100 * kHour);
   BOOST_TEST(span("1 month") == kMonth);
   BOOST_TEST(span("1 year 2 mons 3 days 04:05:06") ==
              kYear + 2 * kMonth + 3 * kDay + 4 * kHour + 306 * kSecond);
   BOOST_TEST(span("1 day 2 hours") == kDay + 2 * kHour);
-  BOOST_TEST(span("1 day -2 hours") == kDay - 2 * kHour);
-  BOOST_TEST(span("@ 1 Minute") == 60 * kSecond);
   BOOST_TEST(span("1h30m") == kHour * 3 / 2);
+  BOOST_TEST(span("1 Minute") == 60 * kSecond);
   BOOST_TEST(span("1.5 HOURS") == kHour * 3 / 2);
   BOOST_TEST(span(" 3 weeks ") == 21 * kDay);
-  BOOST_TEST(span("3 02:00") == 3 * kDay + 2 * kHour);
-  BOOST_TEST(span("1-2") == kYear + 2 * kMonth);
-  BOOST_TEST(span("P1Y2M3W4DT5H6M7.5S") == kYear + 2 * kMonth + 25 * kDay + 5 * kHour + 367500000);
-  BOOST_TEST(span("pt10m") == 600 * kSecond);
-  BOOST_TEST(span("P0001-02-03T04:05:06") ==
-             kYear + 2 * kMonth + 3 * kDay + 4 * kHour + 306 * kSecond);
-  BOOST_TEST(span("1 century") == 100 * kYear);
   BOOST_TEST(span("250 ms") == 250000);
   BOOST_TEST(span("26177172834119017 us") == 26177172834119017);
   BOOST_TEST(span("0 s") == 0);
-  std::int64_t negative;
-  BOOST_TEST(parse_time_span("1 hour ago", negative));
-  BOOST_TEST(negative == -kHour);
 }
 
 BOOST_AUTO_TEST_CASE(anything_else_is_not) {
-  for (const char* text : {"",
-                           " ",
-                           "@",
-                           "10",
-                           "10 fortnights",
-                           "1 day 5",
-                           "hour",
-                           "1 hour ago 2",
-                           "ago",
-                           "00:60",
-                           "00:00:61",
-                           "1:2:3:4",
-                           "1-12",
-                           "P",
-                           "PT",
-                           "P1H",
-                           "P1",
-                           "1 m x",
-                           "1,5 hours",
-                           "-",
-                           "+ 1 day",
-                           "1:-2",
-                           "0x10 s",
-                           "inf s",
-                           "nan s",
-                           "1e999 s",
-                           "5 rows",
-                           "1 day\x01",
-                           "1..5 s"})
+  for (const char* text : {"",           " ",         "@",           "10",       "10 fortnights",
+                           "1 day 5",    "hour",      "1 hour ago",  "-1 hour",  "1 day -2 hours",
+                           "3 02:00",    "00:10.5",   "1:30:00.5 5", "1-2",      "PT10M",
+                           "@ 1 minute", "1 century", "00:60",       "00:00:60", "1:2:3:4",
+                           "1 m x",      "1,5 hours", "-",           "+ 1 day",  "1:-2",
+                           "0x10 s",     "inf s",     "nan s",       "1e999 s",  "5 rows",
+                           "1 day\x01",  "1..5 s"})
     BOOST_TEST(span(text) == -1, text);
 }
 
 BOOST_AUTO_TEST_CASE(the_longest_is_the_end) {
   BOOST_TEST(span("1e30 years") == kLongestSpan);
   BOOST_TEST(span("9999999999999999999 years 9999999999999999999 years") == kLongestSpan);
-  std::int64_t negative;
-  BOOST_TEST(parse_time_span("-1e30 years", negative));
-  BOOST_TEST(negative == -kLongestSpan);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_written_reads_the_same) {
   for (const char* text : {"1 month", "1 day 2 hours", "00:10", "1 us", "90 min", "1.5 ms",
-                           "26177172834119017 us", "P1DT1S"}) {
+                           "26177172834119017 us", "24:00:01"}) {
     char written[64];
     TextWriter out(written, sizeof written);
     write_time_span(out, static_cast<std::uint64_t>(span(text)));
