@@ -47,8 +47,7 @@ bool is_held_elsewhere(Oid relid) {
 // Does this session leave filters alone?
 bool is_off() { return !enabled || (session_mode.given && session_mode.mode == FilterMode::off); }
 
-// ---- ALTER
-// -----------------------------------------------------------------------------------------
+// ---- ALTER ------------------------------------------------------------------------------------
 
 // What ALTER may change while servers hold a filter, since neither places nor bytes of keys follow
 // from it.

@@ -112,10 +112,10 @@ bool queue_preparation(Connection* connection, const char* name, const char* que
   return PQsendPrepare(connection->pg, name, query, types, kTypes) == 1 || fail(connection);
 }
 
-// Bytes of the answers, and of a warning for each part.
+// Bytes of the answers, and of a warning.
 uint64 max_call_bytes(const RemoteCall* call) {
   constexpr uint64 kWarning = 1024;
-  return max_answers_length(call->count) + kWarning * static_cast<uint64>(call->part_count);
+  return max_answers_length(call->count) + kWarning;
 }
 
 // Sends a call; false: the connection has failed.
