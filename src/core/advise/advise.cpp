@@ -56,7 +56,7 @@ class ParameterSearch {
   }
 
   void run() noexcept {
-    if (ops_.kind == Kind::timer) return try_windows();
+    if (ops_.forgets == Forgets::after_window) return try_windows();
     if (ops_.keeps_fpr_forever) try_all(/*keys=*/0);
     const std::uint64_t keys = static_cast<std::uint64_t>(std::ceil(stream_.distinct()));
     if (!try_all(keys) && !ops_.keeps_fpr_forever) try_hashes(keys);
@@ -105,13 +105,12 @@ class ParameterSearch {
     return has_[promise] = true;
   }
 
-  // Kinds that refuse parameters beyond fpr do what they are told. For a Bloom filter, k = ln(2)
-  // m/n; the others have their own default.
+  // Kinds that refuse parameters beyond fpr do what they are told.
   void try_hashes(std::uint64_t keys) noexcept {
+    if (ops_.k_beyond_fpr == nullptr) return;
     const double bits = static_cast<double>(requested_.parameters.memory) * 8;
-    const double best = std::clamp(std::round(std::log(2) * bits / stream_.distinct()), 1.0, 16.0);
     char k[8];
-    std::snprintf(k, sizeof k, "%d", ops_.kind == Kind::bloom ? static_cast<int>(best) : 2);
+    std::snprintf(k, sizeof k, "%u", ops_.k_beyond_fpr(bits, stream_.distinct()));
     attempt(keys, "k", k);
   }
 
@@ -212,7 +211,7 @@ void explain(const Advice& advice, char* buffer, std::size_t size) noexcept {
     const std::size_t used = std::min(static_cast<std::size_t>(length), size - 1);
     length += std::snprintf(buffer + used, size - used, "; %s", remark);
   };
-  if (p.kind == Kind::timer) add("the window counts accepted rows");
+  if (find_ops(p.kind)->forgets == Forgets::after_window) add("the window counts accepted rows");
   if (uses_importance(p)) add("predicted for keys that are all of the least importance");
   if (!is_modelled(advice)) add("no model of its errors on such a stream");
 }

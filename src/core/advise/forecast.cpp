@@ -12,7 +12,7 @@ namespace streamfilter {
 namespace {
 
 bool can_be_tried(const FilterOps& ops) noexcept {
-  return !ops.counts_only && ops.kind != Kind::timer && ops.uses_importance != always;
+  return !ops.counts_only && ops.forgets != Forgets::after_window && ops.uses_importance != always;
 }
 
 // The rate of `wrong` among `all`, with an error estimated from the differences between parts of

@@ -107,8 +107,8 @@ void choose_lines(Definition& definition) noexcept {
 
 void choose_kind(Definition& definition) noexcept {
   Parameters& p = definition.parameters;
-  if (definition.given != 0) {
-    choose(definition, Kind::timer, "repeats count within a window only");
+  if (const FilterOps* ops = kind_of_options(definition)) {
+    choose(definition, ops->kind, "repeats count within a window only");
     return;
   }
   if (choose_bloom(definition) || (p.keys > 0 && choose_capped(definition))) return;

@@ -27,7 +27,7 @@ bool derive(std::uint64_t memory, std::uint64_t seed, std::uint64_t slices, bool
             Parameters& result) noexcept {
   Definition definition;
   Parameters& p = definition.parameters;
-  p.kind = Kind::ell;
+  p.kind = kKindOfWords;
   p.memory = memory;
   p.seed = seed;
   p.nulls = nulls ? Nulls::not_distinct : Nulls::distinct;
@@ -206,7 +206,7 @@ bool CompactReader::open(const void* body, std::size_t length, Problem& problem)
   if (!is_readable(body, length, problem)) return false;
   at_ += sizeof kCompactMagic;
   flags_ = at_[2];
-  const bool is_known = flags_ <= kAllFlags && at_[1] == static_cast<unsigned>(Kind::ell);
+  const bool is_known = flags_ <= kAllFlags && at_[1] == static_cast<unsigned>(kKindOfWords);
   at_ += 3;
   std::uint64_t count = 0;
   if (!is_known || !read_parameters() || !read_repeats() || !read_number(at_, end_, count))

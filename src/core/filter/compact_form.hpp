@@ -27,6 +27,7 @@ using exa_log_log::Word;
 constexpr std::uint32_t kCompactMagic = 0x434c4653;  // "SFLC"
 constexpr std::uint8_t kCompactVersion = 1;
 constexpr std::size_t kHostWord = 4, kLeastCompact = 13;
+constexpr Kind kKindOfWords = Kind::ell;  // the words of this form are those of its slices
 
 // Are these the bytes behind the host's word of a compact form?
 inline bool is_compact(const void* body, std::size_t length) noexcept {
@@ -42,7 +43,7 @@ bool is_readable(const void* body, std::size_t length, Problem& problem) noexcep
 // Is it the compact form of this file? Another kind has that of sparse_form.hpp.
 inline bool has_words(const void* body, std::size_t length) noexcept {
   return is_compact(body, length) &&
-         static_cast<const unsigned char*>(body)[5] == static_cast<unsigned char>(Kind::ell);
+         static_cast<const unsigned char*>(body)[5] == static_cast<unsigned char>(kKindOfWords);
 }
 
 // State of the random numbers of a fresh slice.

@@ -39,8 +39,11 @@ bool unknown_option(const FilterOps* ops, const char* name, Problem& problem) no
 
 // The kind whose option `name` auto takes, too; nullptr if there is none.
 const FilterOps* kind_of_auto_option(const char* name) noexcept {
-  const bool is_one = std::strcmp(name, "window") == 0 || std::strcmp(name, "lateness") == 0;
-  return is_one ? find_ops(Kind::timer) : nullptr;
+  for (const FilterOps* ops : all_ops())
+    if (const OptionSpec* option = find_option(*ops, name);
+        option != nullptr && (ops->chosen_by >> option->word & 1))
+      return ops;
+  return nullptr;
 }
 
 }  // namespace
@@ -76,7 +79,9 @@ bool is_option(const char* name) noexcept {
 
 const FilterOps* kind_of_options(const Definition& definition) noexcept {
   if (definition.parameters.kind != Kind::automatic) return find_ops(definition.parameters.kind);
-  return definition.given != 0 ? find_ops(Kind::timer) : nullptr;
+  for (const FilterOps* ops : all_ops())
+    if ((definition.given & ops->chosen_by) != 0) return ops;
+  return nullptr;
 }
 
 bool in_range(const Parameters& p) noexcept {

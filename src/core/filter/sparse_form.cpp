@@ -86,7 +86,7 @@ void write_start(const Parameters& p, const SparsePlan& plan, RiceWriter& out) n
 
 bool plan_sparse(const Header* header, std::size_t most, SparsePlan& plan) noexcept {
   const Parameters& p = header->parameters;
-  if (p.kind == Kind::ell || looks_full(header)) return false;
+  if (!find_ops(p.kind)->has_sparse_form || looks_full(header)) return false;
   std::uint64_t bits = 0, bytes = 0;
   for_each_difference(header, [&](std::uint64_t, std::uint64_t word) {
     bits += static_cast<unsigned>(std::popcount(word));
@@ -145,7 +145,7 @@ bool SparseReader::read_parameters(const unsigned char* end) noexcept {
   Problem ignored;
   std::memcpy(&parameters_, words, sizeof words);
   format_header(&header, parameters_);
-  if (parameters_.kind != Kind::ell && check_header(header, ignored)) return true;
+  if (check_header(header, ignored) && find_ops(parameters_.kind)->has_sparse_form) return true;
   parameters_ = {};
   return false;
 }

@@ -1,6 +1,6 @@
-// A filter that is mostly as it was when it was empty, of any kind but ell, in bytes that follow
-// what it holds: the compact form of its value. It is decoded where it comes in; nothing works on
-// it as it is.
+// A filter that is mostly as it was when it was empty, of any kind without a compact form of its
+// own (compact_form.hpp), in bytes that follow what it holds: the compact form of its value. It is
+// decoded where it comes in; nothing works on it as it is.
 //
 //   0    host's word
 //   4    kCompactMagic

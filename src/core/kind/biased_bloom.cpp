@@ -107,6 +107,7 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary) noexce
       .rate_at = biased_bit_arrays::rate_at,
       .fnr_at = Modelled<Policy>::fnr_at,
       .predict = Modelled<Policy>::predict,
+      .k_beyond_fpr = [](double, double) noexcept -> unsigned { return kDefaultArrays; },
       .resize = biased_bit_arrays::resizing(biased_bit_arrays::fpr_to_come),
   };
 }

@@ -607,6 +607,11 @@ Prediction predict(const Parameters& p, const Stream& stream) noexcept {
       stream.repeats() > 0 ? 0 : std::numeric_limits<double>::quiet_NaN()};
 }
 
+// ln(2) m/n.
+unsigned k_beyond_fpr(double bits, double keys) noexcept {
+  return static_cast<unsigned>(std::clamp(std::round(std::log(2) * bits / keys), 1.0, 16.0));
+}
+
 }  // namespace
 
 const FilterOps bloom_ops = {
@@ -615,6 +620,7 @@ const FilterOps bloom_ops = {
     .summary = "classic Bloom filter: no false negatives, for a known number of distinct keys",
     .options = kOptions,
     .has_blocked_layout = true,
+    .forgets = Forgets::never,
     .derive = derive,
     .needs_keys = [](const Definition& definition) noexcept { return !definition.has(kK); },
     .prefetch = prefetch,
@@ -633,6 +639,7 @@ const FilterOps bloom_ops = {
     .insert_unconditionally = insert_unconditionally,
     .share = share,
     .fits = fits,
+    .k_beyond_fpr = k_beyond_fpr,
     .resize =
         {
             .sized = words(kBits, kLimit),

@@ -215,6 +215,11 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   return {fill(p, slice), 1 - likelihood.change(), std::max(0.0, likelihood.distinct() - copied)};
 }
 
+double distinct_error(const Parameters& p) noexcept {
+  return relative_error(static_cast<double>(p.integer(kRegisters)) * p.slices * 8 *
+                        sizeof(Register));
+}
+
 // The count comes from the slice's contents alone, so that neither the order of keys nor the way
 // they were merged matters.
 void settle(const Parameters& p, Slice slice) noexcept {
@@ -287,6 +292,7 @@ const FilterOps ell_ops = {
     .summary = "ExaLogLog: counts distinct keys, and tells repeats only while they are few",
     .options = {},
     .counts_only = true,
+    .has_sparse_form = false,
     .derive = derive,
     .init = init,
     .prefetch = prefetch,
@@ -296,6 +302,7 @@ const FilterOps ell_ops = {
     .settle = settle,
     .check = check,
     .estimate = estimate,
+    .distinct_error = distinct_error,
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .resize =

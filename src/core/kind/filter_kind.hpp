@@ -78,17 +78,30 @@ struct OptionToTry {
   bool has_model = true;  // its rates can be predicted
 };
 
+// When a kind forgets a key. Trees, advice and what is done about an overfull filter depend on it.
+enum class Forgets : std::uint8_t {
+  in_its_own_time,  // by the keys that came to the filter after it, or by chance
+  after_window,     // the option `window`, which must be given, says when, whatever else comes
+  never,
+};
+
 struct FilterOps {
   Kind kind;
   const char* name;
   const char* summary;  // one line, for people who choose a kind
   std::span<const OptionSpec> options;
+  WordSet chosen_by = 0;  // options of a window that `auto` takes, too: it then is this kind
   bool has_blocked_layout = false;
   bool keeps_fpr_forever = false;  // without `keys`, on any stream
   // Then `keys`, if it is given, says how many are to be remembered. Other kinds that forget would
   // need far too much memory.
   bool remembers_keys = false;
   bool counts_only = false;  // counts distinct keys, and finds repeats only while there are few
+  Forgets forgets = Forgets::in_its_own_time;
+
+  // A value that is mostly as it was when it was empty is stored as what differs
+  // (filter/sparse_form.hpp). false: the kind has a compact form of its own, or none.
+  bool has_sparse_form = true;
 
   // Does the kind use an element's importance, or time? nullptr: never.
   bool (*uses_importance)(const Parameters&) noexcept = nullptr;
@@ -146,6 +159,9 @@ struct FilterOps {
 
   Estimate (*estimate)(const Parameters&, ConstSlice) noexcept;
 
+  // The relative standard error of Estimate::distinct once keys are many. nullptr: not known.
+  double (*distinct_error)(const Parameters&) noexcept = nullptr;
+
   // Upper bound of the false-positive rate by the parameters: with `keys`, up to that many distinct
   // keys; otherwise for ever. 1: no promise.
   double (*fpr_bound)(const Parameters&) noexcept;
@@ -188,6 +204,10 @@ struct FilterOps {
   bool (*fits)(const Parameters&, ConstSlice into, ConstSlice from) noexcept = nullptr;
 
   std::span<const OptionToTry> to_try = {};
+
+  // The `k` to advise for so many keys in so many bits where no derived one keeps fpr. nullptr:
+  // none.
+  unsigned (*k_beyond_fpr)(double bits, double keys) noexcept = nullptr;
 
   Resizing resize = {};
 };

@@ -433,6 +433,8 @@ constexpr FilterOps row() noexcept {
       .summary =
           "Bloom filter over a sliding window of time or rows: forgets exactly what has left it",
       .options = kOptions,
+      .chosen_by = words(kWindow, kLateness),
+      .forgets = Forgets::after_window,
       .uses_time = always,
       .derive = derive,
       .needs_keys =

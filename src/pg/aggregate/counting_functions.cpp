@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/model/exa_log_log_model.hpp"
+#include "core/kind/kind_registry.hpp"
 #include "pg/aggregate/distinct_count.hpp"
 #include "pg/server/named_row.hpp"
 #include "pg/value/compact_value.hpp"
@@ -40,9 +40,8 @@ int64 count_union(Datum first, Datum second) {
 // The relative standard error for many keys; 0: not known.
 double relative_error_of(Datum value) {
   const Parameters& p = get_value_header(value)->parameters;
-  if (p.kind != Kind::ell) return 0;
-  const uint64 registers = exa_log_log::places_of(p) / 2;
-  return exa_log_log_model::relative_error(static_cast<double>(registers) * 32);
+  const auto error = find_ops(p.kind)->distinct_error;
+  return error != nullptr ? error(p) : 0;
 }
 
 }  // namespace

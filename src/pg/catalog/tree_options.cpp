@@ -25,6 +25,18 @@ bool counts_rows(const Parameters& parameters) {
   return false;
 }
 
+struct KindNames {
+  char names[256];
+};
+
+template <Forgets when>
+KindNames kinds_that_forget() {
+  KindNames kinds;
+  list_kinds([](const FilterOps& ops) { return ops.forgets == when; }, kinds.names,
+             sizeof kinds.names);
+  return kinds;
+}
+
 }  // namespace
 
 bool check_tree_options(List* options, const Definition& definition,
@@ -37,21 +49,23 @@ bool check_tree_options(List* options, const Definition& definition,
       }
     return true;
   }
-  const Kind kind = definition.parameters.kind;
-  if (kind != Kind::bloom && kind != Kind::timer) {
-    fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a filter of kind %s cannot have a parent",
-              find_ops(kind)->name);
+  const FilterOps* ops = find_ops(definition.parameters.kind);
+  if (ops->forgets == Forgets::in_its_own_time) {
+    fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a filter of kind %s cannot have a parent", ops->name);
     fault.add_detail("It forgets keys in its own time, so its nodes would not agree.");
-    return fault.add_hint("Use kind bloom, or kind timer with a window of time.");
+    return fault.add_hint("Use kind %s, or kind %s with a window of time.",
+                          kinds_that_forget<Forgets::never>().names,
+                          kinds_that_forget<Forgets::after_window>().names);
   }
-  if (kind == Kind::bloom) return true;
+  if (ops->forgets == Forgets::never) return true;
   if (relation_options.tree == TreeKind::dense) {
-    fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a tree of kind timer cannot be dense");
+    fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a tree of kind %s cannot be dense", ops->name);
     fault.add_detail("A repeat that is set again in a lower node would outlive its window there.");
     return fault.add_hint("Use tree 'sparse'.");
   }
   if (relation_options.top_down > 0) {
-    fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a tree of kind timer cannot be tested top-down");
+    fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a tree of kind %s cannot be tested top-down",
+              ops->name);
     fault.add_detail(
         "A key whose match is refuted would last only as long as the keys that it was taken for.");
     return fault.add_hint("Leave out option top_down.");

@@ -31,7 +31,7 @@ bool exceeds(FilterHandle* filter, const Element& element) {
 // alone it would hardly recover.
 void count_row(FilterHandle* filter, const Element& element) {
   const Parameters& parameters = filter->header->parameters;
-  if (parameters.kind != Kind::timer || parameters.k1 > 0) return;
+  if (ops_of(filter->header).forgets != Forgets::after_window || parameters.k1 > 0) return;
   LWLock* lock = slice_lock(filter->slot, slice_of(parameters, element.hash));
   unsigned position;
   const LockHeld held(lock, LW_EXCLUSIVE);

@@ -67,7 +67,7 @@ static Datum sparse_datum(Header* filter) {
 }
 
 Datum value_datum(Header* filter) {
-  if (filter->parameters.kind != Kind::ell) return sparse_datum(filter);
+  if (ops_of(filter).has_sparse_form) return sparse_datum(filter);
   uint32 count;
   if (!count_words(filter, count) || !pays(count, filter->parameters))
     return PointerGetDatum(filter);
