@@ -22,11 +22,12 @@ SANITIZE = -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recove
 
 # Flavours for tests. quick: without link-time optimization. sanitized: with the address and undefined-behaviour sanitizers. asserted: for a server with
 # assertions. faults (or FAULTS=1): what must not raise ends the server if it could, and sessions can be stopped at named
-# points (src/pg/server/no_raise.hpp, fault_points.hpp). arm64: the core alone, by a cross compiler (check-arm64).
+# points (src/pg/server/no_raise.hpp, fault_points.hpp). arm64: the core alone, by a cross compiler (check-arm64). toy: with
+# one more kind, test/toy, which the loops over kinds must meet; what is not of the core is that of quick.
 ifeq ($(FAULTS),1)
 FLAVOUR = faults
 endif
-ifneq ($(filter quick sanitized asserted faults arm64,$(FLAVOUR)),)
+ifneq ($(filter quick sanitized asserted faults arm64 toy,$(FLAVOUR)),)
 override LTO =
 override with_llvm = no
 endif
@@ -34,8 +35,16 @@ ifeq ($(FLAVOUR),sanitized)
 PG_CXXFLAGS += -O1 -g1 $(SANITIZE)
 endif
 BUILD := build/$(FLAVOUR)
+PG_BUILD := $(if $(filter toy,$(FLAVOUR)),build/quick,$(BUILD))
 
-OBJS = $(CORE_SOURCES:%.cpp=$(BUILD)/%.o) $(PG_SOURCES:%.cpp=$(BUILD)/%.o)
+# A kind is one file, a number and two lines. Headers with these come before those of src.
+ifeq ($(FLAVOUR),toy)
+TOY_SOURCES = test/toy/toy_kind.cpp
+WITH_TOY = $(BUILD)/headers/core/format/parameters.hpp $(BUILD)/headers/core/kind/kind_list.hpp
+TOY_INCLUDE = -I$(BUILD)/headers
+endif
+
+OBJS = $(CORE_SOURCES:%.cpp=$(BUILD)/%.o) $(TOY_SOURCES:%.cpp=$(BUILD)/%.o) $(PG_SOURCES:%.cpp=$(PG_BUILD)/%.o)
 
 DATA_built = sql/$(EXTENSION)--$(EXTVERSION).sql
 DATA = $(sort $(wildcard sql/update/$(EXTENSION)--*--*.sql))
@@ -88,7 +97,7 @@ help:
 
 #: make                    the extension; LTO= for work on it: a changed file is compiled and linked in seconds
 #: make install            PG_CONFIG=/path/of/pg_config chooses the server
-#: make flavour            the extension as build/FLAVOUR/streamfilter.so; FLAVOUR=quick|sanitized|asserted|faults, for tests
+#: make flavour            the extension as build/FLAVOUR/streamfilter.so; FLAVOUR=quick|sanitized|asserted|faults|toy, for tests
 #: make library            libstreamfilter, the core for other programs
 #: make quick              what test/all.sh runs, and nothing is installed: it works, in some minutes
 #: make check              unit tests, rules, and all suites that need a server; test/all.sh --everything runs more
@@ -115,15 +124,23 @@ CCACHE := $(shell command -v ccache 2>/dev/null)
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
 # The core is compiled without any path to server headers.
-COMPILE_CORE = $(CCACHE) $(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) -Wconversion $(LTO) $(VISIBILITY) -fPIC -Isrc -MMD -MP
+COMPILE_CORE = $(CCACHE) $(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) -Wconversion $(LTO) $(VISIBILITY) -fPIC $(TOY_INCLUDE) -Isrc -MMD -MP
 COMPILE_PG = $(CCACHE) $(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) $(LTO) $(VISIBILITY) -fPIC -Isrc \
              $(patsubst -I%,-isystem %,$(CPPFLAGS)) -MMD -MP
 
-$(BUILD)/src/core/%.o: src/core/%.cpp $(BUILD)/core.flags
+$(BUILD)/src/core/%.o: src/core/%.cpp $(BUILD)/core.flags | $(WITH_TOY)
 	@mkdir -p $(@D)
 	$(COMPILE_CORE) -c -o $@ $<
 
-$(BUILD)/src/pg/%.o: src/pg/%.cpp $(BUILD)/pg.flags
+$(BUILD)/test/toy/%.o: test/toy/%.cpp $(BUILD)/core.flags | $(WITH_TOY)
+	@mkdir -p $(@D)
+	$(COMPILE_CORE) -c -o $@ $<
+
+$(BUILD)/headers/%.hpp: src/%.hpp test/toy/add_kind.awk
+	@mkdir -p $(@D)
+	awk -f test/toy/add_kind.awk $< >$@.new && mv $@.new $@
+
+$(PG_BUILD)/src/pg/%.o: src/pg/%.cpp $(PG_BUILD)/pg.flags
 	@mkdir -p $(@D)
 	$(COMPILE_PG) -MT $@ -MT $(@:.o=.bc) -c -o $@ $<
 
@@ -137,7 +154,7 @@ $(MODULE_big)$(DLSUFFIX): build/linked.flags
 
 # Written only when the text is another one than before.
 $(BUILD)/core.flags: export FLAGS = $(COMPILE_CORE)
-$(BUILD)/pg.flags: export FLAGS = $(COMPILE_PG) $(BITCODE_CXXFLAGS)
+$(PG_BUILD)/pg.flags: export FLAGS = $(COMPILE_PG) $(BITCODE_CXXFLAGS)
 build/linked.flags $(BUILD)/link.flags: export FLAGS = $(BUILD) $(LINK.shared) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK)
 build/bench/bench.flags: export FLAGS = $(COMPILE_BENCH) $(BUILD)
 %.flags: always
@@ -164,7 +181,7 @@ quick:
 include src/capi/library.mk
 
 # The core for tests and benchmarks: that of the C library, which links without link-time optimization, or a sanitized one.
-CORE_OBJS = $(CORE_SOURCES:%.cpp=$(if $(filter sanitized arm64,$(FLAVOUR)),$(BUILD),build/library)/%.o)
+CORE_OBJS = $(TOY_SOURCES:%.cpp=$(BUILD)/%.o) $(CORE_SOURCES:%.cpp=$(if $(filter sanitized arm64 toy,$(FLAVOUR)),$(BUILD),build/library)/%.o)
 
 # ---- unit tests of the core -------------------------------------------------------------------
 
@@ -172,14 +189,18 @@ CORE_OBJS = $(CORE_SOURCES:%.cpp=$(if $(filter sanitized arm64,$(FLAVOUR)),$(BUI
 # calling the core needs little optimization, none with sanitizers. No null checks in tests: the address sanitizer sees
 # what they would.
 UNIT_SOURCES := $(call files,test/unit,*_test.cpp) test/unit/support/main.cpp
-TESTS = build/tests$(patsubst %,-%,$(filter sanitized arm64,$(FLAVOUR)))
+# With a toy kind, those that loop over the kinds.
+ifeq ($(FLAVOUR),toy)
+UNIT_SOURCES := $(shell grep -lE 'all_ops|kKinds|every_kind' $(UNIT_SOURCES)) test/unit/support/main.cpp test/toy/toy_test.cpp
+endif
+TESTS = build/tests$(patsubst %,-%,$(filter sanitized arm64 toy,$(FLAVOUR)))
 UNIT_OBJS = $(UNIT_SOURCES:%.cpp=$(TESTS)/%.o)
 UNIT_TESTS = $(TESTS)/unit_tests
 PRECOMPILED = $(TESTS)/precompiled.hpp
 INCLUDE_PRECOMPILED = -include $(PRECOMPILED)
 TEST_FLAGS = $(if $(filter sanitized,$(FLAVOUR)),-O0 $(SANITIZE) -fno-sanitize=null$(comma)vptr,-O1)
 comma = ,
-COMPILE_TESTS = $(CCACHE) $(CXX) -std=c++20 -g1 $(TEST_FLAGS) -Wall -Wextra -Wno-register -Isrc -Itest -I. \
+COMPILE_TESTS = $(CCACHE) $(CXX) -std=c++20 -g1 $(TEST_FLAGS) -Wall -Wextra -Wno-register $(TOY_INCLUDE) -Isrc -Itest -I. \
                 $(BOOST_TEST) -MMD -MP
 BOOST_TEST = -DBOOST_TEST_DYN_LINK
 LINK_TESTS = -lboost_unit_test_framework
@@ -191,7 +212,7 @@ $(PRECOMPILED).gch: test/unit/support/precompiled.hpp $(TESTS)/tests.flags
 	@cp $< $(PRECOMPILED)
 	$(COMPILE_TESTS) -x c++-header -o $@ $<
 
-$(TESTS)/%.o: %.cpp $(PRECOMPILED).gch
+$(TESTS)/%.o: %.cpp $(PRECOMPILED).gch | $(WITH_TOY)
 	@mkdir -p $(@D)
 	$(COMPILE_TESTS) $(INCLUDE_PRECOMPILED) -c -o $@ $<
 

@@ -9,7 +9,7 @@
 # stopped when it hangs: no output and no work for minutes. There is no other limit; set one with timeout(1), on TERM the
 # last line is still printed. INSTALL=no installs nothing: no packages, and no extension into the server of the system.
 #
-# Suite quick runs on a copy of the server, asserted on a server with assertions (test/servers/asserted.sh), sanitized with
+# Suites quick and toy run on a copy of the server, asserted on a server with assertions (test/servers/asserted.sh), sanitized with
 # the library under ASan and UBSan, one_by_one without batches of rows. A TAP file says in its head which of them run it, beside
 # suite tap, which runs all: "# flavours: quick asserted faults one_by_one"; "alone" if nothing may run beside it, "only" if suite
 # tap cannot run it. TAP='test/t/04*.pl' makes suite tap run a part; QUICK_TAP, ASSERTED_TAP, FAULTS_TAP and ONE_BY_ONE_TAP
@@ -42,6 +42,10 @@ suites() {
 	flavour_suite quick count_regress "pg_regress, a copy of the server" check-regress
 	flavour_suite quick count_regress "isolation, a copy of the server" check-isolation
 	flavour_suite quick count_tap "TAP, the quick ones" check-tap $THREE_FILES PROVE_TESTS="${QUICK_TAP:-$(tap_files quick)}"
+	suite toy count_boost "unit tests that loop over kinds, with a toy kind" \
+		make_here -j2 FLAVOUR=toy UNIT_RUN_OPTS="--report_level=short --run_test=!@long" unit
+	flavour_suite toy count_regress "pg_regress, every kind and a toy kind" check-regress \
+		REGRESS=toy REGRESS_OPTS="--inputdir=test/toy --encoding=UTF8"
 	suite sanitize count_boost "unit tests of the core, ASan and UBSan" make_here -j2 unit-sanitize
 	suite bench count_one "every measuring program builds" make_here -j2 bench
 	suite papers count_papers "tables and figures of the papers, small scale" "$ROOT/bench/papers.sh" --quick "$ROOT/build/papers-quick"
@@ -338,7 +342,7 @@ flavour_suite() { # flavour counter title make-argument…: its name is the flav
 make_flavour() {
 	local config=$PG_CONFIG
 	FLAVOURS[$1]=ready
-	if [ "$1" != faults ] && [ "$1" != quick ]; then
+	if [[ " faults quick toy " != *" $1 "* ]]; then
 		job "a server with assertions" "$ROOT/test/servers/asserted.sh"
 		show_cpu
 		printf '\n'
@@ -429,7 +433,7 @@ build() { # a failed build counts as a failed test
 	if needs_installing; then
 		build_step "build" make_here -j2 all library build/model/checker
 		build_step "install" install_extension
-	elif is_wanted quick; then
+	elif is_wanted quick || is_wanted toy; then
 		build_step "build" make_here -j2 FLAVOUR=quick flavour library scripts
 	else
 		return 0

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/filter/sparse_form.hpp"
+#include "every_kind.hpp"
 #include "fuzz/filters.hpp"
 
 namespace fuzz {
@@ -23,26 +24,21 @@ const char* const kForms[] = {
     "keys=50, fpr=0.1, nulls=not distinct, seed=7",
 };
 
-// What a kind needs beside its memory, and other ways to use it. A kind without a line needs
-// nothing.
+// Ways to use a kind, beside that of its row alone.
 struct Own {
-  const char* kind;
-  const char* options;
+  std::string kind;
+  std::string options;
 };
 const Own kOwn[] = {
     {"bloom", "k=4"},
     {"bloom", "k=3, grow=density"},
     {"bloom", "keys=20, fpr=0.2, grow=cardinality"},
-    {"sbf", ""},
     {"sbf", "max=3, cell_bits=2, gap=20"},
-    {"rsbf", ""},
     {"rsbf", "variant=measured"},
     {"bsbf", "k=2"},
     {"bsbfsd", "k=2"},
     {"rlbsbf", "k=2"},
-    {"sqf", ""},
     {"sqf", "fingerprint=integer, keys=100"},
-    {"dsqf", ""},
     {"dsqf", "r=6"},
     {"ibf2c", "importance_levels='10'"},
     {"ibfmc", "importance_range='0,100'"},
@@ -53,27 +49,22 @@ const Own kOwn[] = {
     {"timer", "window=10 minutes, equal_timers=3, k=3"},
     {"timer", "window=100 rows, grow=density, k=3"},
     {"timer", "window=20 rows"},
-    {"lru", ""},
     {"lru", "policy=clock"},
-    {"fplru", ""},
     {"fplru", "q=0.5"},
-    {"clq", ""},
     {"clq", "policy=fifo"},
     {"clq", "lines=2"},
     {"clq", "window=10 minutes"},
     {"clq", "window=50 rows"},
     {"clq", "importance_range='0,100'"},
     {"clq", "bits=12, bucket=8"},
-    {"capped", ""},
-    {"ell", ""},
     {"capped", "k=4, cap=0.3"},
 };
 
 // In the least memory that will do; false: the kind has no such form.
-bool find_parameters(const char* kind, const std::string& options, Parameters& parameters) {
+bool find_parameters(const std::string& kind, const std::string& options, Parameters& parameters) {
   for (const char* memory : {"640", "1kB", "1500", "2003", "4kB", "8kB"}) {
     const std::string text =
-        std::string(kind) + "(memory=" + memory + (options.empty() ? "" : ", ") + options + ")";
+        kind + "(memory=" + memory + (options.empty() ? "" : ", ") + options + ")";
     if (read_definition(text.data(), text.size(), parameters)) return true;
   }
   return false;
@@ -197,14 +188,28 @@ void seed_answers(const Take& take) {
   take({"wire", "refusal", two + one + zero + "connection failed: FATAL:  28P01: password wrong"});
 }
 
+// Every kind as its row needs it, then the others.
+std::vector<Own> ways() {
+  std::vector<Own> all;
+  for (const FilterOps* ops : all_ops()) {
+    const std::string text = every_kind::definition_of(*ops, "", 50);
+    const std::size_t comma = text.find(", ");
+    all.push_back({ops->name, comma == std::string::npos
+                                  ? ""
+                                  : text.substr(comma + 2, text.size() - comma - 3)});
+  }
+  all.insert(all.end(), std::begin(kOwn), std::end(kOwn));
+  return all;
+}
+
 }  // namespace
 
 void make_seeds(const Take& take) {
   int number = 0;
-  for (const Own& own : kOwn)
+  for (const Own& own : ways())
     for (const std::string form : kForms) {
       Parameters parameters;
-      const std::string options = own.options;
+      const std::string& options = own.options;
       if (find_parameters(own.kind, options + (options.empty() || form.empty() ? "" : ", ") + form,
                           parameters)) {
         const std::string name = own.kind + ("-" + std::to_string(number++));

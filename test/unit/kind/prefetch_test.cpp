@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "every_kind.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/streams.hpp"
 
@@ -14,7 +15,8 @@ BOOST_AUTO_TEST_SUITE(prefetches)
 
 namespace {
 
-// Kinds whose insertion of a new key changes only the key's own cells.
+// What changes only the key's own cells when it inserts a new key, though they are in several
+// lines, or can be in one.
 const char* const kDefinitions[] = {
     "bloom(memory=64kB, k=7)",
     "bloom(memory=64kB, k=7, layout=blocked)",
@@ -59,7 +61,12 @@ std::set<std::size_t> lines_changed(Filter& filter, const Element& element) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(are_of_the_lines_that_a_key_changes) {
-  for (const std::string definition : kDefinitions) {
+  std::vector<std::string> all(std::begin(kDefinitions), std::end(kDefinitions));
+  for (const std::string& definition : every_kind::definitions("64kB", 2000)) {
+    Filter filter(definition);
+    if (uses_one_line(filter.parameters(), *filter.slice().state)) all.push_back(definition);
+  }
+  for (const std::string& definition : all) {
     Filter filter(definition);
     std::size_t changes = 0;
     for (std::uint64_t number = 1; number <= 2000; ++number) {
@@ -76,9 +83,8 @@ BOOST_AUTO_TEST_CASE(are_of_the_lines_that_a_key_changes) {
 }
 
 BOOST_AUTO_TEST_CASE(change_nothing_where_many_keys_are_inserted) {
-  for (const std::string definition :
-       {"bloom(memory=64kB, k=7)", "bloom(memory=64kB, k=6, slices=6, slicing=vertical)",
-        "sbf(memory=64kB, fpr=0.1)", "clq(memory=64kB, fpr=0.01)", "lru(memory=64kB)"}) {
+  const char* const vertical[] = {"bloom(memory=64kB, k=6, slices=6, slicing=vertical)"};
+  for (const std::string& definition : every_kind::definitions_and(vertical, "64kB", 2000)) {
     Filter one_by_one(definition), at_once(definition);
     std::uint64_t number = 0;
     for (const std::size_t count : {0, 1, 15, 16, 17, 100, 1000}) {
