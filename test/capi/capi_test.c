@@ -79,6 +79,21 @@ static const char* const kinds[] = {
 };
 enum { kind_count = sizeof kinds / sizeof *kinds };
 
+/* Is there a definition of each kind that the library has? */
+static void test_all_kinds_are_there(void) {
+  sflt_definition definition;
+  CHECK(sflt_define(&definition, "nothing()", &problem) == SFLT_UNKNOWN_NAME);
+  const char* at = strstr(problem.hint, "Valid kinds are: auto, ");
+  CHECK(at != NULL);
+  for (at = at != NULL ? strchr(at, ',') : NULL; at != NULL; at = strchr(at + 2, ',')) {
+    const size_t length = strcspn(at + 2, ",.");
+    int found = 0;
+    for (int i = 0; i < kind_count; ++i)
+      found |= strncmp(kinds[i], at + 2, length) == 0 && kinds[i][length] == '(';
+    CHECK(found);
+  }
+}
+
 /* ---- definitions ---- */
 
 static void test_definitions(void) {
@@ -361,6 +376,7 @@ int main(void) {
   CHECK(sflt_abi_version() >= SFLT_ABI_VERSION);
   CHECK(sflt_format_version() == 1);
   test_definitions();
+  test_all_kinds_are_there();
   test_problems();
   test_memory();
   test_keys();

@@ -50,13 +50,21 @@ my @definitions = (
 	'bloom(memory=64kB, k=4, slicing=vertical, slices=4)', q{bloom(memory=64kB, k=4, slicing=diced, slices='4,2')},
 	'bloom(memory=64kB, k1=2, k2=3, slices=8)', 'bloom(memory=64kB, k=3, grow=density)',
 	'sbf(memory=16kB)', 'sbf(memory=16kB, layout=blocked, slices=3)',
-	'rsbf(memory=16kB, k=3)', 'bsbf(memory=16kB, k=2)', 'bsbfsd(memory=16kB, k=2)', 'rlbsbf(memory=16kB, k=2)',
+	'bsbf(memory=16kB, k=2)', 'bsbfsd(memory=16kB, k=2)', 'rlbsbf(memory=16kB, k=2)',
 	'sqf(memory=16kB)', 'dsqf(memory=16kB)',
 	'ibf2c(memory=16kB)', 'ibfmc(memory=16kB)', 'ibfh(memory=16kB)',
 	q{timer(memory=64kB, window='500 rows', seed=3)}, q{timer(memory=64kB, window='500 rows', k=3, grow=density)},
 	'lru(memory=32kB)', 'lru(memory=32kB, policy=clock)', 'fplru(memory=32kB)',
-	'clq(memory=16kB)', 'clq(memory=16kB, policy=fifo, seed=9)', 'capped(memory=16kB)', 'ell(memory=16kB)',
+	'clq(memory=16kB)', 'clq(memory=16kB, policy=fifo, seed=9)', 'ell(memory=16kB)',
 	'auto(keys=1000, nulls=not distinct)');
+
+# And of every kind that is not among these, what is advised.
+for my $row (split /\n/, $node->safe_psql('postgres',
+	q{SELECT DISTINCT ON (kind) kind, prototype FROM streamfilter_advise('64kB', 0.01, 5000, 1000) ORDER BY kind, prototype}))
+{
+	my ($kind, $prototype) = split /\|/, $row;
+	push @definitions, $prototype unless grep { /^\Q$kind\E\(/ } @definitions;
+}
 
 # An aggregate over a growing filter spreads its keys over all that it may grow to, since it may be merged; added one by
 # one they grow it as they come.
