@@ -84,7 +84,7 @@ UPDATE pg_foreign_table SET ftoptions = array_remove(ftoptions, 'colour=red') WH
 UPDATE pg_foreign_table SET ftoptions = ftoptions || '{colour=red}'::text[] WHERE ftrelid = 'e_leaf'::regclass;
 ALTER FOREIGN TABLE d_root OPTIONS (ADD conflict 'admit');
 SELECT streamfilter_seen('d_root', 1, 1);
--- A filter that cannot be read can be mended or dropped.
+-- A filter that cannot be read can be mended or dropped; its servers, which ALTER does not change, only made again.
 UPDATE pg_foreign_table SET ftoptions = array_remove(ftoptions, 'colour=red') WHERE ftrelid = 'e_leaf'::regclass;
 SELECT streamfilter_test('e_leaf', 1, 1);
 ALTER FOREIGN TABLE c_far OPTIONS (SET servers 'far,off');
