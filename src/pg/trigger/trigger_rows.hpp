@@ -67,7 +67,7 @@ inline bool is_resolved(const RowJudge* judge) {
 }
 
 // Resolves, locks and attaches whatever is not ready. Call it again whenever foreign code has run.
-inline void prepare(RowJudge* judge) {
+[[gnu::always_inline]] inline void prepare(RowJudge* judge) {
   if (likely(judge->keys.filter != nullptr)) use_filter(judge->keys.filter, Use::judge_granted);
   if (unlikely(!is_resolved(judge))) resolve(judge);
   judge->keys.filter->origin = judge->keys_from;
