@@ -20,14 +20,14 @@ PG_MAJOR := $(shell $(PG_CONFIG) --version | sed 's/[^0-9]*\([0-9]*\).*/\1/')
 FLAVOUR = pg$(PG_MAJOR)$(if $(LTO),,-nolto)
 SANITIZE = -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
 
-# Flavours for tests. quick: without link-time optimization. sanitized: with the address and undefined-behaviour sanitizers. asserted: for a server with
-# assertions. faults (or FAULTS=1): what must not raise ends the server if it could, and sessions can be stopped at named
-# points (src/pg/server/no_raise.hpp, fault_points.hpp). arm64: the core alone, by a cross compiler (check-arm64). toy: with
-# one more kind, test/toy, which the loops over kinds must meet; what is not of the core is that of quick.
+# Flavours for tests. quick: without link-time optimization. sanitized: with the address and undefined-behaviour sanitizers.
+# faults (or FAULTS=1): what must not raise ends the server if it could, and sessions can be stopped at named points
+# (src/pg/server/no_raise.hpp, fault_points.hpp). arm64: the core alone, by a cross compiler (check-arm64). toy: with one more
+# kind, test/toy, which the loops over kinds must meet; what is not of the core is that of faults.
 ifeq ($(FAULTS),1)
 FLAVOUR = faults
 endif
-ifneq ($(filter quick sanitized asserted faults arm64 toy,$(FLAVOUR)),)
+ifneq ($(filter quick sanitized faults arm64 toy,$(FLAVOUR)),)
 override LTO =
 override with_llvm = no
 endif
@@ -35,7 +35,7 @@ ifeq ($(FLAVOUR),sanitized)
 PG_CXXFLAGS += -O1 -g1 $(SANITIZE)
 endif
 BUILD := build/$(FLAVOUR)
-PG_BUILD := $(if $(filter toy,$(FLAVOUR)),build/quick,$(BUILD))
+PG_BUILD := $(if $(filter toy,$(FLAVOUR)),build/faults,$(BUILD))
 
 # A kind is one file, a number and two lines. Headers with these come before those of src.
 ifeq ($(FLAVOUR),toy)
@@ -74,7 +74,7 @@ EXTRA_CLEAN = build $(EXTENSION)-*.zip compile_commands.json sql/$(EXTENSION)--$
 PG_CPPFLAGS = -I$(shell $(PG_CONFIG) --includedir)
 SHLIB_LINK += -lpq
 
-ifeq ($(FLAVOUR),faults)
+ifneq ($(filter faults toy,$(FLAVOUR)),)
 PG_CPPFLAGS += -DSTREAMFILTER_FAULTS
 WATCHED = SearchSysCache1 table_open LockRelationOid GetCurrentFullTransactionId repalloc hash_search \
           AllocSetContextCreateInternal AllocateFile ProcessInterrupts WaitLatch WaitLatchOrSocket \
@@ -97,7 +97,7 @@ help:
 
 #: make                    the extension; LTO= for work on it: a changed file is compiled and linked in seconds
 #: make install            PG_CONFIG=/path/of/pg_config chooses the server
-#: make flavour            the extension as build/FLAVOUR/streamfilter.so; FLAVOUR=quick|sanitized|asserted|faults|toy, for tests
+#: make flavour            the extension as build/FLAVOUR/streamfilter.so; FLAVOUR=quick|sanitized|faults|toy, for tests
 #: make library            libstreamfilter, the core for other programs
 #: make quick              what test/all.sh runs, and nothing is installed: it works, in some minutes
 #: make check              unit tests, rules, and all suites that need a server; test/all.sh --everything runs more

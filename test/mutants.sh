@@ -408,7 +408,7 @@ finish() {
 
 prepare_copies() {
 	make_work
-	prepare libboost-test-dev libipc-run-perl perl procps
+	prepare libboost-test-dev libipc-run-perl libffi-platypus-perl perl procps
 	stage "a copy of the tree" copy_tree
 	stage "building" build_first
 	give_work

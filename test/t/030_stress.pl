@@ -9,7 +9,7 @@
 # - at the end nothing is in flight, keys that rolled back are new, and all others are repeats.
 #
 # STREAMFILTER_STRESS_SECONDS: duration per value of option conflict, default 5.
-# flavours: asserted faults
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

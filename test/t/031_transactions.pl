@@ -1,6 +1,6 @@
 # More keys than the table of keys in flight takes, where it has no memory to grow (t/100 has the rest); waiting for prepared
 # transactions and for backends that are terminated.
-# flavours: quick asserted faults
+# flavours: quick faults
 use strict;
 use warnings;
 use FindBin;

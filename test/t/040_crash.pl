@@ -1,7 +1,7 @@
 # Restarts and crashes at random moments, under load: afterwards the filter knows every key whose row
 # is in the table, and no other. STREAMFILTER_CRASH_CYCLES says how often (20), STREAMFILTER_SEED
 # which moments.
-# flavours: quick asserted faults
+# flavours: quick faults
 use strict;
 use warnings;
 use FindBin;

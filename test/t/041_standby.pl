@@ -1,6 +1,6 @@
 # A logged filter is wherever its tables are: on a standby, after promotion, after recovery to a point
 # in time, in a base backup. It is as old as they are, never newer.
-# flavours: asserted faults
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

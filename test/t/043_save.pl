@@ -1,5 +1,5 @@
 # The background save, copies of databases, dumps, wal_level minimal; a restore that is cancelled.
-# flavours: asserted faults
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

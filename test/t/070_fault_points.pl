@@ -1,6 +1,6 @@
 # Windows that last a microsecond: a session is stopped there, others act, and it goes on. And the proof that
 # callbacks which must not raise are watched.
-# flavours: faults only
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,6 @@
 # From the moment a row is visible its key is a repeat, and what is forgotten does not come back: sessions stop between
 # the commit record and the application of their changes, and others look, add and delete.
-# flavours: faults only
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,5 +1,5 @@
 # Prepared transactions that end while a filter is being loaded, and more prepared transactions than sessions.
-# flavours: faults only
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,5 +1,5 @@
 # The heaps that hold what is saved: a save never waits for a session that waits for it.
-# flavours: faults only
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

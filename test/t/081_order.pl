@@ -1,6 +1,6 @@
 # Changes that do not commute are logged and brought into the filter in one order, however long a commit takes: after a
 # crash a filter has the keys that it had before.
-# flavours: faults only
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,5 +1,5 @@
 # A transaction that waits in COMMIT for a prepared one keeps nobody else waiting, and does not wait for ever.
-# flavours: quick asserted faults
+# flavours: quick faults
 use strict;
 use warnings;
 use FindBin;

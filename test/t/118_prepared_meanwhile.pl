@@ -1,5 +1,5 @@
 # A transaction that others wait for in COMMIT is prepared meanwhile: these go on waiting, but block nobody.
-# flavours: faults only
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,6 @@
 # The bytes of a filter's log decide when an image is written. They are those of the rows that are there, whatever transactions
 # and restarts have come in between, so that images do not come more and more often.
-# flavours: quick asserted faults
+# flavours: quick faults
 use strict;
 use warnings;
 use FindBin;

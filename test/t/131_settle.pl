@@ -1,6 +1,6 @@
 # streamfilter_settle() interrupted in every way: a session that is killed, a crash, a prepared transaction that has a twin;
 # beside COPY, piece by piece, and where the filter is on another server. Each row is in one place, whatever happens.
-# flavours: quick asserted faults
+# flavours: quick faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,6 @@
 # streamfilter_resize() that stands still, fails or is killed at each of its steps, while others use the filter, and alter,
 # empty or drop it.
-# flavours: faults only
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

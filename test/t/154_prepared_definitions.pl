@@ -1,6 +1,6 @@
 # TRUNCATE, ALTER and DROP of filters in prepared transactions: done at COMMIT PREPARED, undone at ROLLBACK PREPARED, with
 # restarts, crashes and a promotion in between.
-# flavours: quick asserted faults one_by_one
+# flavours: quick faults one_by_one
 use strict;
 use warnings;
 use FindBin;

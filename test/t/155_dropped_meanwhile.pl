@@ -1,7 +1,7 @@
 # What an OID stands for is dropped by another session after the OID was found and before it is read: each look-up of ours is
 # stopped there in turn, with whatever statement comes to it. Either a lock keeps the other session from dropping, or the
 # statement says what is gone: never an internal error.
-# flavours: faults only
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

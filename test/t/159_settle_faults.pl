@@ -1,6 +1,6 @@
 # Repeats that are diverted in batches, and streamfilter_settle(), failing or killed at each of their steps and at each of
 # those of COMMIT: a row is in one of the two tables, as before the transaction or as after it.
-# flavours: faults only
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

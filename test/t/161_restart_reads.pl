@@ -1,6 +1,6 @@
 # What a first use after a restart reads of the log, which is one heap for all filters: the first one reads its pages once, to
 # learn whose rows are where; from then on each reads the pages with rows of its filter, and few others.
-# flavours: quick asserted faults
+# flavours: quick faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,6 @@
 # A filter takes rows while it is restored, and the worker stands still between its two halves: others want to empty, alter and
 # drop it, wait and are cancelled, are killed, prepare; the worker ends; what is damaged is found late; a standby is promoted.
-# flavours: faults only
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

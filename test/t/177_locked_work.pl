@@ -1,7 +1,7 @@
 # What a filter of 64 MB does while rows wait is counted, not timed: under a slice's lock at most the bytes of that slice and no
 # row of a heap; under the lock of the directory nothing; while the filter is locked against all others, as many rows as others
 # have just written, and no byte of its state.
-# flavours: faults only
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

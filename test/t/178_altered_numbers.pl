@@ -1,6 +1,6 @@
 # ALTER of keys and fpr that leaves the state as it is: what is saved fits the new definition, too, after a restart, a crash and
 # ROLLBACK; also of a filter that was given another size before.
-# flavours: quick asserted faults one_by_one
+# flavours: quick faults one_by_one
 use strict;
 use warnings;
 use FindBin;

@@ -1,5 +1,5 @@
 # An ALTER that only writes down what holds anyway, where there is more than one filter of one server: after a resize, a save, prepared transactions, ROLLBACK; in a tree, on a standby, and on Citus, where it is installed.
-# flavours: asserted faults one_by_one
+# flavours: faults one_by_one
 use strict;
 use warnings;
 use FindBin;

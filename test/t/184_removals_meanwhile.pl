@@ -1,7 +1,7 @@
 # Filters are emptied while others work. COMMIT PREPARED of a TRUNCATE stands still in the middle: who does not need that filter
 # does not wait, who does waits and can be cancelled, DROP and kill -9 come in between. TRUNCATE and DROP come while a worker
 # restores the filter, and before anybody has: they read nothing of it.
-# flavours: faults only
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

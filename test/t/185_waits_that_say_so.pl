@@ -1,6 +1,6 @@
 # Who waits long is told how long: for a filter that another session restores, and for the transactions that a resize waits for.
 # Each such wait ends by statement_timeout, lock_timeout or cancelling, and leaves all as it was.
-# flavours: faults only
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

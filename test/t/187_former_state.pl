@@ -1,6 +1,6 @@
 # A session uses the state of a filter that its former transaction has left. Others may have emptied, resized, dropped or
 # replaced it meanwhile, in whatever way: then the session finds what is there now, as a new session does.
-# flavours: quick asserted faults one_by_one
+# flavours: quick faults one_by_one
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,6 @@
 # Commits of logged filters take no lock exclusively that all filters share: only those of their keys and slices, which are
 # counted. Where one erases keys, the order of commits is still that of their numbers, also if one stops while it draws its own.
-# flavours: faults only
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -14,6 +14,7 @@ use strict;
 use warnings;
 use Exporter qw(import);
 use PostgreSQL::Test::Cluster;
+use Queries;
 use Test::More;
 
 our @EXPORT = qw(start_node server_sql crashes expect_crash);
