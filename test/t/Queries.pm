@@ -201,13 +201,10 @@ sub poll_query_until
 if (load_libpq())
 {
 	no warnings 'redefine';
-	no strict 'refs';
-	for my $method (qw(psql poll_query_until))
-	{
-		my $original    = PostgreSQL::Test::Cluster->can($method);
-		my $replacement = \&$method;
-		*{"PostgreSQL::Test::Cluster::$method"} = sub { return $replacement->($original, @_) };
-	}
+	my $psql = PostgreSQL::Test::Cluster->can('psql');
+	my $poll = PostgreSQL::Test::Cluster->can('poll_query_until');
+	*PostgreSQL::Test::Cluster::psql             = sub { return psql($psql, @_) };
+	*PostgreSQL::Test::Cluster::poll_query_until = sub { return poll_query_until($poll, @_) };
 }
 
 1;
