@@ -43,7 +43,7 @@ sub is_undone
 }
 
 my $alter = q{ALTER FOREIGN TABLE f OPTIONS (ADD conflict 'admit'); ALTER FOREIGN TABLE f OPTIONS (ADD persistence 'unlogged')};
-for my $change ((map { "OPTIONS ($_)" } q{SET kind 'sbf'}, q{SET memory '2MB'}, q{SET keys '20000'}, q{ADD fpr '0.001'}, q{SET slices '8'}, q{ADD k '5'}, q{SET seed '4'},
+for my $change ((map { "OPTIONS ($_)" } q{SET kind 'sbf'}, q{SET memory '2MB'}, q{SET keys '20000'}, q{SET fpr '0.001'}, q{SET slices '8'}, q{ADD k '5'}, q{SET seed '4'},
 	q{ADD nulls 'distinct'}, q{ADD slicing 'vertical'}, q{SET servers 'a, b'}, q{DROP servers}, q{ADD layout 'scattered'}, q{ADD mode 'shadow', SET memory '2MB'}),
 	'ADD COLUMN n int', 'DROP COLUMN id', 'ALTER COLUMN id TYPE bigint', q{ALTER COLUMN id OPTIONS (ADD role 'importance')})
 {

@@ -158,7 +158,7 @@ sub only_psql_can
 {
 	my ($sql, %params) = @_;
 	return 1 if !defined $sql || grep { !$known{$_} } keys %params;
-	return $sql =~ /\\/ || $sql =~ /\b(?:FROM|TO)\s+STD(?:IN|OUT)\b/i || $sql =~ /\bBEGIN\s+ATOMIC\b/i;
+	return $sql =~ /\\|(?<![:\w]):['"A-Z]/ || $sql =~ /\b(?:FROM|TO)\s+STD(?:IN|OUT)\b/i || $sql =~ /\bBEGIN\s+ATOMIC\b/i;
 }
 
 sub psql
