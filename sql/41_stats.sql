@@ -22,5 +22,4 @@ CROSS JOIN LATERAL _streamfilter.streamfilter_stat(ft.ftrelid) AS stat
 WHERE stat.kind IS NOT NULL OR stat.error IS NOT NULL;
 COMMENT ON VIEW streamfilter_stats
 IS 'all filters of this database: parameters, contents and counters';
-GRANT SELECT ON streamfilter_stats TO PUBLIC;
 

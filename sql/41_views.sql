@@ -18,7 +18,6 @@ CREATE VIEW streamfilter_tuning AS
 SELECT ft.ftrelid::pg_catalog.regclass AS filter, tuned.*
 FROM pg_catalog.pg_foreign_table AS ft
 CROSS JOIN LATERAL _streamfilter.streamfilter_tune(ft.ftrelid) AS tuned;
-GRANT SELECT ON streamfilter_tuning TO PUBLIC;
 
 CREATE FUNCTION _streamfilter.streamfilter_tree_node(filter oid,
   OUT parent regclass, OUT level int, OUT accesses bigint, OUT hits bigint, OUT error text)
@@ -32,5 +31,4 @@ SELECT ft.ftrelid::pg_catalog.regclass AS filter, node.*
 FROM pg_catalog.pg_foreign_table AS ft
 CROSS JOIN LATERAL _streamfilter.streamfilter_tree_node(ft.ftrelid) AS node
 WHERE node.level IS NOT NULL OR node.error IS NOT NULL;
-GRANT SELECT ON streamfilter_tree TO PUBLIC;
 

@@ -12,4 +12,3 @@ LANGUAGE C
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_mark()
 IS 'BEFORE INSERT FOR EACH ROW trigger: sets a boolean column to whether the key was (probably) seen before; arguments: filter, boolean column [, column ...]';
-

@@ -6,4 +6,3 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE COST 10000
 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_warm(regclass, regclass, text[], text)
 IS 'remembers the rows of a table in a filter, newest last; returns how many rows it has read';
-

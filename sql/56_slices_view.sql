@@ -12,7 +12,6 @@ FROM pg_catalog.pg_foreign_table AS ft
 CROSS JOIN LATERAL _streamfilter.streamfilter_slice_stats(ft.ftrelid) AS slice;
 COMMENT ON VIEW streamfilter_slices
 IS 'the slices of filters on other servers: where they are, what they have done, whether they are lost';
-GRANT SELECT ON streamfilter_slices TO PUBLIC;
 
 CREATE FUNCTION streamfilter_save() RETURNS void
 LANGUAGE C VOLATILE PARALLEL UNSAFE

@@ -13,7 +13,6 @@ SELECT t.tgrelid::pg_catalog.regclass AS "table", t.tgname AS trigger, stat.*
 FROM pg_catalog.pg_trigger AS t
 CROSS JOIN LATERAL _streamfilter.streamfilter_trigger_stat(t.oid) AS stat
 WHERE stat.kind IS NOT NULL;
-GRANT SELECT ON streamfilter_triggers TO PUBLIC;
 
 CREATE FUNCTION streamfilter_stats_reset(filter regclass) RETURNS void
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE

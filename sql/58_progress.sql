@@ -10,4 +10,3 @@ IS 'the rows of the view streamfilter_progress';
 
 CREATE VIEW streamfilter_progress AS
 SELECT pid, command, filter, phase, done, total, unit FROM _streamfilter.streamfilter_show_progress();
-GRANT SELECT ON streamfilter_progress TO PUBLIC;

@@ -82,5 +82,4 @@ FROM streamfilter_progress AS p LEFT JOIN streamfilter_relation AS r ON r.oid OP
 WHERE streamfilter_metric.value IS NOT NULL;
 COMMENT ON VIEW streamfilter_metrics
 IS 'the statistics of this extension as metrics: a row a value, with its unit';
-GRANT SELECT ON streamfilter_metrics TO PUBLIC;
 

@@ -10,4 +10,6 @@ SELECT s.filter, s.kind, s.mode, pg_catalog.pg_size_pretty(s.memory) AS memory,
 FROM streamfilter_stats AS s;
 COMMENT ON VIEW streamfilter_filters
 IS 'the filters of this database in short; streamfilter_stats has all that is known of them';
-GRANT SELECT ON streamfilter_filters TO PUBLIC;
+
+GRANT SELECT ON streamfilter_stats, streamfilter_tuning, streamfilter_tree, streamfilter_slices,
+  streamfilter_triggers, streamfilter_progress, streamfilter_metrics, streamfilter_filters TO PUBLIC;
