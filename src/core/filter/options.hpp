@@ -25,4 +25,29 @@ const FilterOps* kind_of_options(const Definition& definition) noexcept;
 // Is every parameter in the range that set_option allows? Safe on any bytes.
 bool in_range(const Parameters& parameters) noexcept;
 
+// ---- lists --------------------------------------------------------------------------------------
+
+// Lists the options of a definition as text, for hosts that store them one by one.
+
+// Iterates over the options of a parsed definition, `kind` first, each as set_option reads it.
+class ListedOptions {
+ public:
+  explicit ListedOptions(const Definition& definition) noexcept : definition_(definition) {}
+
+  // Moves to the next option; false if there is none.
+  bool next() noexcept;
+
+  const char* name() const noexcept { return name_; }
+  const char* value() const noexcept { return value_; }
+
+ private:
+  bool read_common(Common id) noexcept;
+  bool read_own(unsigned number) noexcept;
+
+  const Definition& definition_;
+  unsigned next_ = 0;
+  const char* name_ = "";
+  char value_[512] = "";
+};
+
 }  // namespace streamfilter

@@ -43,4 +43,16 @@ const char* name_of(FilterMode mode);
 // The role of a column. Faults: HV00D, 22023.
 bool read_column_options(List* options, Role* role, Fault& fault);
 
+// ---- options of trees ---------------------------------------------------------------------------
+
+// Options that make a filter a node of a tree: parent, tree, top_down.
+
+// Do they fit each other and the rest of a complete definition? Faults: 22023, 0A000.
+bool check_tree_options(List* options, const Definition& definition,
+                        const RelationOptions& relation_options, Fault& fault);
+
+// Splits a name as SQL writes it, such as my_schema."My Filter"; without a schema, that is nullptr.
+// False: it is no such name.
+bool split_name(const char* text, char** schema, char** name);
+
 }  // namespace streamfilter::pg

@@ -1,9 +1,16 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_foreign_data_wrapper.h"
 #include "catalog/pg_operator.h"
+#include "catalog/pg_proc.h"
+#include "nodes/nodes.h"
+#include "optimizer/optimizer.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/typcache.h"
 }
 
@@ -11,6 +18,7 @@ extern "C" {
 
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/lookup.hpp"
+#include "pg/key/trusted_code.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/syscache.hpp"
 
@@ -84,6 +92,83 @@ bool has_user_mapping(Oid role, Oid server) {
     if (is_in_catalog(USERMAPPINGUSERSERVER, ObjectIdGetDatum(user), ObjectIdGetDatum(server)))
       return true;
   return false;
+}
+
+// ---- the extension ------------------------------------------------------------------------------
+
+namespace {
+
+enum class Presence : uint8 { unknown, absent, here };
+
+Presence presence = Presence::unknown;
+
+// CREATE EXTENSION makes a wrapper, for which sessions get an invalidation; for the extension
+// itself they get none.
+void on_wrapper_change(Datum, int, uint32) {
+  if (presence == Presence::absent) presence = Presence::unknown;
+}
+
+bool has_own_wrapper() {
+  bool found = false;
+  scan_catalog<FormData_pg_foreign_data_wrapper>(
+      ForeignDataWrapperRelationId, [&](const auto& row, HeapTuple, TupleDesc) {
+        found = found || is_own_function(row.fdwhandler, "streamfilter_fdw_handler");
+      });
+  return found;
+}
+
+pg_noinline bool look_for_extension() {
+  if (!OidIsValid(MyDatabaseId) || !IsTransactionState()) return true;
+  static bool is_told = false;
+  if (!is_told) CacheRegisterSyscacheCallback(FOREIGNDATAWRAPPEROID, on_wrapper_change, 0);
+  is_told = true;
+  // Set before the look-up, so that a change meanwhile makes the next call look again.
+  presence = Presence::absent;
+  const bool found = has_own_wrapper();
+  if (found) presence = Presence::here;
+  return found;
+}
+
+}  // namespace
+
+bool is_extension_here() {
+  if (likely(presence != Presence::unknown)) return presence == Presence::here;
+  return look_for_extension();
+}
+
+// ---- questions that must stay secret ------------------------------------------------------------
+
+namespace {
+
+char* column_text(HeapTuple function, AttrNumber column) {
+  bool isnull;
+  const Datum value = SysCacheGetAttr(PROCOID, function, column, &isnull);
+  return isnull ? nullptr : TextDatumGetCString(value);
+}
+
+bool names_us(HeapTuple function) {
+  char* source = column_text(function, Anum_pg_proc_prosrc);
+  const bool found = source != nullptr && strcasestr(source, "streamfilter_") != nullptr;
+  if (source != nullptr) pfree(source);
+  return found;
+}
+
+bool calls_volatile(HeapTuple function) {
+  char* body = column_text(function, Anum_pg_proc_prosqlbody);
+  return body != nullptr && contain_volatile_functions(static_cast<Node*>(stringToNode(body)));
+}
+
+}  // namespace
+
+bool asks_in_secret(Oid function) {
+  if (is_trusted_function(function)) return false;
+  bool asks = false;
+  read_catalog<FormData_pg_proc>(
+      PROCOID, function, [&](const FormData_pg_proc& row, HeapTuple tuple) {
+        asks =
+            row.provolatile != PROVOLATILE_VOLATILE && (names_us(tuple) || calls_volatile(tuple));
+      });
+  return asks;
 }
 
 }  // namespace streamfilter::pg

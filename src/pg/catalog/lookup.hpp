@@ -32,4 +32,23 @@ const ForeignServer* server_of_oid(Oid server);
 // Is there one for the role, or for PUBLIC?
 bool has_user_mapping(Oid role, Oid server);
 
+// ---- the extension ------------------------------------------------------------------------------
+
+// Does this database have the extension?
+
+// Also true if that cannot be found out now, and once true, true for the session. Costs one
+// comparison, unless a wrapper was made or dropped since the last call.
+bool is_extension_here();
+
+// ---- questions that must stay secret ------------------------------------------------------------
+
+// Functions that ask filters although they are not declared volatile. A filter knows each key as
+// soon as the one before is judged, while a table shows a STABLE function the rows from before the
+// statement.
+
+// Is the function one of these, as far as its source shows? Its text names our functions, or its
+// parsed body calls volatile ones. Calls through other functions, and filters read as tables,
+// remain unseen. False for functions in C and for PostgreSQL's.
+bool asks_in_secret(Oid function);
+
 }  // namespace streamfilter::pg

@@ -29,4 +29,22 @@ double promised_fpr_of(const FilterRelation* relation);
 // Are repeats discarded even while the filter holds more than that allows?
 bool discards_overfull(const FilterRelation* relation);
 
+// ---- agreement of producers ---------------------------------------------------------------------
+
+// Several producers share the slices of one filter. Their definitions must agree; otherwise
+// they would hash the same events differently and find no repeats.
+
+// Options that a producer wants its filter to have; nullptr: not said.
+struct RequestedOptions {
+  const char* conflict;
+  const char* slicing;
+  const char* producer;  // JSON
+};
+
+// Raises 55000 with the first difference from the relation that holds the slices.
+void check_producer_agrees(const FilterRelation* relation, const RequestedOptions& requested);
+
+// Where a producer puts the bits of a key; nullptr: its version does not say.
+const char* slicing_of_producer(const char* producer);
+
 }  // namespace streamfilter::pg

@@ -35,7 +35,6 @@
 #include "pg/server/no_raise.hpp"
 #include "pg/server/transaction_use.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
-#include "pg/transaction/savepoints.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {

@@ -13,7 +13,7 @@ extern "C" {
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/citus.hpp"
-#include "pg/server/commit_wait.hpp"
+#include "pg/server/lock_wait.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/storage/restore_ranges.hpp"
 #include "pg/storage/saved_state.hpp"

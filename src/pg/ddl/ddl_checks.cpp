@@ -3,33 +3,38 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/table.h"
 #include "catalog/dependency.h"
+#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
+#include "catalog/pg_foreign_table.h"
 #include "catalog/pg_trigger.h"
+#include "commands/defrem.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
 #include "executor/spi.h"
 #include "foreign/foreign.h"
+#include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "utils/acl.h"
+#include "utils/inval.h"
 }
 
 #include "core/filter/definition.hpp"
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/dependencies.hpp"
 #include "pg/catalog/element_roles.hpp"
-#include "pg/catalog/extension_presence.hpp"
 #include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/ddl/ddl_checks.hpp"
-#include "pg/ddl/default_fpr.hpp"
 #include "pg/ddl/enum_labels.hpp"
-#include "pg/ddl/heap_guard.hpp"
+#include "pg/ddl/own_objects.hpp"
 #include "pg/ddl/remote_ddl.hpp"
 #include "pg/ddl/server_ddl.hpp"
 #include "pg/ddl/tree_ddl.hpp"
@@ -39,9 +44,10 @@ extern "C" {
 #include "pg/key/hash_method.hpp"
 #include "pg/key/key_hash.hpp"
 #include "pg/remote/remote_filter.hpp"
-#include "pg/server/commit_wait.hpp"
+#include "pg/server/lock_wait.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/syscache.hpp"
 #include "pg/shmem/log_pages.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
@@ -52,6 +58,53 @@ extern "C" {
 
 namespace streamfilter::pg {
 namespace {
+
+// ---- the default rate ---------------------------------------------------------------------------
+
+// The default false-positive rate. It is written into a filter's options, so that the filter keeps
+// it when the default changes.
+
+void add_fpr(Oid relid, const char* fpr) {
+  Relation catalog = table_open(ForeignTableRelationId, RowExclusiveLock);
+  HeapTuple tuple = copy_of_row(FOREIGNTABLEREL, relid);
+  if (!HeapTupleIsValid(tuple)) elog(ERROR, "cache lookup failed for foreign table %u", relid);
+  int column = Anum_pg_foreign_table_ftoptions;
+  bool isnull;
+  const Datum former = SysCacheGetAttr(FOREIGNTABLEREL, tuple, column, &isnull);
+  DefElem* option =
+      makeDefElem(pstrdup("fpr"), reinterpret_cast<Node*>(makeString(pstrdup(fpr))), -1);
+  Datum options =
+      transformGenericOptions(ForeignTableRelationId, isnull ? PointerGetDatum(nullptr) : former,
+                              list_make1(option), InvalidOid);
+  isnull = false;
+  HeapTuple altered =
+      heap_modify_tuple_by_cols(tuple, RelationGetDescr(catalog), 1, &column, &options, &isnull);
+  CatalogTupleUpdate(catalog, &altered->t_self, altered);
+  table_close(catalog, RowExclusiveLock);
+  CacheInvalidateRelcacheByRelid(relid);
+  CommandCounterIncrement();
+}
+
+// Call for a filter that CREATE has made or ALTER has changed: numbers of the kind that kept CREATE
+// from writing a rate may be gone. A node of a tree takes its parent's rate. Raises 22023 if the
+// filter cannot keep the rate and names nothing that overrides it; that is a WARNING where a dump
+// may be restored.
+// check_function_bodies is no reason to leave it out: dumps have the rate, and it is off in
+// migrations, too.
+void write_default_fpr(Oid relid) {
+  if (!is_filter(relid)) return;
+  List* options = options_of_filter(relid);
+  const char* fpr = kDefaultFpr;
+  if (const Oid parent = find_parent(relid); OidIsValid(parent) && is_filter(parent))
+    fpr = find_option(options_of_filter(parent), "fpr");
+  Fault fault;
+  if (fpr != nullptr && takes_fpr(options, fpr, fault))
+    add_fpr(relid, fpr);
+  else if (fault)
+    ereport(is_restoring() ? WARNING : ERROR, fault_report(fault));
+}
+
+// ---- checks -------------------------------------------------------------------------------------
 
 // Does the statement change what the filter is made of?
 bool redefines(const AlterTableStmt* statement) {

@@ -140,8 +140,7 @@ void check_new_owner(const FilterRelation* relation) {
   pg_unreachable();
 }
 
-// ---- RENAME
-// ----------------------------------------------------------------------------------------
+// ---- RENAME -------------------------------------------------------------------------------------
 
 struct NameBefore {
   Oid relid;
@@ -149,8 +148,7 @@ struct NameBefore {
 };
 NameBefore name_before;
 
-// ---- DROP
-// ------------------------------------------------------------------------------------------
+// ---- DROP ---------------------------------------------------------------------------------------
 
 void warn_of_remains(Oid relid) {
   const char* name = qualified_name(relid);

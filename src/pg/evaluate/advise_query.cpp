@@ -1,4 +1,5 @@
-// streamfilter_advise of a query: the kinds of filters for a stream, tried on a sample of it.
+// streamfilter_advise: the kinds of filters for a stream, with predicted error rates; for a query,
+// tried on a sample of its rows.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -7,17 +8,166 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "core/advise/advise.hpp"
+#include "core/advise/forecast.hpp"
 #include "core/base/saturate.hpp"
-#include "pg/evaluate/advise_function.hpp"
-#include "pg/evaluate/sampled_rows.hpp"
+#include "core/filter/filter.hpp"
+#include "pg/key/key_hash.hpp"
 #include "pg/server/named_row.hpp"
+#include "pg/server/problem_report.hpp"
+#include "pg/server/progress.hpp"
+#include "pg/server/spi_cursor.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {
 namespace {
+
+// ---- the query's rows ---------------------------------------------------------------------------
+
+// A sample of a query's keys, with all their rows.
+
+struct Sample {
+  SampledRows rows;
+  int64 read;        // rows with a key
+  bool is_complete;  // the query was read to its end
+};
+
+constexpr int kFetched = 1024;
+constexpr Size kWanted = 1 << 18;  // rows: more only if the sample cannot be smaller
+constexpr Size kMost = 1 << 22;
+
+class Sampler {
+ public:
+  explicit Sampler(double least)
+      : least_(least), hashes_(static_cast<uint64*>(palloc(sizeof(uint64) * kWanted))) {}
+
+  // False: there is no room.
+  bool add(uint64 hash) {
+    if (!has(hash)) return true;
+    if (count_ == room_ && !make_room()) return false;
+    if (has(hash)) hashes_[count_++] = hash;
+    return true;
+  }
+
+  SampledRows rows() {
+    Size size = 2;
+    while (size < 2 * count_) size *= 2;
+    auto* table = static_cast<uint64*>(palloc_extended(sizeof(uint64) * size, MCXT_ALLOC_HUGE));
+    auto* repeated = static_cast<bool*>(palloc(count_ + 1));
+    const Size repeats = find_repeats(hashes_, count_, table, size, repeated);
+    pfree(table);
+    return {hashes_, repeated, count_, std::ldexp(1, -halvings_), repeats};
+  }
+
+ private:
+  bool has(uint64 hash) const {
+    return halvings_ == 0 || sampling_position(hash) >> (64 - halvings_) == 0;
+  }
+
+  bool make_room() {
+    while (count_ == room_ && std::ldexp(1, -halvings_ - 1) >= least_) {
+      ++halvings_;
+      Size kept = 0;
+      for (Size i = 0; i < count_; ++i)
+        if (has(hashes_[i])) hashes_[kept++] = hashes_[i];
+      count_ = kept;
+    }
+    if (count_ < room_) return true;
+    if (room_ == kMost) return false;
+    room_ *= 2;
+    hashes_ = static_cast<uint64*>(repalloc_huge(hashes_, sizeof(uint64) * room_));
+    return true;
+  }
+
+  double least_;
+  uint64* hashes_;
+  Size count_ = 0, room_ = kWanted;
+  int halvings_ = 0;
+};
+
+TypeHasher* hasher_of_key(TupleDesc source, const char* function) {
+  if (source->natts != 1)
+    ereport(ERROR, (errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+                    errmsg("the query of %s must have one column, not %d", function, source->natts),
+                    errhint("It is the key: ROW(a, b) for several columns.")));
+  const FormData_pg_attribute* key = TupleDescAttr(source, 0);
+  return make_type_hasher(key->atttypid, key->attcollation, "the key of the query");
+}
+
+// Runs the query, whose only column is the key, and keeps the hashes of as large a sample as fits;
+// its rate is a power of 1/2, not below `least`. If even that does not fit, reading ends early. SPI
+// must be connected.
+Sample sample_rows(const char* query, double least, const char* function, Progress* progress) {
+  Portal portal = open_query(query, function);
+  TypeHasher* hasher = hasher_of_key(portal->tupDesc, function);
+  Sampler sampler(least);
+  Sample sample{};
+  MemoryContext batch = AllocSetContextCreate(CurrentMemoryContext, "streamfilter sampled batch",
+                                              ALLOCSET_DEFAULT_SIZES);
+  progress->begin("reading rows", expected_rows(portal), "rows");
+  bool has_room = true;
+  while (has_room) {
+    SPI_cursor_fetch(portal, true, kFetched);
+    if (SPI_processed == 0) break;
+    MemoryContext caller = MemoryContextSwitchTo(batch);
+    for (uint64 i = 0; i < SPI_processed && has_room; ++i) {
+      bool isnull;
+      uint64 hash;
+      const Datum key = heap_getattr(SPI_tuptable->vals[i], 1, portal->tupDesc, &isnull);
+      if (isnull || !hash_key_value(hasher, key, KeyRule{}, &hash)) continue;
+      MemoryContextSwitchTo(caller);
+      has_room = sampler.add(hash);
+      MemoryContextSwitchTo(batch);
+      sample.read += has_room;
+    }
+    MemoryContextSwitchTo(caller);
+    MemoryContextReset(batch);
+    progress->add(SPI_processed);
+    SPI_freetuptable(SPI_tuptable);
+  }
+  SPI_cursor_close(portal);
+  sample.is_complete = has_room;
+  sample.rows = sampler.rows();
+  return sample;
+}
+
+// ---- both forms ---------------------------------------------------------------------------------
+
+// What both forms are asked for, and answer.
+
+// Raises 22023 for what is out of range.
+Definition read_request(const char* memory, double fpr) {
+  Definition requested;
+  Problem problem;
+  char text[64] = "";
+  *std::to_chars(text, text + sizeof text - 1, fpr).ptr = '\0';
+  if (!set_option(requested, "memory", memory, problem) ||
+      !set_option(requested, "fpr", text, problem))
+    raise(problem);
+  return requested;
+}
+
+// Puts what does not depend on how the rates were found into a row. Returns the note about it.
+const char* put_prototype(NamedRow& row, const Advice& advice, double distinct_rows) {
+  const Parameters& parameters = advice.parameters;
+  char prototype[kMaxDefinitionText], note[256];
+  print_definition(parameters, prototype, sizeof prototype);
+  explain(advice, note, sizeof note);
+  const double window = window_keys(parameters, 0.01);
+  row.put("prototype", prototype);
+  row.put_rate("predicted_fpr", advice.predicted.fpr);
+  row.put_rate("predicted_fnr", advice.predicted.fnr);
+  row.put_rate("bits_per_key", static_cast<double>(parameters.memory) * 8 / distinct_rows);
+  row.put("kind", find_ops(parameters.kind)->name);
+  row.put_rate("fpr_bound", advice.fpr_bound);
+  if (window < 9.2e18) row.put_count("window_keys", saturate<int64>(window));
+  return pstrdup(note);
+}
+
+// ---- trials -------------------------------------------------------------------------------------
 
 constexpr const char* kName = "streamfilter_advise";
 constexpr uint64 kLeastMemory = 64 * 1024;        // of a filter on trial
@@ -124,6 +274,7 @@ void require_rows(const SampledRows& rows) {
 }
 
 }  // namespace
+
 }  // namespace streamfilter::pg
 
 using namespace streamfilter;
@@ -154,5 +305,30 @@ SF_FUNCTION(streamfilter_advise_query) {
   for (int i = 0; i < kept; ++i) put_row(set, tried[i], sample);
   progress.end();
   SPI_finish();
+  return static_cast<Datum>(0);
+}
+
+// streamfilter_advise(memory, fpr, rows, distinct_rows [, gap]): a row per kind, best first; no
+// rows if one of the first four is NULL.
+SF_FUNCTION(streamfilter_advise) {
+  ReturnSetInfo* set = begin_rows(fcinfo);
+  for (int i = 0; i < 4; ++i)
+    if (PG_ARGISNULL(i)) return static_cast<Datum>(0);
+  const double rows = PG_GETARG_FLOAT8(2), distinct_rows = PG_GETARG_FLOAT8(3),
+               gap = PG_ARGISNULL(4) ? 0 : PG_GETARG_FLOAT8(4);
+  Problem problem;
+  Stream stream;
+  if (!describe_stream(rows, distinct_rows, PG_ARGISNULL(4) ? nullptr : &gap, stream, problem))
+    raise(problem);
+  const Definition requested =
+      read_request(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_FLOAT8(1));
+  auto* advice = static_cast<Advice*>(palloc(sizeof(Advice) * kMaxAdvice));
+  const unsigned count = advise(requested, stream, advice, problem);
+  if (count == 0) raise(problem);
+  for (unsigned i = 0; i < count; ++i) {
+    NamedRow row(set->setDesc);
+    row.put("note", put_prototype(row, advice[i], distinct_rows));
+    row.add_to(set);
+  }
   return static_cast<Datum>(0);
 }

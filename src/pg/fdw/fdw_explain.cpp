@@ -3,11 +3,13 @@
 
 extern "C" {
 #include "commands/explain.h"
+#include "executor/instrument.h"
 #include "foreign/foreign.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
 #include "optimizer/clauses.h"
+#include "tcop/tcopprot.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 }
@@ -18,6 +20,7 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/handle/filter_handle.hpp"
+#include "pg/handle/judged_report.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/shmem/server_health.hpp"
 
@@ -193,6 +196,39 @@ void explain_foreign_scan(ForeignScanState* node, ExplainState* es) {
 void explain_foreign_modify(ModifyTableState*, ResultRelInfo* target, List*, int,
                             ExplainState* es) {
   explain_filter(target->ri_RelationDesc, es);
+}
+
+// ---- what filters have done with the rows -------------------------------------------------------
+
+// Adds a line per filter below the plan. PostgreSQL offers no place with the trigger's own line,
+// and formats other than text have no place after the query.
+
+namespace {
+
+void append_judged_rows(ExplainState* es) {
+  flush_counters();
+  for (int i = 0; i < judged_filters(); ++i) {
+    const JudgedRows& rows = judged_by(i);
+    const char* name = get_rel_name(rows.filter);
+    if (const char* text = describe_judged_rows(rows); text != nullptr && name != nullptr)
+      appendStringInfo(es->str, "Filter %s: %s\n", quote_identifier(name), text);
+  }
+}
+
+}  // namespace
+
+void explain_judged_rows(ExplainCall* call) {
+  auto* es = call->get<ExplainState*>();
+  const bool wanted = es->analyze && es->format == EXPLAIN_FORMAT_TEXT;
+  const bool collecting = collects_judged_rows;
+  if (wanted && !collecting) {
+    flush_counters();
+    collect_judged_rows(true);
+  }
+  call->go_on();
+  if (!wanted) return;
+  append_judged_rows(es);
+  if (!collecting) collect_judged_rows(false);
 }
 
 }  // namespace streamfilter::pg

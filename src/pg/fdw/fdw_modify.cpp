@@ -20,7 +20,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
-#include "pg/catalog/secret_questions.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/ddl/tree_ddl.hpp"
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/fdw/fdw_modify.hpp"

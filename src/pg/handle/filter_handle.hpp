@@ -5,7 +5,7 @@
 #include "core/filter/overfull.hpp"
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/element_roles.hpp"
-#include "pg/handle/filter_mode.hpp"
+#include "pg/catalog/filter_relation.hpp"
 #include "pg/handle/judged_report.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/key/key_hash.hpp"
@@ -13,6 +13,15 @@
 #include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
+
+// The mode for rows that a filter judges: its option, or a setting of the session.
+
+// `overridden` says that the mode comes from a setting.
+FilterMode mode_in_use(const FilterRelation* relation, bool* overridden);
+
+// Raises 42501 if the role that set streamfilter.mode may not decide on rows of this filter. In a
+// trigger the table's owner may, too; InvalidOid if there is no table.
+void check_override(const FilterRelation* relation, FilterMode mode, Oid table_owner);
 
 struct FilterHandle;
 

@@ -16,7 +16,6 @@ extern "C" {
 #include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/lookup.hpp"
-#include "pg/catalog/tree_options.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
 

@@ -15,7 +15,7 @@ extern "C" {
 
 #include <initializer_list>
 
-#include "pg/catalog/secret_questions.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/ingest/volatile_code.hpp"
 #include "pg/server/syscache.hpp"
 

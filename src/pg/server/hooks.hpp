@@ -1,5 +1,5 @@
 // Takes each of PostgreSQL's hooks once, in hooks.cpp. The extension's work there is a list of
-// steps: pg/sql/hook_steps.cpp has all lists, in the order of execution.
+// steps: pg/sql/module.cpp has all lists, in the order of execution.
 //
 // A step gets the hook's call, and continues it with go_on(): the remaining steps, then other
 // extensions' hooks, then PostgreSQL. It first asks whether the call concerns the extension; if
@@ -85,7 +85,7 @@ struct HookSteps {
 
 struct FilterHandle;
 
-// All calls from a room to one above it. pg/sql/hook_steps.cpp says which functions answer.
+// All calls from a room to one above it. pg/sql/module.cpp says which functions answer.
 struct UpwardCalls {
   // pg/trigger: a statement fires one of our triggers for its first row in a table.
   void (*on_first_row)(const RelationData* table);

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "core/base/hash.hpp"
-#include "pg/server/commit_wait.hpp"
+#include "pg/server/lock_wait.hpp"
 #include "pg/shmem/filter_directory.hpp"
 
 namespace streamfilter::pg {

@@ -13,7 +13,7 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/server/hooks.hpp"
-#include "pg/shmem/memory_region.hpp"
+#include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/state_copy.hpp"
 #include "pg/shmem/statistics.hpp"
 

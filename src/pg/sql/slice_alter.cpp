@@ -8,7 +8,7 @@ extern "C" {
 
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
-#include "pg/catalog/producer_agreement.hpp"
+#include "pg/catalog/slice_origin.hpp"
 #include "pg/ddl/remote_ddl.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/sql/slice_relation.hpp"

@@ -16,11 +16,11 @@ extern "C" {
 }
 
 #include "core/filter/definition_text.hpp"
-#include "core/filter/list_options.hpp"
+#include "core/filter/options.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/lookup.hpp"
-#include "pg/catalog/producer_agreement.hpp"
+#include "pg/catalog/slice_origin.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/remote/part_definition.hpp"

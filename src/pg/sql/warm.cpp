@@ -5,6 +5,8 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
+#include "nodes/parsenodes.h"
+#include "parser/parser.h"
 #include "utils/array.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -17,7 +19,6 @@ extern "C" {
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_builder.hpp"
 #include "pg/ingest/waiting_code.hpp"
-#include "pg/server/condition_text.hpp"
 #include "pg/server/progress.hpp"
 #include "pg/server/spi_cursor.hpp"
 #include "pg/sql/settle_task.hpp"
@@ -26,6 +27,50 @@ extern "C" {
 
 namespace streamfilter::pg {
 namespace {
+
+// ---- conditions ---------------------------------------------------------------------------------
+
+// Conditions that users write as text, to become part of a query.
+
+// The error position is one in this text, not in the client's statement.
+void say_where(void* arg) {
+  const int position = geterrposition();
+  if (position <= 0) return;
+  errposition(0);
+  internalerrposition(position);
+  internalerrquery(static_cast<const char*>(arg));
+}
+
+// Parses as PL/pgSQL parses an expression: the part after SELECT.
+const SelectStmt* parse(const char* text) {
+  ErrorContextCallback context = {error_context_stack, say_where, const_cast<char*>(text)};
+  error_context_stack = &context;
+  const List* statements = raw_parser(text, RAW_PARSE_PLPGSQL_EXPR);
+  error_context_stack = context.previous;
+  return castNode(SelectStmt, linitial_node(RawStmt, statements)->stmt);
+}
+
+bool is_one_expression(const SelectStmt* parsed) {
+  return parsed->op == SETOP_NONE && list_length(parsed->targetList) == 1 &&
+         linitial_node(ResTarget, parsed->targetList)->name == nullptr &&
+         parsed->distinctClause == NIL && parsed->fromClause == NIL &&
+         parsed->whereClause == nullptr && parsed->groupClause == NIL &&
+         parsed->havingClause == nullptr && parsed->windowClause == NIL &&
+         parsed->sortClause == NIL && parsed->limitOffset == nullptr &&
+         parsed->limitCount == nullptr && parsed->lockingClause == NIL;
+}
+
+// Raises 42601 unless the text is one expression, so that it keeps its meaning between parentheses.
+// The message names `argument` and `function`.
+void check_condition(const char* text, const char* argument, const char* function) {
+  if (is_one_expression(parse(text))) return;
+  ereport(ERROR, errcode(ERRCODE_SYNTAX_ERROR),
+          errmsg("argument \"%s\" of %s must be one condition", argument, function),
+          errdetail("It is \"%s\".", text),
+          errhint("Write what follows WHERE, as an expression of type boolean."));
+}
+
+// ---- warming ------------------------------------------------------------------------------------
 
 constexpr const char* kFunction = "streamfilter_warm";
 constexpr int kBatch = 512;
@@ -179,6 +224,7 @@ void require_argument(FunctionCallInfo fcinfo, int number, const char* name) {
 }
 
 }  // namespace
+
 }  // namespace streamfilter::pg
 
 using namespace streamfilter;

@@ -20,4 +20,17 @@ PageScan* begin_page_scan(Relation log, Oid filter, Snapshot snapshot, ScanKey k
 HeapTuple next_row(PageScan* scan);  // nullptr after the last one
 void end_page_scan(PageScan* scan);
 
+// ---- by index -----------------------------------------------------------------------------------
+
+// A filter's rows in the order of an index. A restore reads gigabytes, so the pages go through a
+// ring of few buffers and stay as they are: a hint bit would write each of them once more, and into
+// the WAL where pages have checksums.
+
+struct IndexScan;
+
+// The first key is of the index's first column, others of its second.
+IndexScan* begin_index_scan(Relation table, Oid index, Snapshot snapshot, ScanKey keys, int count);
+HeapTuple next_row(IndexScan* scan);  // nullptr after the last one; valid until the next call
+void end_index_scan(IndexScan* scan);
+
 }  // namespace streamfilter::pg

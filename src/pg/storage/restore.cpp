@@ -12,7 +12,6 @@ extern "C" {
 #include "pg/server/fault_points.hpp"
 #include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
-#include "pg/storage/key_collations.hpp"
 #include "pg/storage/last_look.hpp"
 #include "pg/storage/restore.hpp"
 #include "pg/storage/restore_ranges.hpp"

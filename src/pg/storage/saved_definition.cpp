@@ -1,11 +1,18 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/transam.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
+#include "utils/fmgrprotos.h"
 }
 
+#include "core/filter/definition.hpp"
 #include "core/filter/filter.hpp"
-#include "core/filter/wordings.hpp"
+#include "pg/server/syscache.hpp"
 #include "pg/storage/saved_definition.hpp"
 #include "pg/storage/state_heaps.hpp"
 
@@ -87,6 +94,47 @@ const char* take_parameters(const char* bytes, const FilterRelation* relation, i
   *result = header.parameters;
   result->nulls = relation->definition.parameters.nulls;
   return nullptr;
+}
+
+// ---- collations of keys -------------------------------------------------------------------------
+
+namespace {
+
+const char* installed_version(Oid collation) {
+  LOCAL_FCINFO(call, 1);
+  InitFunctionCallInfoData(*call, nullptr, 1, InvalidOid, nullptr, nullptr);
+  call->args[0].value = ObjectIdGetDatum(collation);
+  call->args[0].isnull = false;
+  const Datum version = pg_collation_actual_version(call);
+  return call->isnull ? "-" : TextDatumGetCString(version);
+}
+
+void append_collation(StringInfo lines, const char* column, Oid collation) {
+  const auto append = [&](const FormData_pg_collation& row, HeapTuple tuple) {
+    bool isnull;
+    const Datum version = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collversion, &isnull);
+    appendStringInfo(
+        lines, "%s: %s, OID %u, version %s, installed %s\n", column,
+        quote_qualified_identifier(get_namespace_name(row.collnamespace), NameStr(row.collname)),
+        collation, isnull ? "-" : TextDatumGetCString(version), installed_version(collation));
+  };
+  read_catalog<FormData_pg_collation>(COLLOID, collation, append);
+}
+
+}  // namespace
+
+const char* collations_of(Oid filter) {
+  StringInfoData lines;
+  initStringInfo(&lines);
+  const int columns = read_field(RELOID, filter, &FormData_pg_class::relnatts, 0);
+  for (int i = 1; i <= columns; ++i) {
+    const auto append = [&](const FormData_pg_attribute& row, HeapTuple) {
+      if (!row.attisdropped && row.attcollation >= FirstGenbkiObjectId)
+        append_collation(&lines, NameStr(row.attname), row.attcollation);
+    };
+    read_catalog<FormData_pg_attribute>(ATTNUM, filter, append, static_cast<AttrNumber>(i));
+  }
+  return lines.data;
 }
 
 }  // namespace streamfilter::pg

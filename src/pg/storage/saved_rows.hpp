@@ -20,7 +20,7 @@ enum class LogChange : char {
   roles = 'r',   // hash, importance, time, 24 bytes each
   erase = 'e',   // hashes
   reset = 'z',   // no data
-  // collations of the keys of the last header: text, as in key_collations.hpp
+  // collations of the keys of the last header: text, as in saved_definition.hpp
   collations = 'c',
 };
 

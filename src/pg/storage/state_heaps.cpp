@@ -30,7 +30,6 @@ extern "C" {
 #include "pg/server/syscache.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/log_pages.hpp"
-#include "pg/storage/index_scan.hpp"
 #include "pg/storage/page_scan.hpp"
 #include "pg/storage/state_heaps.hpp"
 

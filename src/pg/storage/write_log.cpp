@@ -1,7 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 #include "core/filter/filter.hpp"
-#include "pg/storage/key_collations.hpp"
+#include "pg/storage/saved_definition.hpp"
 #include "pg/storage/write_log.hpp"
 
 namespace streamfilter::pg {

@@ -2,7 +2,7 @@
 // commit, forgotten when the transaction or the savepoint rolls back.
 #pragma once
 
-#include "pg/server/commit_wait.hpp"
+#include "pg/server/lock_wait.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 #include "pg/transaction/own_changes.hpp"
 
@@ -127,7 +127,7 @@ bool is_superseded(const TransactionChanges* changes);
 TransactionChanges* first_changes();
 
 // The rest is called by the coordinator (pg/commit) when the transaction ends; it allocates nothing
-// and cannot raise. Savepoints: savepoints.hpp.
+// and cannot raise.
 
 // The transaction is about to log its changes: it is marked as arriving (arrivals.hpp), and waits
 // for those marked before it whose changes do not commute with its own. Raises 55P03, 57014.
@@ -147,5 +147,15 @@ void retract_transaction_changes();
 // Last: lets go of the slots. Changes of a prepared transaction live on in
 // prepared_transactions.hpp.
 void forget_transaction_changes();
+
+// ---- savepoints ---------------------------------------------------------------------------------
+
+// What happens to the changes of a subtransaction at its end. Called by the coordinator
+// (pg/commit); allocates nothing and cannot raise.
+
+// Gives the changes to the parent.
+void keep_changes_of_subtransaction(SubTransactionId parent);
+// Undoes the changes, and removes their keys from the table of keys in flight.
+void retract_changes_of_subtransaction();
 
 }  // namespace streamfilter::pg

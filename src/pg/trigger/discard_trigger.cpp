@@ -1,12 +1,16 @@
 // streamfilter_discard, streamfilter_mark and streamfilter_divert, row by row.
 #include "pg/server/postgres.hpp"
 
+extern "C" {
+#include "utils/memutils.h"
+}
+
 #include "pg/handle/filter_keys.hpp"
+#include "pg/server/no_raise.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/judged_once.hpp"
-#include "pg/trigger/kept_judges.hpp"
 #include "pg/trigger/restored_rows.hpp"
 #include "pg/trigger/row_source.hpp"
 #include "pg/trigger/shard_triggers.hpp"
@@ -14,6 +18,59 @@
 
 namespace streamfilter::pg {
 namespace {
+
+// ---- judges that outlast their statement --------------------------------------------------------
+
+// Keeps what a statement has resolved of a trigger for later statements. With one row per
+// statement, resolving costs most of the time.
+
+constexpr Oid kPlaces = 16;
+
+struct KeptJudge {
+  RowJudge judge;
+  bool lent;
+};
+KeptJudge kept[kPlaces];
+
+void give_back(void* place) {
+  const NoRaise marked;
+  static_cast<KeptJudge*>(place)->lent = false;
+}
+
+// The borrowing statement may call code that fires the same trigger in another statement.
+KeptJudge* lend(const Trigger* trigger, MemoryContext of_statement) {
+  KeptJudge* place = &kept[trigger->tgoid % kPlaces];
+  if (place->lent) return nullptr;
+  auto* back = static_cast<MemoryContextCallback*>(
+      MemoryContextAlloc(of_statement, sizeof(MemoryContextCallback)));
+  *back = {give_back, place, nullptr};
+  MemoryContextRegisterResetCallback(of_statement, back);
+  place->lent = true;
+  return place;
+}
+
+// Lends a judge to the statement that fires the trigger, until that statement's memory is freed.
+// Call prepare() before use.
+RowJudge* borrow_judge(const Trigger* trigger, TriggerKind kind, uint64 statement, bool routed,
+                       MemoryContext of_statement) {
+  RowJudge* judge;
+  if (KeptJudge* place = lend(trigger, of_statement)) {
+    judge = &place->judge;
+    if (judge->context == nullptr) init_row_judge(judge, kind, statement, CacheMemoryContext);
+  } else {
+    judge = static_cast<RowJudge*>(MemoryContextAllocZero(of_statement, sizeof(RowJudge)));
+    init_row_judge(judge, kind, statement, of_statement);
+  }
+  set_kind(judge, kind);
+  judge->statement = statement;
+  judge->routed = routed;
+  judge->checked_changes = 0;  // that was another statement's conflict target
+  FilterHandle*& filter = judge->keys.filter;
+  if (!judge->lasts || routed || (filter != nullptr && !is_loaded(filter))) filter = nullptr;
+  return judge;
+}
+
+// ---- the triggers -------------------------------------------------------------------------------
 
 // ---- what a statement has resolved -------------------------------------------------------------
 
@@ -141,6 +198,7 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
 }
 
 }  // namespace
+
 }  // namespace streamfilter::pg
 
 using namespace streamfilter::pg;

@@ -6,20 +6,66 @@
 
 extern "C" {
 #include "executor/tuptable.h"
+#include "utils/hsearch.h"
 }
 
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/saved_state.hpp"
 #include "pg/trigger/forget_definition.hpp"
 #include "pg/trigger/restored_rows.hpp"
 #include "pg/trigger/row_source.hpp"
-#include "pg/trigger/updated_keys.hpp"
 
 namespace streamfilter::pg {
 namespace {
+
+// ---- keys that the statement has given to rows --------------------------------------------------
+
+// Keys that the running statement has given to rows. An UPDATE that shifts keys (id + 1) gives one
+// row the key that it takes from another; such a key must not be forgotten, whatever the order of
+// rows.
+
+struct UpdatedKey {
+  uint64 hash;
+  uint64 filter;  // first field, without a gap behind it, for the hash table's key
+};
+
+HTAB* keys = nullptr;  // in the transaction's memory
+uint64 statement = 0;  // the statement that the keys belong to
+
+void on_memory_reset(void*) { keys = nullptr; }
+
+void begin_statement() {
+  if (keys != nullptr && statement == running_statement) return;
+  if (keys != nullptr) {
+    hash_destroy(keys);
+  } else {
+    auto* callback = static_cast<MemoryContextCallback*>(
+        MemoryContextAllocZero(TopTransactionContext, sizeof(MemoryContextCallback)));
+    callback->func = on_memory_reset;
+    MemoryContextRegisterResetCallback(TopTransactionContext, callback);
+  }
+  keys = nullptr;
+  keys = make_hash_table<UpdatedKey>("streamfilter updated keys", 16, TopTransactionContext);
+  statement = running_statement;
+}
+
+void note_updated_to(Oid filter, uint64 hash) {
+  begin_statement();
+  const UpdatedKey key = {hash, filter};
+  hash_search(keys, &key, HASH_ENTER, nullptr);
+}
+
+bool was_updated_to(Oid filter, uint64 hash) {
+  if (keys == nullptr || statement != running_statement) return false;
+  const UpdatedKey key = {hash, filter};
+  return hash_search(keys, &key, HASH_FIND, nullptr) != nullptr;
+}
+
+// ---- the trigger --------------------------------------------------------------------------------
 
 // Kept in fn_extra, one per table (partition) of a statement.
 struct ForgetState {
@@ -48,8 +94,7 @@ Oid bind_and_lock(const Trigger* trigger, TriggerOrigin* origin, LOCKMODE mode) 
   return lock_filter(trigger, TriggerKind::forget, origin, mode, ERROR);
 }
 
-// ---- DELETE and UPDATE
-// ---------------------------------------------------------------------------
+// ---- DELETE and UPDATE --------------------------------------------------------------------------
 
 void resolve_forget(ForgetState* state, const TriggerData* call) {
   const Trigger* trigger = call->tg_trigger;
@@ -119,8 +164,7 @@ void follow_row(FunctionCallInfo fcinfo, const TriggerData* call) {
     delete_row(state, call->tg_trigslot);
 }
 
-// ---- TRUNCATE
-// --------------------------------------------------------------------------------------
+// ---- TRUNCATE -----------------------------------------------------------------------------------
 
 // Does what TRUNCATE of the filter does.
 void forget_all(const TriggerData* call) {
@@ -138,6 +182,7 @@ void forget_all(const TriggerData* call) {
 }
 
 }  // namespace
+
 }  // namespace streamfilter::pg
 
 using namespace streamfilter::pg;

@@ -25,8 +25,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// ---- shards that Citus has set up in this transaction
-// --------------------------------------------
+// ---- shards that Citus has set up in this transaction -------------------------------------------
 
 struct NewShard {
   Oid table;
@@ -60,8 +59,7 @@ void note_new_shard(Relation table) {
   MemoryContextSwitchTo(caller);
 }
 
-// ---- learning
-// ------------------------------------------------------------------------------------
+// ---- learning -----------------------------------------------------------------------------------
 
 // State for learning keys, made ready at the first row.
 struct Learner {
@@ -130,8 +128,7 @@ bool is_made_by_citus(Relation table) {
          is_citus_loaded();
 }
 
-// ---- of a table and its partitions
-// ---------------------------------------------------------------
+// ---- of a table and its partitions --------------------------------------------------------------
 
 template <typename Visit>
 void for_each_trigger_of(Oid relid, Visit visit) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/filter/list_options.hpp"
+#include "core/filter/options.hpp"
 #include "unit/support/filters.hpp"
 
 using namespace streamfilter;

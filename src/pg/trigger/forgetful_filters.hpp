@@ -1,0 +1,30 @@
+// Filters that know less than their tables: after a crash, and from the start.
+#pragma once
+
+extern "C" {
+#include "utils/rel.h"
+}
+
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/trigger/trigger_definition.hpp"
+
+namespace streamfilter::pg {
+
+// ---- after a crash ------------------------------------------------------------------------------
+
+// A table's rows and its filter's keys should survive, or not survive, a crash together.
+
+// Warns if a crash, or the end of the session, empties either the table or the filter, but not
+// both.
+void warn_of_crash(Relation table, const FilterRelation* filter);
+
+// ---- filling a filter ---------------------------------------------------------------------------
+
+// An empty filter on a table with rows: repeats of these rows would pass.
+
+// Prints the statement that fills the filter, unless the transaction has used filters and so may be
+// filling it.
+void hint_to_fill(const Trigger* trigger, Relation table, const TriggerPlan* plan,
+                  const FilterRelation* filter);
+
+}  // namespace streamfilter::pg
