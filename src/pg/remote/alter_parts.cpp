@@ -34,8 +34,7 @@ Ownership owner_at(RemoteFilter* remote, int server, const char* relation, const
   return found;
 }
 
-// ---- DROP
-// ------------------------------------------------------------------------------------------
+// ---- DROP ---------------------------------------------------------------------------------------
 
 void change_at(RemoteFilter* remote, int server, const char* command, const char* what) {
   if (!change_slices(remote->connections[server], command)) raise_lost(remote, server, what);
@@ -48,15 +47,6 @@ void say_stays(const RemoteFilter* remote, int server, const char* relation, con
              remote->connections[server]->name),
       errdetail_internal("%s", detail),
       errhint("Where no producer uses it any more, type there: DROP FOREIGN TABLE %s.", relation));
-}
-
-// May the relation be altered there? Says so if not.
-bool is_ours_at(RemoteFilter* remote, int server, const char* relation, const char* what) {
-  const Ownership found = owner_at(remote, server, relation, what);
-  if (found.owned == Owned::by_others)
-    say_stays(remote, server, relation,
-              _("It belongs to another role there than the one that the user mapping names."));
-  return found.owned == Owned::by_us;
 }
 
 void warn_of_lost(const RemoteFilter* remote, int server) {
@@ -85,41 +75,33 @@ bool may_drop_at(RemoteFilter* remote, int server) {
   return false;
 }
 
-void drop_at(RemoteFilter* remote, int server, const char* relation) {
-  change_at(remote, server, psprintf("DROP FOREIGN TABLE %s", relation), "drop");
-}
+// ---- RENAME -------------------------------------------------------------------------------------
 
-// ---- RENAME
-// ----------------------------------------------------------------------------------------
-
-// Former and present name of a filter.
-struct Renaming {
-  RemoteFilter* now;
-  RemoteFilter before;
-};
-
-void rename_at(const Renaming* renaming, int server, const char* before, const char* name) {
-  const char *from = renaming->before.slices.schema, *to = renaming->now->slices.schema;
-  if (!is_ours_at(renaming->now, server, quote_qualified_identifier(from, before), "rename"))
-    return;
-  if (strcmp(before, name) != 0)
-    change_at(renaming->now, server,
-              psprintf("ALTER FOREIGN TABLE %s RENAME TO %s",
-                       quote_qualified_identifier(from, before), quote_identifier(name)),
+// Says so if the relation of the former name stays.
+void rename_at(RemoteFilter* remote, int server, const char* schema, const char* name) {
+  const char *to_schema = remote->slices.schema, *to_name = remote->slices.name;
+  const char* relation = quote_qualified_identifier(schema, name);
+  const Ownership found = owner_at(remote, server, relation, "rename");
+  if (found.owned == Owned::by_others)
+    say_stays(remote, server, relation,
+              _("It belongs to another role there than the one that the user mapping names."));
+  if (found.owned != Owned::by_us) return;
+  if (strcmp(name, to_name) != 0)
+    change_at(remote, server,
+              psprintf("ALTER FOREIGN TABLE %s RENAME TO %s", relation, quote_identifier(to_name)),
               "rename");
-  if (strcmp(from, to) != 0)
-    change_at(renaming->now, server,
+  if (strcmp(schema, to_schema) != 0)
+    change_at(remote, server,
               psprintf("ALTER FOREIGN TABLE %s SET SCHEMA %s",
-                       quote_qualified_identifier(from, name), quote_identifier(to)),
+                       quote_qualified_identifier(schema, to_name), quote_identifier(to_schema)),
               "rename");
 }
 
-// ---- functions of the parts
-// ------------------------------------------------------------------------
+// ---- functions of the parts ---------------------------------------------------------------------
 
 // Adds the function's result on that server, if the relation is there.
 void call_at(RemoteFilter* remote, int server, const PartFunction& function, uint64* sum) {
-  const char* found = look_up_definition(remote, server, remote->slices.name);
+  const char* found = look_up_definition(remote, server);
   if (found != nullptr && found[0] == '\0') return;
   if (found == nullptr ||
       !call_slices(remote->connections[server], function.name, remote->filter, sum))
@@ -149,11 +131,8 @@ void alter_parts(const FilterRelation* relation) {
 
 void rename_parts(const FilterRelation* relation, const char* schema, const char* name) {
   RemoteFilter* remote = make_remote_filter(relation);
-  Renaming renaming = {remote, *remote};
-  renaming.before.slices.schema = schema;
-  renaming.before.slices.name = name;
   connect_homes(remote);
-  for (int i = 0; i < remote->count; ++i) rename_at(&renaming, i, name, remote->slices.name);
+  for (int i = 0; i < remote->count; ++i) rename_at(remote, i, schema, name);
   say_renamed(remote);
 }
 
@@ -161,7 +140,8 @@ void drop_parts(const FilterRelation* relation) {
   RemoteFilter* remote = make_remote_filter(relation);
   connect_homes(remote);
   for (int i = 0; i < remote->count; ++i)
-    if (may_drop_at(remote, i)) drop_at(remote, i, remote->filter);
+    if (may_drop_at(remote, i))
+      change_at(remote, i, psprintf("DROP FOREIGN TABLE %s", remote->filter), "drop");
 }
 
 uint64 call_parts(const FilterRelation* relation, const PartFunction& function) {

@@ -132,7 +132,6 @@ bool begin_call(RemoteCall* call, int64 start) {
 
 // ---- answers ------------------------------------------------------------------------------------
 
-constexpr ColumnShape kAnswerColumn = {BOOLARRAYOID, false, false, 0};
 constexpr ColumnShape kDefinitionColumns[] = {{TEXTOID, false, true, kMaxDefinitionText},
                                               {BOOLOID, false, false, 1}};
 constexpr RowShape kDefinitionRow = {kDefinitionColumns, lengthof(kDefinitionColumns), 1, 1};
@@ -156,7 +155,7 @@ void take_answers(void* context, const PGresult* result) {
 // False: the connection has failed.
 bool end_call(RemoteCall* call) {
   Connection* connection = call->connection;
-  const ColumnShape column = {kAnswerColumn.type, false, false, max_answers_length(call->count)};
+  const ColumnShape column = {BOOLARRAYOID, false, false, max_answers_length(call->count)};
   const RowShape row = {&column, 1, 1, 1};
   CallReader reader = {call, false};
   if (!receive(connection, Manner::interruptible, &row, take_answers, &reader)) return false;
@@ -204,7 +203,6 @@ void take_owner(void* context, const PGresult* result) {
   strlcpy(ownership->identity, PQgetvalue(result, 0, 1), sizeof ownership->identity);
 }
 
-// Returns bigint or void.
 void add_returned(void* context, const PGresult* result) {
   if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) > 0)
     *static_cast<uint64*>(context) += strtoull(PQgetvalue(result, 0, 0), nullptr, 10);
@@ -220,6 +218,30 @@ bool run_queued(Connection* connection, bool queued, const RowShape* rows = null
                 ResultVisitor visit = ignore_result, void* context = nullptr) {
   if (!queued || !exchange(connection, rows, visit, context)) return false;
   if (connection->error != nullptr) raise_remote(connection);
+  return true;
+}
+
+// The row of a function that returns bigint or void.
+constexpr ColumnShape kResultColumn = {kAnyType, false, true, 1024};
+constexpr RowShape kResultRow = {&kResultColumn, 1, 0, 1};
+
+// Calls a function of the extension that changes the relation there, in the transaction. False: the
+// connection has failed.
+bool run_function(Connection* connection, const char* query,
+                  std::initializer_list<const char*> parameters,
+                  ResultVisitor visit = ignore_result, void* context = nullptr) {
+  if (!queue_transaction(connection) || !queue_command(connection, query, parameters) ||
+      !exchange(connection, &kResultRow, visit, context))
+    return false;
+  if (connection->error != nullptr && has_sqlstate(connection->error, "42883"))
+    ereport(
+        ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+        errmsg("server \"%s\" has a version of streamfilter that cannot do this", connection->name),
+        errdetail("Its version is %s.", connection->version),
+        errhint("Install the version of this server there, restart it, and type there: ALTER "
+                "EXTENSION streamfilter UPDATE."));
+  if (connection->error != nullptr) raise_remote(connection);
+  connection->changed = connection->removed = true;
   return true;
 }
 
@@ -285,41 +307,20 @@ bool change_slices(Connection* connection, const char* command) {
 bool alter_slices(Connection* connection, const char* relation, const SliceDefinition* to) {
   const char* query =
       psprintf("SELECT %s.streamfilter_hashes_alter($1, $2, $3, $4)", connection->schema);
-  if (!queue_transaction(connection) ||
-      !queue_command(connection, query, {relation, to->conflict, to->persistence, to->producer}) ||
-      !exchange(connection, &kVoidRow))
+  if (!run_function(connection, query, {relation, to->conflict, to->persistence, to->producer}))
     return false;
-  check_version(connection);
-  if (connection->error != nullptr) raise_remote(connection);
-  connection->changed = connection->removed = connection->altered = true;
+  connection->altered = true;
   return true;
 }
 
 bool call_slices(Connection* connection, const char* function, const char* relation, uint64* sum) {
   const char* query = psprintf("SELECT %s.%s($1)", connection->schema, function);
-  if (!queue_transaction(connection) || !queue_command(connection, query, {relation}) ||
-      !exchange(connection, &kVoidRow, add_returned, sum))
-    return false;
-  check_version(connection);
-  if (connection->error != nullptr) raise_remote(connection);
-  connection->changed = connection->removed = true;
-  return true;
+  return run_function(connection, query, {relation}, add_returned, sum);
 }
 
-void check_version(const Connection* connection) {
-  if (connection->error != nullptr && has_sqlstate(connection->error, "42883"))
-    raise_version(connection);
-}
-
-void raise_version(const Connection* connection) {
-  ereport(
-      ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-      errmsg("server \"%s\" has a version of streamfilter that cannot do this", connection->name),
-      errdetail("Its version is %s.", connection->version),
-      errhint("Install the version of this server there, restart it, and type there: ALTER "
-              "EXTENSION streamfilter UPDATE."));
-  pg_unreachable();
-}
+// Bytes that the state of a filter of this memory has at most: with a header, and with room for
+// other versions.
+constexpr uint64 max_state_bytes(uint64 memory) { return 2 * memory; }
 
 bool fetch_value(Connection* connection, const char* filter, uint64 memory, StringInfo bytes) {
   ReceivedValue reader = {};

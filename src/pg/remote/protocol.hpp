@@ -48,10 +48,6 @@ struct SliceDefinition {
   const char* producer;  // JSON
 };
 
-// The row of a function that returns void.
-constexpr ColumnShape kVoidColumn = {kAnyType, false, true, 1024};
-constexpr RowShape kVoidRow = {&kVoidColumn, 1, 0, 1};
-
 // Makes the relation there unless it exists. Returns its definition, in the current memory context,
 // and whether it was made now; "" if it was only looked for and does not exist. nullptr: the
 // connection has failed. Raises the server's errors.
@@ -79,17 +75,8 @@ bool change_slices(Connection* connection, const char* command);
 bool alter_slices(Connection* connection, const char* relation, const SliceDefinition* to);
 
 // Calls a function of the extension with that relation, in the transaction, and adds its result.
-// False: the connection has failed.
+// Also raises 0A000 if the server's version does not have it. False: the connection has failed.
 bool call_slices(Connection* connection, const char* function, const char* relation, uint64* sum);
-
-// Raises 0A000, with the version there, if a call failed because the server lacks the function.
-void check_version(const Connection* connection);
-
-[[noreturn]] void raise_version(const Connection* connection);
-
-// Bytes that the state of a filter of this memory, or of one of its slices, has at most: with a
-// header, and with room for other versions.
-constexpr uint64 max_state_bytes(uint64 memory) { return 2 * memory; }
 
 // Fetches the state of a filter of this memory, as streamfilter_send returns it. False: the
 // connection has failed.

@@ -1,17 +1,136 @@
 #include "pg/server/postgres.hpp"
 
+#include "core/filter/common_options.hpp"
 #include "core/filter/filter.hpp"
+#include "core/filter/option_values.hpp"
+#include "core/filter/options.hpp"
+#include "core/filter/slicing_rules.hpp"
 #include "core/format/slicing.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/slice_origin.hpp"
-#include "pg/remote/part_definition.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/remote/remote_transaction.hpp"
+#include "pg/server/problem_report.hpp"
 #include "pg/server/transaction_use.hpp"
 
 namespace streamfilter::pg {
 namespace {
+
+// ---- definitions of the relations on its servers ------------------------------------------------
+
+uint64 share(uint64 whole, uint64 part, uint64 of) {
+  return static_cast<uint64>((static_cast<unsigned __int128>(whole) * part + of - 1) / of);
+}
+
+// In a part a key has one probe, horizontally.
+void leave_out_slicing(Definition* definition) {
+  Parameters& part = definition->parameters;
+  part.slicing = Slicing::horizontal;
+  part.dice = Dice::hv;
+  part.k1 = part.k2 = 0;
+  part.slices2 = 0;
+  definition->leave_out(Common::slicing, Common::dice, Common::k1, Common::k2);
+}
+
+// Parameters of a relation with `slices` slices, each with k2 bits of a key. False: there are none.
+bool find_parameters_of_part(const RemoteFilter* remote, uint32 slices, Parameters* result,
+                             Problem& problem) {
+  const Parameters& whole = remote->parameters;
+  Parameters part = whole;
+  take_share(part, slices);
+  part.slices = slices;
+  part.memory = sizeof(Header) + part.slices * whole.slice_bytes;
+  part.keys = share(whole.keys, uint64{part.slices} * probes(whole), whole.slices);
+  Definition definition = definition_of(part);
+  leave_out_slicing(&definition);
+  if (probes(whole) > 1) {
+    const OptionSpec* k = find_k(whole);
+    const uint64 bits = bits_per_probe(whole, whole.integer(k->word));
+    if (!set_option(definition, "k", psprintf(UINT64_FORMAT, bits), problem)) return false;
+  }
+  if (complete(definition, problem)) {
+    *result = definition.parameters;
+    return true;
+  }
+  // Derived numbers of the whole filter may be too large for a part.
+  const WordSet to_follow = definition_of(whole).given & ~definition_of(part).given;
+  definition = remote->relation->definition;
+  definition.given &= ~to_follow;
+  definition.parameters = part;
+  definition.give(Common::memory, Common::slices, Common::seed);
+  leave_out_slicing(&definition);
+  problem = Problem();
+  if (!complete(definition, problem)) return false;
+  *result = definition.parameters;
+  return true;
+}
+
+// Parameters of the relation on one of its servers.
+Parameters parameters_on(const RemoteFilter* remote, int server) {
+  if (remote->count == 1) return remote->parameters;
+  Parameters part;
+  Problem problem;
+  if (!find_parameters_of_part(remote, slices_on(remote, server), &part, problem)) raise(problem);
+  return part;
+}
+
+const char* print(const Parameters& parameters) {
+  auto* text = static_cast<char*>(palloc(kMaxDefinitionText));
+  print_definition(parameters, text, kMaxDefinitionText);
+  return text;
+}
+
+const char* definition_on(const RemoteFilter* remote, int server) {
+  return print(parameters_on(remote, server));
+}
+
+// Do keys of a part have equal places, apart from what its size determines?
+bool has_same_keys(const Parameters& a, const Parameters& b) {
+  constexpr auto kSizes = set_of(Common::memory, Common::keys, Common::fpr, Common::layout);
+  return find_difference(a, b, kAllCommon & ~kSizes) == nullptr;
+}
+
+// A resized filter leaves a little of its memory unused, so that old and new places coincide.
+bool is_about(uint64 memory, uint64 wanted) {
+  return memory <= wanted + wanted / 32 && wanted <= memory + memory / 32;
+}
+
+// Reads and completes a definition that another server has sent. False: this version cannot.
+bool read_found(const char* text, Parameters* result) {
+  Definition definition;
+  Problem problem;
+  std::size_t used;
+  if (!parse_definition(text, strlen(text), definition, used, problem) ||
+      !complete(definition, problem))
+    return false;
+  *result = definition.parameters;
+  return true;
+}
+
+// Does a relation, as its server describes it, fit the local definition? Only given options count:
+// another version may have derived the others, or for another size. Its memory may be a little
+// less.
+bool is_as_asked(const RemoteFilter* remote, int server, const char* text) {
+  const Parameters wanted = parameters_on(remote, server);
+  if (strcmp(text, print(wanted)) == 0) return true;
+  Parameters found;
+  if (!read_found(text, &found) || !has_same_keys(found, wanted)) return false;
+  const Definition& asked = remote->relation->options.asked;
+  if ((asked.is_given(Common::memory) && !is_about(found.memory, wanted.memory)) ||
+      (asked.parameters.keys != 0 && found.keys != wanted.keys) ||
+      (asked.parameters.fpr > 0 && !is_same_fpr(found.fpr, wanted.fpr)) ||
+      (asked.is_given(Common::layout) && found.layout != wanted.layout))
+    return false;
+  const FilterOps* ops = find_ops(wanted.kind);
+  const OptionSpec* k = probes(remote->parameters) > 1 ? find_k(wanted) : nullptr;
+  for (const OptionSpec& option : ops->options)
+    if ((asked.has(option.word) || &option == k) && !is_same_option(option, found, wanted))
+      return false;
+  return true;
+}
+
+// ---- the filter ---------------------------------------------------------------------------------
 
 RemoteFilter* changed_filters = nullptr;  // of this transaction
 
@@ -35,17 +154,15 @@ void take_seed(RemoteFilter* remote, uint64 seed) {
 }
 
 // nullptr: the connection has failed.
-const char* ask_for_definition(const RemoteFilter* remote, int server, const char* name) {
-  SliceDefinition wanted = remote->slices;
-  wanted.name = name;
+const char* ask_for_definition(const RemoteFilter* remote, int server) {
   bool made;
-  return define_slices(remote->connections[server], &wanted, &made);
+  return define_slices(remote->connections[server], &remote->slices, &made);
 }
 
 // False: the server does not tell now.
-bool find_seed(RemoteFilter* remote, int server, const char* name) {
+bool find_seed(RemoteFilter* remote, int server) {
   if (!ensure_connected(remote->connections[server])) return false;
-  const char* found = ask_for_definition(remote, server, name);
+  const char* found = ask_for_definition(remote, server);
   if (found == nullptr) return false;
   if (found[0] != '\0') take_seed(remote, definition_in(found).parameters.seed);
   return true;
@@ -77,6 +194,21 @@ void warn_of_new_server(const RemoteFilter* remote, int server, int former) {
                   qualified_name(remote->relation->relid)));
 }
 
+// 55000: the server's relation has another definition.
+[[noreturn]] void raise_other_definition(const RemoteFilter* remote, int server, const char* found,
+                                         const char* wanted) {
+  ereport(
+      ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+      errmsg("filter \"%s\" has another definition on server \"%s\"", remote->relation->name,
+             remote->connections[server]->name),
+      errdetail("There it is %s, here %s.", found, wanted),
+      errhint("IMPORT FOREIGN SCHEMA takes over the definition of a server that has one. To begin "
+              "anew with this one, where no other producer uses it, type there: DROP FOREIGN "
+              "TABLE %s.",
+              remote->filter));
+  pg_unreachable();
+}
+
 // Makes sure that the slices exist. False: the connection has failed.
 bool define_on(RemoteFilter* remote, int server, bool* made) {
   Connection* connection = remote->connections[server];
@@ -91,7 +223,7 @@ bool define_on(RemoteFilter* remote, int server, bool* made) {
     take_seed(remote, definition_in(found).parameters.seed);
     wanted.definition = definition_on(remote, server);
   }
-  if (!is_as_asked(remote, slices_on(remote, server), found))
+  if (!is_as_asked(remote, server, found))
     raise_other_definition(remote, server, found, wanted.definition);
   // A relation made within a transaction may go with it.
   remote->opened[server] = *made && connection->level > 0 ? 0 : connection->number;
@@ -106,6 +238,22 @@ bool open_on(RemoteFilter* remote, int server, bool* made) {
 }
 
 }  // namespace
+
+const OptionSpec* find_k(const Parameters& parameters) {
+  return find_option(*find_ops(parameters.kind), "k");
+}
+
+Definition definition_in(const char* text) {
+  Definition definition;
+  Problem problem;
+  std::size_t used;
+  const Size length = strlen(text);
+  if (!parse_definition(text, length, definition, used, problem)) raise(problem);
+  if (used != length)
+    ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("invalid definition of a filter: \"%s\"", text));
+  return definition;
+}
 
 RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   auto* remote = static_cast<RemoteFilter*>(palloc0(sizeof(RemoteFilter)));
@@ -129,10 +277,10 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   return remote;
 }
 
-const char* look_up_definition(const RemoteFilter* remote, int server, const char* name) {
+const char* look_up_definition(const RemoteFilter* remote, int server) {
   const char* found = nullptr;
   ask_again_if_ended(remote->connections[server],
-                     [&] { return (found = ask_for_definition(remote, server, name)) != nullptr; });
+                     [&] { return (found = ask_for_definition(remote, server)) != nullptr; });
   return found;
 }
 
@@ -141,20 +289,6 @@ void raise_needs_server(const RemoteFilter* remote, int server, const char* what
           errmsg("cannot %s filter \"%s\" now", what, remote->relation->name),
           errdetail("Server \"%s\" is lost.", remote->connections[server]->name),
           errhint("Repeat it when the server is back."));
-  pg_unreachable();
-}
-
-void raise_other_definition(const RemoteFilter* remote, int server, const char* found,
-                            const char* wanted) {
-  ereport(
-      ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-      errmsg("filter \"%s\" has another definition on server \"%s\"", remote->relation->name,
-             remote->connections[server]->name),
-      errdetail("There it is %s, here %s.", found, wanted),
-      errhint("IMPORT FOREIGN SCHEMA takes over the definition of a server that has one. To begin "
-              "anew with this one, where no other producer uses it, type there: DROP FOREIGN "
-              "TABLE %s.",
-              remote->filter));
   pg_unreachable();
 }
 
@@ -170,8 +304,7 @@ void learn_seed(RemoteFilter* remote) {
   forget_lost_time();
   connect_together(remote->connections, remote->count);
   bool all_asked = true;
-  for (int i = 0; i < remote->count && !remote->seed_known; ++i)
-    all_asked &= find_seed(remote, i, remote->slices.name);
+  for (int i = 0; i < remote->count && !remote->seed_known; ++i) all_asked &= find_seed(remote, i);
   if (remote->seed_known || !all_asked) return;
   if (!pg_strong_random(&remote->parameters.seed, sizeof remote->parameters.seed))
     ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random seed"));

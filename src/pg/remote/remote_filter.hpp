@@ -3,9 +3,41 @@
 // used. The seed is that of the first server, unless the filter has option seed.
 #pragma once
 
-#include "pg/remote/filter_parts.hpp"
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/remote/connect.hpp"
 
 namespace streamfilter::pg {
+
+struct RemoteFilter {
+  const FilterRelation* relation;
+  Parameters parameters;  // of the whole filter, with its seed
+  bool seed_known;  // without it, no key can be looked up, and all slices count as unreachable
+  int count;        // of servers
+  Connection** connections;
+  uint64* opened;          // number of the connection on which the relation was found; 0: none
+  const char* filter;      // quoted, with its schema
+  SliceDefinition slices;  // without `definition` and `producer`
+  bool answered_in_full;   // no slice was unreachable when keys were last inserted
+  int64 in_order_until;  // in monotonic_us(): until then, reserve keys in the order of servers; 0:
+                         // all at once
+  int in_order_for;      // ms, the length of that time
+  SliceCounts* work;     // per slice, not yet in shared memory
+  RemoteFilter* next_changed;  // in the list of filters that this transaction changes
+  bool changed;
+};
+
+inline int server_of_slice(const RemoteFilter* remote, uint32 slice) {
+  return static_cast<int>(slice % static_cast<uint32>(remote->count));
+}
+
+// Number of slices on a server, and that of a slice among them.
+inline uint32 slices_on(const RemoteFilter* remote, int server) {
+  const auto count = static_cast<uint32>(remote->count);
+  return (remote->parameters.slices - static_cast<uint32>(server) + count - 1) / count;
+}
+inline uint32 number_on_server(const RemoteFilter* remote, uint32 slice) {
+  return slice / static_cast<uint32>(remote->count);
+}
 
 // Allocates in the current memory context, like the relation. Does not connect.
 RemoteFilter* make_remote_filter(const FilterRelation* relation);
@@ -16,16 +48,11 @@ void check_slice_definitions(const FilterRelation* relation);
 // Learns the seed from the servers within reach.
 void learn_seed(RemoteFilter* remote);
 
-// Raises 55000: the server's relation has another definition.
-[[noreturn]] void raise_other_definition(const RemoteFilter* remote, int server, const char* found,
-                                         const char* wanted);
-
 // Raises 08006: "truncate", for example, needs this server.
 [[noreturn]] void raise_needs_server(const RemoteFilter* remote, int server, const char* what);
 
-// The definition of the relation of this name on a server; "": there is none, nullptr: the server
-// is lost.
-const char* look_up_definition(const RemoteFilter* remote, int server, const char* name);
+// The definition of the relation on a server; "": there is none, nullptr: the server is lost.
+const char* look_up_definition(const RemoteFilter* remote, int server);
 
 // Makes a server ready for calls. False: it is unreachable. Raises 55000 if it has another
 // definition.
@@ -42,5 +69,11 @@ void end_changed_filters(bool committed);
 
 // Adds counts of slices to shared memory.
 void flush_slice_work(RemoteFilter* remote);
+
+// A definition that another server has sent, not completed. Raises what this version cannot read.
+Definition definition_in(const char* text);
+
+// Option k of the kind; nullptr if it has none.
+const OptionSpec* find_k(const Parameters& parameters);
 
 }  // namespace streamfilter::pg

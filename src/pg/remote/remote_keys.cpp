@@ -10,7 +10,7 @@
 
 #include "core/filter/filter.hpp"
 #include "core/format/slicing.hpp"
-#include "pg/remote/part_definition.hpp"
+#include "pg/remote/remote_filter.hpp"
 #include "pg/remote/remote_keys.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/monotonic.hpp"
@@ -395,24 +395,22 @@ void run_single(ProbeBatch* batch, Call call) {
   run_round(batch, call);
 }
 
-// A batch's memory.
-class Scratch {
- public:
-  static MemoryContext enter() {
-    if (context_ == nullptr)
-      context_ = AllocSetContextCreate(TopMemoryContext, "streamfilter remote keys",
-                                       ALLOCSET_DEFAULT_SIZES);
-    MemoryContextReset(context_);
-    return MemoryContextSwitchTo(context_);
-  }
+// Switches to a batch's memory, and returns the context of the caller.
+MemoryContext enter_scratch() {
+  static MemoryContext context = nullptr;
+  if (context == nullptr)
+    context =
+        AllocSetContextCreate(TopMemoryContext, "streamfilter remote keys", ALLOCSET_DEFAULT_SIZES);
+  MemoryContextReset(context);
+  return MemoryContextSwitchTo(context);
+}
 
- private:
-  static MemoryContext context_;
-};
-MemoryContext Scratch::context_ = nullptr;
+}  // namespace
 
-void test_and_insert_batch(RemoteFilter* remote, const Element* elements, int count, bool* seen) {
-  MemoryContext caller = Scratch::enter();
+void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, int count,
+                                 bool* seen) {
+  note_changed(remote);
+  MemoryContext caller = enter_scratch();
   ProbeBatch* batch = make_batch(remote, elements, count);
   if (batch->probes == 1) {
     run_single(batch, Call::seen);
@@ -422,21 +420,12 @@ void test_and_insert_batch(RemoteFilter* remote, const Element* elements, int co
     reserve_and_insert(batch, seen);
   }
   answer_all(batch, seen);
-  remote->answered_in_full &= !batch->slice_lost;
+  remote->answered_in_full = !batch->slice_lost;
   MemoryContextSwitchTo(caller);
 }
 
-}  // namespace
-
-void test_and_insert_remote_keys(RemoteFilter* remote, const Element* elements, int count,
-                                 bool* seen) {
-  note_changed(remote);
-  remote->answered_in_full = true;
-  test_and_insert_batch(remote, elements, count, seen);
-}
-
 bool test_remote_key(RemoteFilter* remote, const Element& element) {
-  MemoryContext caller = Scratch::enter();
+  MemoryContext caller = enter_scratch();
   ProbeBatch* batch = make_batch(remote, &element, 1);
   ask_probes(batch);
   const bool seen = was_seen(batch, 0);
@@ -446,7 +435,7 @@ bool test_remote_key(RemoteFilter* remote, const Element& element) {
 
 bool erase_remote_key(RemoteFilter* remote, const Element& element) {
   note_changed(remote);
-  MemoryContext caller = Scratch::enter();
+  MemoryContext caller = enter_scratch();
   ProbeBatch* batch = make_batch(remote, &element, 1);
   run_single(batch, Call::erase);
   const ProbeState* probe = probe_state(batch, 0, 0);

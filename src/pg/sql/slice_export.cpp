@@ -19,6 +19,8 @@ uint32 check_slice_number(const FilterRelation* relation, uint32 slices, int32 s
   return static_cast<uint32>(slice);
 }
 
+// The state of one slice of a local filter that is ready for use, as this transaction sees it, as a
+// bytea for open_packet. Raises 22023 if there is no such slice.
 struct varlena* make_slice_packet(FilterHandle* filter, int32 number) {
   const Parameters& parameters = filter->header->parameters;
   const uint32 slice = check_slice_number(filter->relation, parameters.slices, number);
@@ -39,6 +41,7 @@ struct varlena* make_slice_packet(FilterHandle* filter, int32 number) {
   return result;
 }
 
+// The state in such a bytea, and its slice's number. Raises 22P03.
 const Header* open_slice_packet(const struct varlena* packet, uint32* slice) {
   const Size length = VARSIZE_ANY_EXHDR(packet);
   Problem problem;

@@ -6,12 +6,14 @@ extern "C" {
 #include "catalog/namespace.h"
 #include "catalog/pg_foreign_server.h"
 #include "foreign/foreign.h"
+#include "lib/stringinfo.h"
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "storage/lmgr.h"
 #include "tcop/dest.h"
 #include "tcop/utility.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/inval.h"
 }
 
@@ -20,17 +22,31 @@ extern "C" {
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/lookup.hpp"
+#include "pg/catalog/option_list.hpp"
 #include "pg/catalog/slice_origin.hpp"
+#include "pg/ddl/remote_ddl.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
-#include "pg/remote/part_definition.hpp"
+#include "pg/remote/remote_filter.hpp"
 #include "pg/server/named_row.hpp"
-#include "pg/sql/slice_relation.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
 constexpr char kServer[] = "streamfilter";
+
+// What a producer wants; nullptr: the default.
+struct SliceRelation {
+  const char* definition;
+  const char* conflict;
+  const char* persistence;
+  const char* producer;
+};
+
+// An argument of the functions that producers call; nullptr: NULL.
+const char* text_argument(FunctionCallInfo fcinfo, int number) {
+  return PG_ARGISNULL(number) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(number));
+}
 
 List* add_option(List* options, const char* name, const char* value) {
   if (value == nullptr) return options;
@@ -62,8 +78,8 @@ void check_relation(const FilterRelation* relation) {
           errhint("Give one of the two filters another name or schema."));
 }
 
-}  // namespace
-
+// Locks a relation with slices of another server's filter exclusively: transactions that have used
+// it have ended. Raises 42501 unless the user owns it, 42809 if it is no such relation.
 FilterHandle* lock_slices(Oid relid) {
   require_own_filter(relid);
   LockRelationOid(relid, AccessExclusiveLock);
@@ -76,7 +92,9 @@ FilterHandle* lock_slices(Oid relid) {
   return filter;
 }
 
-// Made of parse nodes, not of text, because the definition comes from another server.
+// Runs CREATE FOREIGN TABLE for a relation with slices of another server's filter as if it had been
+// typed, including its event triggers. Made of parse nodes, not of text, because the definition
+// comes from another server.
 void make_slice_relation(RangeVar* name, const SliceRelation& wanted) {
   auto* create = makeNode(CreateForeignTableStmt);
   create->base.relation = name;
@@ -98,6 +116,8 @@ void make_slice_relation(RangeVar* name, const SliceRelation& wanted) {
   CommandCounterIncrement();
 }
 
+// Lets only one of several sessions make a relation, without blocking anybody else. Raises 42501
+// without USAGE on the server of filters.
 void lock_slice_relations() {
   const Oid server = GetForeignServerByName(kServer, false)->serverid;
   const AclResult right = SF_SERVER_ACLCHECK(server, GetUserId(), ACL_USAGE);
@@ -106,6 +126,16 @@ void lock_slice_relations() {
   AcceptInvalidationMessages();
 }
 
+// Adds an option to those of an ALTER FOREIGN TABLE, unless it has the value already. nullptr: it
+// stays as it is.
+void append_change(StringInfo changes, List* before, const char* name, const char* value) {
+  const char* old = find_option(before, name);
+  if (value == nullptr || (old != nullptr && strcmp(old, value) == 0)) return;
+  appendStringInfo(changes, "%s%s %s %s", changes->len > 0 ? ", " : "",
+                   old != nullptr ? "SET" : "ADD", name, quote_literal_cstr(value));
+}
+
+}  // namespace
 }  // namespace streamfilter::pg
 
 using namespace streamfilter;
@@ -149,4 +179,24 @@ SF_FUNCTION(streamfilter_hashes_define) {
     row.put("definition", found);
   }
   PG_RETURN_DATUM(row.datum());
+}
+
+// streamfilter_hashes_alter(filter regclass, conflict text, persistence text, producer text):
+// called by the server where a filter is altered, gives new options to the relation with its
+// slices. NULL leaves an option unchanged. Needs ownership.
+SF_FUNCTION(streamfilter_hashes_alter) {
+  if (PG_ARGISNULL(0))
+    ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+            errmsg("the filter of streamfilter_hashes_alter must not be null"));
+  const Oid relid = PG_GETARG_OID(0);
+  const char* producer = text_argument(fcinfo, 3);
+  check_producer_agrees(lock_slices(relid)->relation, {nullptr, nullptr, producer});
+  List* before = options_of_filter(relid);
+  StringInfoData changes;
+  initStringInfo(&changes);
+  append_change(&changes, before, "conflict", text_argument(fcinfo, 1));
+  append_change(&changes, before, "persistence", text_argument(fcinfo, 2));
+  append_change(&changes, before, "producer", producer);
+  if (changes.len > 0) alter_options(relid, changes.data);
+  PG_RETURN_VOID();
 }

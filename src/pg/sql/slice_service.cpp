@@ -12,7 +12,6 @@ extern "C" {
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/judge_key.hpp"
-#include "pg/sql/slice_relation.hpp"
 
 namespace streamfilter::pg {
 namespace {
