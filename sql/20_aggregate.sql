@@ -4,51 +4,35 @@ CREATE FUNCTION _streamfilter.streamfilter_agg_transition(internal, key "any", p
 RETURNS internal
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.streamfilter_agg_transition(internal, "any", streamfilter)
-IS 'aggregate transition function';
 
 CREATE FUNCTION _streamfilter.approx_count_distinct_transition(internal, key "any") RETURNS internal
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.approx_count_distinct_transition(internal, "any")
-IS 'aggregate transition function';
 
 CREATE FUNCTION _streamfilter.approx_count_distinct_transition(internal, key "any", prototype streamfilter)
 RETURNS internal
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.approx_count_distinct_transition(internal, "any", streamfilter)
-IS 'aggregate transition function';
 
 CREATE FUNCTION _streamfilter.streamfilter_agg_combine(internal, internal) RETURNS internal
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.streamfilter_agg_combine(internal, internal)
-IS 'aggregate combine function';
 
 CREATE FUNCTION _streamfilter.streamfilter_agg_serialize(internal) RETURNS bytea
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.streamfilter_agg_serialize(internal)
-IS 'aggregate serialization function';
 
 CREATE FUNCTION _streamfilter.streamfilter_agg_deserialize(bytea, internal) RETURNS internal
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.streamfilter_agg_deserialize(bytea, internal)
-IS 'aggregate deserialization function';
 
 CREATE FUNCTION _streamfilter.streamfilter_agg_final(internal) RETURNS streamfilter
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.streamfilter_agg_final(internal)
-IS 'aggregate final function';
 
 CREATE FUNCTION _streamfilter.approx_count_distinct_final(internal) RETURNS bigint
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.approx_count_distinct_final(internal)
-IS 'aggregate final function';
 
 CREATE AGGREGATE streamfilter_agg(key "any", prototype streamfilter) (
   SFUNC = _streamfilter.streamfilter_agg_transition,

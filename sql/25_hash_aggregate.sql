@@ -9,34 +9,24 @@ IS 'the hash that a filter takes for the key; ROW(...) for several columns; by d
 CREATE FUNCTION _streamfilter.streamfilter_agg_merge(streamfilter, streamfilter) RETURNS streamfilter
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.streamfilter_agg_merge(streamfilter, streamfilter)
-IS 'aggregate transition and combine function';
 
 CREATE FUNCTION _streamfilter.streamfilter_agg_result(streamfilter) RETURNS streamfilter
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.streamfilter_agg_result(streamfilter)
-IS 'aggregate final function';
 
 CREATE FUNCTION _streamfilter.streamfilter_hash_agg_transition(streamfilter, hash bigint, prototype text)
 RETURNS streamfilter
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.streamfilter_hash_agg_transition(streamfilter, bigint, text)
-IS 'aggregate transition function';
 
 CREATE FUNCTION _streamfilter.approx_count_distinct_hash_transition(streamfilter, hash bigint)
 RETURNS streamfilter
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.approx_count_distinct_hash_transition(streamfilter, bigint)
-IS 'aggregate transition function';
 
 CREATE FUNCTION _streamfilter.approx_count_distinct_hash_final(streamfilter) RETURNS bigint
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.approx_count_distinct_hash_final(streamfilter)
-IS 'aggregate final function';
 
 CREATE AGGREGATE streamfilter_union_agg(streamfilter) (
   SFUNC = _streamfilter.streamfilter_agg_merge,

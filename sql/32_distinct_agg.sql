@@ -8,32 +8,22 @@ CREATE FUNCTION _streamfilter.streamfilter_distinct_agg_transition(internal, key
   prototype streamfilter) RETURNS internal
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.streamfilter_distinct_agg_transition(internal, "any", bigint, streamfilter)
-IS 'aggregate transition function';
 
 CREATE FUNCTION _streamfilter.streamfilter_distinct_agg_combine(internal, internal) RETURNS internal
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.streamfilter_distinct_agg_combine(internal, internal)
-IS 'aggregate combine function';
 
 CREATE FUNCTION _streamfilter.streamfilter_distinct_agg_serialize(internal) RETURNS bytea
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.streamfilter_distinct_agg_serialize(internal)
-IS 'aggregate serialization function';
 
 CREATE FUNCTION _streamfilter.streamfilter_distinct_agg_deserialize(bytea, internal) RETURNS internal
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.streamfilter_distinct_agg_deserialize(bytea, internal)
-IS 'aggregate deserialization function';
 
 CREATE FUNCTION _streamfilter.streamfilter_distinct_agg_final(internal) RETURNS streamfilter_block
 LANGUAGE C IMMUTABLE PARALLEL SAFE
 AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION _streamfilter.streamfilter_distinct_agg_final(internal)
-IS 'aggregate final function';
 
 CREATE AGGREGATE streamfilter_distinct_agg(key "any", "position" bigint, prototype streamfilter) (
   SFUNC = _streamfilter.streamfilter_distinct_agg_transition,

@@ -91,11 +91,13 @@ SELECT max(length(line)) <= 120 AS fits FROM (
   FROM streamfilter_filters f) lines;
 DROP TABLE reported;
 DROP FOREIGN TABLE in_short;
--- Objects of the extension without a comment.
+-- Objects of the extension without a comment, beside parts of aggregates.
 SELECT pg_describe_object(classid, objid, 0) FROM pg_depend
 WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
   AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'streamfilter')
   AND obj_description(objid, classid::regclass::text) IS NULL
+  AND NOT (classid = 'pg_proc'::regclass AND objid IN (
+    SELECT unnest(ARRAY[aggtransfn, aggfinalfn, aggcombinefn, aggserialfn, aggdeserialfn]::oid[]) FROM pg_aggregate))
   AND NOT (classid = 'pg_type'::regclass AND (SELECT typtype <> 'b' OR typelem <> 0 FROM pg_type t WHERE t.oid = objid))
 ORDER BY 1;
 SELECT attrelid::regclass, attname FROM pg_attribute

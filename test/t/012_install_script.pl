@@ -83,6 +83,8 @@ $node->append_conf('postgresql.conf', "shared_preload_libraries = 'streamfilter'
 $node->start;
 
 my $members = q{
+	CREATE TEMP VIEW of_aggregates AS
+	SELECT unnest(ARRAY[aggtransfn, aggfinalfn, aggcombinefn, aggserialfn, aggdeserialfn]::oid[]) AS f FROM pg_aggregate;
 	CREATE TEMP VIEW members AS
 	SELECT classid, objid FROM pg_depend
 	WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
@@ -165,7 +167,7 @@ my %checks = (
 		SELECT p.oid::regprocedure::text FROM pg_proc p JOIN members m ON m.classid = 'pg_proc'::regclass AND m.objid = p.oid
 		WHERE p.pronamespace <> '_streamfilter'::regnamespace
 		  AND (p.prorettype IN ('internal'::regtype, 'fdw_handler'::regtype, 'event_trigger'::regtype)
-		    OR p.oid IN (SELECT unnest(ARRAY[aggtransfn, aggfinalfn, aggcombinefn, aggserialfn, aggdeserialfn]::oid[]) FROM pg_aggregate)
+		    OR p.oid IN (SELECT f FROM of_aggregates)
 		    OR p.oid IN (SELECT fdwvalidator FROM pg_foreign_data_wrapper)
 		    OR obj_description(p.oid, 'pg_proc') ~ 'rows? of (a filter in )?the view')
 		UNION ALL
@@ -173,7 +175,8 @@ my %checks = (
 		WHERE c.relnamespace <> '_streamfilter'::regnamespace AND c.relkind = 'm'},
 	'and nothing else is' => q{
 		SELECT p.oid::regprocedure::text FROM pg_proc p WHERE p.pronamespace = '_streamfilter'::regnamespace
-		  AND obj_description(p.oid, 'pg_proc') !~ '^aggregate .* function|handler|^checks the (options|definitions)|rows? of (a filter in )?the view'
+		  AND p.oid NOT IN (SELECT f FROM of_aggregates)
+		  AND coalesce(obj_description(p.oid, 'pg_proc'), '') !~ 'handler|^checks the (options|definitions)|rows? of (a filter in )?the view'
 		UNION ALL
 		SELECT c.oid::regclass::text FROM pg_class c WHERE c.relnamespace = '_streamfilter'::regnamespace
 		  AND c.relname NOT IN ('streamfilter_log', 'streamfilter_image', 'streamfilter_image_filter')},
