@@ -411,8 +411,9 @@ installcheck:
 	@mkdir -p results && chmod a+rwx results
 	$(pg_regress_installcheck) $(REGRESS_OPTS) --load-extension=streamfilter $(WITHOUT_PRELOADING)
 
-# Before what each test adds.
+# Before what each test adds. Sessions that a test keeps may last as long as the test, on a busy machine too.
 check-tap: export TEMP_CONFIG = $(CURDIR)/test/tap.conf
+check-tap: export PG_TEST_TIMEOUT_DEFAULT = 600
 check-tap: $(CHECKED)
 	$(prove_installcheck)
 

@@ -38,9 +38,11 @@ sub load_libpq
 my $line;                           # on which the running statement ends
 sub prefix { return "psql:<stdin>:$line: " }
 
-my $quoted = qr{ ' (?: [^'] | '' )* ' | " (?: [^"] | "" )* " | (?<![\w\$]) \$ ( (?: [A-Za-z_]\w* )? ) \$ .*? \$ \g{-1} \$ }xs;
-my $comment;
-$comment = qr{ -- [^\n]* | / \* (?: [^*/]+ | \*(?!/) | /(?!\*) | (??{ $comment }) )* \*/ }xs;
+# A comment may hold others. What parts statements is the first group.
+my $comment = qr{ -- [^\n]* | (?<comment> / \* (?: [^*/]+ | \*(?!/) | /(?!\*) | (?&comment) )* \*/ ) }xs;
+my $token   = qr{ \G (?: ([();]) | [^'"\$\-/();]+ | ' (?: [^']+ | '' )* ' | " (?: [^"]+ | "" )* "
+	| (?<![\w\$]) \$ (?<tag> (?: [A-Za-z_]\w* )? ) \$ .*? \$ \k<tag> \$ | $comment | . ) }xs;
+my $before = qr{ ^ (?: \s | $comment )+ }xs;
 
 # Pairs of a statement and the number of its last line.
 sub statements
@@ -49,13 +51,13 @@ sub statements
 	my ($start, $depth, @found) = (0, 0);
 	my $add = sub {
 		my ($end) = @_;
-		my $statement = substr($sql, $start, $end - $start) =~ s/^(?:\s|$comment)+//r;
+		my $statement = substr($sql, $start, $end - $start) =~ s/$before//r;
 		push @found, [ $statement, 1 + (substr($sql, 0, $end) =~ tr/\n//) ] if $statement !~ /^;?$/;
 		$start = $end;
 	};
-	while ($sql =~ / \G (?: $quoted | $comment | ([();]) | [^'"\$\-\/();]+ | . ) /gcxs)
+	while ($sql =~ /$token/gc)
 	{
-		my $sign = $2 // '';
+		my $sign = $1 // next;
 		$depth++ if $sign eq '(';
 		$depth-- if $sign eq ')' && $depth;
 		$add->(pos $sql) if $sign eq ';' && !$depth;
