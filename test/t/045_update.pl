@@ -52,8 +52,9 @@ my $scripts = "$folder{sharedir}/extension";
 my ($installed) = slurp_file("$scripts/streamfilter.control") =~ /default_version = '(.*)'/;
 my $new = slurp_file("$scripts/streamfilter--$installed.sql");
 my ($function, $view, $comment) = map { $new =~ /($_)/ms ? $1 : die $_ } qr/^CREATE FUNCTION streamfilter_slices_needed\(.*?;\n/ms,
-  qr/^CREATE FUNCTION _streamfilter\.streamfilter_tune\(.*?^GRANT SELECT ON streamfilter_tuning TO PUBLIC;\n/ms, qr/^COMMENT ON FUNCTION streamfilter_slices_needed\(.*?;\n/ms;
+  qr/^CREATE FUNCTION _streamfilter\.streamfilter_tune\(.*?^CREATE VIEW streamfilter_tuning\b.*?;\n/ms, qr/^COMMENT ON FUNCTION streamfilter_slices_needed\(.*?;\n/ms;
 my $view_comments = join '', $new =~ /^(COMMENT ON (?:VIEW|COLUMN) streamfilter_tuning\b.*?;\n)/msg;
+my $view_rights = "GRANT SELECT ON streamfilter_tuning TO PUBLIC;\n";
 my $old = $new =~ s/\Q$function\E//r =~ s/\Q$comment\E//r =~ s/(streamfilter_tune\(filter oid\)\s+RETURNS TABLE \([^)]*),\s*error text\)/$1)/r =~ s/^COMMENT ON COLUMN streamfilter_tuning\.error\b.*?;\n//mrs;
 isnt(length($new) - length($old), length($function) + length($comment), 'objects of before, without a function and a column');
 my $control = slurp_file("$scripts/streamfilter.control");
@@ -61,7 +62,7 @@ replace_file("$scripts/streamfilter.control", $control =~ s/default_version = '.
 replace_file("$scripts/streamfilter--$installed.sql", $old);
 replace_file("$scripts/streamfilter--next.sql", $new);
 replace_file("$scripts/streamfilter--$installed--next.sql",
-	"DROP VIEW streamfilter_tuning;\nDROP FUNCTION _streamfilter.streamfilter_tune(oid);\n$view$function$comment$view_comments");
+	"DROP VIEW streamfilter_tuning;\nDROP FUNCTION _streamfilter.streamfilter_tune(oid);\n$view$view_rights$function$comment$view_comments");
 
 # The libraries: that of before has no such function.
 my $library = "$folder{pkglibdir}/streamfilter.so";
