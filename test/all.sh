@@ -11,8 +11,8 @@
 #
 # Suite quick runs on a copy of the server. Suites faults and toy run on a server with assertions (test/servers/asserted.sh) where
 # one can be had, with a library that has fault points; sanitized on that server, with a library under ASan and UBSan; one_by_one
-# without batches of rows. A TAP file says in its head where it runs: "# flavours: quick one_by_one asserted faults". Suite tap runs
-# those that do not say "faults"; suite faults runs these, and those that say "asserted". "alone": nothing may run beside it.
+# without batches of rows. A TAP file says in its head where it runs: "# flavours: quick one_by_one faults". Suite faults runs those
+# that have fault points or are worth assertions, and suite tap the others. "alone": nothing may run beside it.
 # TAP='test/t/04*.pl' makes suite tap run a part; QUICK_TAP, FAULTS_TAP and ONE_BY_ONE_TAP likewise. A line for each result, "suite
 # passed failed skipped", goes to the file SUITE_RESULTS if that is set. What no suite has tested is said at the end, and why.
 
@@ -26,7 +26,7 @@ PASSED=0 FAILED=0 SKIPPED=0 FAILURES='' FINISHED='' BUILT='' CPU=0 SOAK_PID=''
 # tree, `server_suite` once the extension is built, installed and copied; `flavour_suite` makes targets on a server with
 # another flavour of the library.
 
-THREE_FILES=PROVE_FLAGS=-j3 # of TAP tests at a time: they wait half of their time
+FOUR_FILES=PROVE_FLAGS=-j4 # of TAP tests at a time: they wait most of their time
 QUICK='layers format scripts library quick' # what runs where nothing is named
 
 tap_files_of_tap() { (cd "$ROOT" && grep -LE "^# flavours:.* (alone|faults)( |\$)" test/t/*.pl | tr '\n' ' '); }
@@ -41,7 +41,7 @@ suites() {
 		make_here -j2 UNIT_RUN_OPTS="--report_level=short --run_test=!@long" unit
 	flavour_suite quick count_regress "pg_regress, a copy of the server" check-regress
 	flavour_suite quick count_regress "isolation, a copy of the server" check-isolation
-	flavour_suite quick count_tap "TAP, the quick ones" check-tap $THREE_FILES PROVE_TESTS="${QUICK_TAP:-$(tap_files quick)}"
+	flavour_suite quick count_tap "TAP, the quick ones" check-tap $FOUR_FILES PROVE_TESTS="${QUICK_TAP:-$(tap_files quick)}"
 	suite toy count_boost "unit tests that loop over kinds, with a toy kind" \
 		make_here -j2 FLAVOUR=toy UNIT_RUN_OPTS="--report_level=short --run_test=!@long" unit
 	flavour_suite toy count_regress "pg_regress, every kind and a toy kind" check-regress \
@@ -56,7 +56,7 @@ suites() {
 	begin_soak
 	server_suite regress count_regress "pg_regress" in_copy check-regress
 	server_suite isolation count_regress "isolation" in_copy check-isolation
-	server_suite tap count_tap "TAP" in_copy check-tap $THREE_FILES PROVE_TESTS="${TAP:-$(tap_files_of_tap)}"
+	server_suite tap count_tap "TAP" in_copy check-tap $FOUR_FILES PROVE_TESTS="${TAP:-$(tap_files_of_tap)}"
 	server_suite soak count_lines "what accumulates stays within its bounds, ten minutes" end_soak
 	SOAK_PID=''
 	[ -n "${TAP:-}" ] || server_suite tap count_tap "TAP, one file at a time" in_copy check-tap PROVE_TESTS="$(tap_files alone)"
@@ -64,7 +64,7 @@ suites() {
 		TEMP_CONFIG="$WORK/one_by_one.conf"
 	server_suite one_by_one count_regress "isolation, rows are inserted one by one" in_copy check-isolation \
 		TEMP_CONFIG="$WORK/one_by_one.conf"
-	server_suite one_by_one count_tap "TAP, rows are inserted one by one" in_copy check-tap $THREE_FILES \
+	server_suite one_by_one count_tap "TAP, rows are inserted one by one" in_copy check-tap $FOUR_FILES \
 		TEMP_CONFIG="$WORK/batch_insert_off.conf" PROVE_TESTS="${ONE_BY_ONE_TAP:-$(tap_files one_by_one)}"
 	server_suite upgrade count_upgrade "pg_upgrade, to all servers that have the extension" pg_upgrade
 	server_suite derivation count_one "two libraries that derive otherwise, one state" derivation
@@ -76,8 +76,8 @@ suites() {
 	flavour_suite faults count_regress "pg_regress, assertions, no caches" check-regress \
 		REGRESS="definition relation trigger trigger_traps" TEMP_CONFIG="$WORK/no_caches.conf"
 	flavour_suite faults count_regress "isolation, assertions" check-isolation
-	flavour_suite faults count_tap "TAP, assertions and fault points" check-tap $THREE_FILES \
-		PROVE_TESTS="${FAULTS_TAP:-$(tap_files "(asserted|faults)")}"
+	flavour_suite faults count_tap "TAP, assertions and fault points" check-tap $FOUR_FILES \
+		PROVE_TESTS="${FAULTS_TAP:-$(tap_files faults)}"
 	flavour_suite faults count_lines "the model, sessions stop at fault points" check-model
 	flavour_suite sanitized count_regress "pg_regress, ASan and UBSan" check-regress
 	flavour_suite sanitized count_regress "isolation, ASan and UBSan" check-isolation

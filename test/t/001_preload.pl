@@ -1,6 +1,6 @@
 # Without shared_preload_libraries: values work, named filters are defined but say what is missing,
 # a dump restores, and after a restart with preloading everything is usable.
-# flavours: quick asserted
+# flavours: quick faults
 use strict;
 use warnings;
 use FindBin;

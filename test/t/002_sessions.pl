@@ -1,6 +1,6 @@
 # Several sessions on one filter at once: of equal keys exactly one is accepted, no key is lost, and
 # the counters are exact.
-# flavours: asserted
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,6 @@
 # A trigger that fires in a logical replication worker: rows of a table without partitions are
 # judged; in a partition a new row looks like one that an UPDATE has moved there, so the worker stops.
-# flavours: quick asserted one_by_one
+# flavours: quick faults one_by_one
 use strict;
 use warnings;
 use FindBin;

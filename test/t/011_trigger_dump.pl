@@ -1,6 +1,6 @@
 # Dumps carry nothing of a trigger but the name of its filter: whatever was renamed or moved before,
 # and whatever filter of the same name was made since, what is restored means the same filter.
-# flavours: asserted one_by_one
+# flavours: faults one_by_one
 use strict;
 use warnings;
 use FindBin;

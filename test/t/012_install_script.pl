@@ -1,7 +1,7 @@
 # CREATE EXTENSION runs as a superuser in a schema where others may have made objects before. None of them is taken or
 # called (CVE-2022-2625 and its like): looked at are the text of the scripts, what came out of them, and an installation
 # into a schema full of traps.
-# flavours: asserted one_by_one
+# flavours: faults one_by_one
 use strict;
 use warnings;
 use FindBin;

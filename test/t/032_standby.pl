@@ -1,5 +1,5 @@
 # On a standby filters can be tested; what would remember says why it does not.
-# flavours: asserted
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,6 @@
 # Trees of filters over restarts and dumps, with a root on another server, and under sessions that bring
 # the same keys to different leaves at once.
-# flavours: asserted
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,5 +1,5 @@
 # What a transaction remembers of its own keys stays within work_mem; the rest is in temporary files.
-# flavours: asserted
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,5 +1,5 @@
 # Damage to what is saved: the server always starts, says what is wrong, and the filter works.
-# flavours: asserted
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

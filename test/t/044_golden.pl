@@ -1,6 +1,6 @@
 # The golden corpus (test/golden): what a version has written is read, and answers as it did then. Format and hashes that change
 # without a new version of the format, or before 1.0 is released without a new corpus, are found here.
-# flavours: asserted
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

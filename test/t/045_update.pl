@@ -1,7 +1,7 @@
 # ALTER EXTENSION streamfilter UPDATE, by a version "next" that is made in a folder of its own: a function and a column of a view
 # more than the objects of before. The new library works under the old objects, and the old one, which lacks the function, under
 # the new ones; the update leads to what a fresh install has, and filters keep what they hold. So does each script of sql/update.
-# flavours: quick asserted
+# flavours: quick faults
 use strict;
 use warnings;
 use FindBin;

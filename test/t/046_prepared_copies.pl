@@ -1,7 +1,7 @@
 # Prepared transactions in between: recovery to points in time before and after their ends, logical replication that
 # prepares on the subscriber, tablespaces, dump and restore. Wherever a copy goes its own way from, what is prepared
 # there may end otherwise than where it came from; each time the filter knows exactly the keys of committed rows.
-# flavours: asserted
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,6 @@
 # More keys than the table of keys in flight has room for: the table grows, sessions that add other keys do not wait,
 # and the memory is given back. t/031 has what happens without memory to grow.
-# flavours: asserted
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,4 +1,4 @@
-# flavours: quick asserted
+# flavours: quick faults
 # Every counter of a filter, as streamfilter_counters() lists them: set to a value of its own, it is shown, and is the same
 # after whatever it is to outlive; where it begins anew, all do.
 use strict;

@@ -1,4 +1,4 @@
-# flavours: asserted
+# flavours: faults
 # Every option of every kind of filter, as the hints of the library list them: given, it is kept and shown, altered, and the same
 # after a restart, a crash, a TRUNCATE, a dump, an update, a resize, and on another server; a bad value names it. An option without
 # an example here fails.

@@ -1,7 +1,7 @@
 # A role with each of the rights that a filter knows does all that it can to be in its owner's way: names the filter in a
 # trigger, or diverts to the owner's table, locks its own table, alters and drops. The owner then does what owners do: without
 # waiting for others, and without errors that are not the owner's own. What waited, and for whom, is read in the server's log.
-# flavours: asserted quick
+# flavours: faults quick
 use strict;
 use warnings;
 use FindBin;

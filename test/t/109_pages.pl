@@ -1,6 +1,6 @@
 # A batch scan reads rows ahead, and keeps few of their pages: queries of many partitions with wide rows work in the least
 # memory that the server takes, for temporary tables as for others.
-# flavours: asserted one_by_one
+# flavours: faults one_by_one
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,6 @@
 # What a session keeps of each filter that it has used does not grow with the number of filters, and goes when the filter is
 # dropped.
-# flavours: quick asserted
+# flavours: quick faults
 use strict;
 use warnings;
 use FindBin;

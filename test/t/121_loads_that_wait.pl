@@ -1,6 +1,6 @@
 # A large load that has a filter for itself waits for a row that another transaction has locked, and that one adds a key
 # to the filter: there is no deadlock, and no session waits longer than for the key that it adds itself.
-# flavours: quick asserted one_by_one
+# flavours: quick faults one_by_one
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,6 @@
 # Restoring a filter takes a bounded amount of private memory, however long its log is: its rows are sorted within
 # maintenance_work_mem, and what does not fit goes to temporary files.
-# flavours: asserted
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

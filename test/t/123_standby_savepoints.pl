@@ -1,7 +1,7 @@
 # A standby follows row by row, whatever runs on the primary: transactions with more than 64 savepoints, whose ids PostgreSQL
 # does not list any more, and many at once. The filter is not read anew for that. It is where more than 512 ranges of ids ran
 # before the latest 32,768: the answers stay right, and it follows row by row when they are gone.
-# flavours: asserted
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

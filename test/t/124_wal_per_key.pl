@@ -1,6 +1,6 @@
 # What a logged filter adds to the write-ahead log beyond an unlogged one: a row of the log for each transaction, and eight bytes
 # for each key of many.
-# flavours: asserted
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

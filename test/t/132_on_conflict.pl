@@ -1,6 +1,6 @@
 # A filter that forgets nearly everything before a unique index: many sessions insert the same keys at once, by ON CONFLICT DO
 # NOTHING and by COPY with the trigger argument conflicting=skip. No statement fails, no key is lost, none is there twice.
-# flavours: quick asserted one_by_one
+# flavours: quick faults one_by_one
 use strict;
 use warnings;
 use FindBin;

@@ -4,7 +4,7 @@
 #
 # STREAMFILTER_TRANSACTIONS says how many transactions at least (4000), STREAMFILTER_CRASHES how many crashes (6),
 # STREAMFILTER_SEED which. The long run: 200000 and 20.
-# flavours: asserted
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,5 +1,5 @@
 # What a filter keeps that is not told fpr: 1e-6, written into its options when it is created.
-# flavours: quick asserted
+# flavours: quick faults
 use strict;
 use warnings;
 use FindBin;

@@ -2,7 +2,7 @@
 # the filter is to know; crashes; what refuses it, and leaves nothing behind.
 #
 # STREAMFILTER_TRANSACTIONS says how many transactions a client does (400).
-# flavours: quick asserted one_by_one
+# flavours: quick faults one_by_one
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,6 @@
 # A rollup kept by a statement trigger (docs/cookbook.md): what concurrent writers and rolled-back transactions leave is what
 # the rows that are there make, to the last byte.
-# flavours: quick asserted
+# flavours: quick faults
 use strict;
 use warnings;
 use FindBin;

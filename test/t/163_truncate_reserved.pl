@@ -1,6 +1,6 @@
 # TRUNCATE of a large filter in streamfilter.shared_memory moves it to dynamic memory without touching a page there; if
 # dynamic memory has no room, the filter is cleared in place.
-# flavours: quick asserted
+# flavours: quick faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,6 @@
 # A size that cannot keep the promised rate warns, and names one that does: with it, nothing warns, and new keys are taken for repeats
 # no more often than was asked for, up to the number of keys. Each kind that keeps its rate up to a number of keys, by paths of sizes.
-# flavours: quick asserted one_by_one
+# flavours: quick faults one_by_one
 use strict;
 use warnings;
 use FindBin;

@@ -1,7 +1,7 @@
 # Whose rows lie on a page of the log is kept in shared memory, so that nobody reads pages in vain. Nothing may be missed there: an
 # image would leave rows in the log, and a key be unknown. Writers, images, VACUUM, other files, crashes, and what ends with
 # databases and standbys.
-# flavours: quick asserted one_by_one
+# flavours: quick faults one_by_one
 use strict;
 use warnings;
 use FindBin;

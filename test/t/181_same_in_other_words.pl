@@ -1,6 +1,6 @@
 # An ALTER that only writes down what holds anyway, or no longer does, is no other definition: what is saved of the filter is found
 # again, after a restart and after a crash. For each option of each kind, also of a filter of another size, logged and unlogged.
-# flavours: asserted one_by_one
+# flavours: faults one_by_one
 use strict;
 use warnings;
 use FindBin;

@@ -1,6 +1,6 @@
 # Restoring an image only reads: no page of it is written again, though nobody has read it since it was saved and pages have
 # checksums, and it drives no others out of the server's memory. What rolled back, or was saved anew since, is left out.
-# flavours: quick asserted
+# flavours: quick faults
 use strict;
 use warnings;
 use FindBin;

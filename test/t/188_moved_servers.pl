@@ -1,7 +1,7 @@
 # Another PostgreSQL server where a server of filters was, by ALTER SERVER or at the same address, knows nothing of what they
 # have seen: this is said, and to whom it happens, and nothing else is. And the three ways to replace a server that docs/servers.md names.
 #
-# flavours: asserted
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;

@@ -1,7 +1,7 @@
 # A logged filter that leaves its tree knows what it knew: also after a restart, before anybody has used it, and however it has
 # lost its parent. Its saved state has the seed that it took from the root.
 #
-# flavours: asserted
+# flavours: faults
 use strict;
 use warnings;
 use FindBin;
