@@ -354,6 +354,13 @@ bool is_of_one_owner(const TriggerRow* row) {
          (OidIsValid(row->binding.target) && owns_both(row->binding.target, row->table));
 }
 
+// A session that ends releases the table before the trigger: it gets a moment.
+bool lock_trigger_soon(Oid trigger) {
+  bool locked = false;
+  for (int i = 0; i < 20 && !(locked = lock_trigger_if_free(trigger)); ++i) pg_usleep(1000);
+  return locked;
+}
+
 // Only dumps read the arguments; the trigger itself goes by OIDs. DROP TRIGGER locks the trigger,
 // reads its row, then waits for the table. If we waited for the trigger here, that would be a
 // deadlock; if we wrote the row meanwhile, DROP would fail.
@@ -363,7 +370,7 @@ bool lock_to_rename(const TriggerRow* row) {
   const char* why = nullptr;
   if (!waits && !ConditionalLockRelationOid(row->table, ShareUpdateExclusiveLock))
     why = "Another session has the table locked.";
-  else if (!lock_trigger_if_free(row->trigger))
+  else if (!lock_trigger_soon(row->trigger))
     why = "Another session is about to drop the trigger.";
   if (why != nullptr) warn_of_former_name(row, why);
   return why == nullptr;
