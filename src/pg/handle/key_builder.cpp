@@ -24,8 +24,7 @@ KeyBuilder make_key_builder(FilterHandle* filter, const KeyInput* inputs, int co
   return builder;
 }
 
-bool needs_each_row(const KeyBuilder* builder) {
-  if (builder->filter->hashes_specially) return true;
+bool casts_by_untrusted_code(const KeyBuilder* builder) {
   for (int i = 0; i < builder->count; ++i)
     if (runs_untrusted_code(builder->inputs[i].coercion)) return true;
   return false;

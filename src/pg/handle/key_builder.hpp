@@ -43,7 +43,11 @@ inline bool is_current(const KeyBuilder* builder) {
 
 // Must each row be judged before the next one is read? Yes if foreign code may run while a row
 // becomes a key, or if a row is wanted elsewhere at once.
-bool needs_each_row(const KeyBuilder* builder);
+bool casts_by_untrusted_code(const KeyBuilder* builder);
+inline bool needs_each_row(const KeyBuilder* builder) {
+  return builder->filter->hashes_specially ||
+         (!builder->plain && casts_by_untrusted_code(builder));
+}
 
 // Of keys that a query asks for.
 inline KeyOrigin origin_in_query(const KeyBuilder* builder) {

@@ -15,16 +15,15 @@ extern "C" {
 #include "commands/trigger.h"
 #include "executor/execPartition.h"
 #include "executor/executor.h"
-#include "fmgr.h"
-#include "lib/stringinfo.h"
-#include "libpq/libpq-be.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
 #include "utils/backend_progress.h"
 #include "utils/backend_status.h"
 #include "utils/rel.h"
-#undef ENABLE_GSS
+
 // Of a Port only the socket is read, its first member; the headers of Kerberos need not be there.
+#undef ENABLE_GSS
+#include "libpq/libpq-be.h"
 }
 
 #include <poll.h>
