@@ -45,8 +45,7 @@ inline bool is_current(const KeyBuilder* builder) {
 // becomes a key, or if a row is wanted elsewhere at once.
 bool casts_by_untrusted_code(const KeyBuilder* builder);
 inline bool needs_each_row(const KeyBuilder* builder) {
-  return builder->filter->hashes_specially ||
-         (!builder->plain && casts_by_untrusted_code(builder));
+  return builder->filter->hashes_specially || (!builder->plain && casts_by_untrusted_code(builder));
 }
 
 // Of keys that a query asks for.

@@ -31,7 +31,7 @@ SF_FUNCTION(streamfilter_seen) {
   Element element;
   if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
   bound_time(filter, &element);
-  filter->origin = origin_in_query(&site->keys);
+  filter->origin.way = origin_in_query(&site->keys).way;
   const bool enforced = mode == FilterMode::enforce;
   const bool seen =
       test_and_insert_key(filter, element, enforced ? Outcome::discarded : Outcome::would_discard);
