@@ -10,12 +10,12 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Time::HiRes qw(time sleep);
 
-# Results of PQstatus, PQtransactionStatus is not asked; of PQresultStatus.
+# Of PQstatus, and of PQresultStatus.
 use constant { CONNECTION_OK => 0, TUPLES_OK => 2, FATAL_ERROR => 7 };
 use constant EXIT_SECONDS => 10;    # that a backend may take to end
 
 my $messages;                       # of the running call
-my ($libpq, $receiver);
+my $receiver;                       # of notices
 
 sub load_libpq
 {

@@ -41,9 +41,9 @@ inline bool is_current(const KeyBuilder* builder) {
   return builder->filter != nullptr && builder->version == builder->filter->version;
 }
 
+bool casts_by_untrusted_code(const KeyBuilder* builder);
 // Must each row be judged before the next one is read? Yes if foreign code may run while a row
 // becomes a key, or if a row is wanted elsewhere at once.
-bool casts_by_untrusted_code(const KeyBuilder* builder);
 inline bool needs_each_row(const KeyBuilder* builder) {
   return builder->filter->hashes_specially || (!builder->plain && casts_by_untrusted_code(builder));
 }
