@@ -179,15 +179,16 @@ Progress poll_connection(Connection* connection, int64 until) {
   return Progress::stands;
 }
 
-[[noreturn]] void raise_refused(Connection* connection) {
-  const char* message = first_peer_line(PQerrorMessage(connection->pg));
+[[noreturn]] void raise_refused(Connection* connection, const char* message, bool no_room) {
+  message = first_peer_line(message);
   disconnect(connection);
   ereport(ERROR, errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
           errmsg("could not connect to server \"%s\"", connection->name),
           errdetail_internal("%s", message),
-          errhint("Correct the options of server %s with ALTER SERVER, or of its user mapping with "
-                  "ALTER USER MAPPING.",
-                  quote_identifier(connection->name)));
+          no_room ? errhint("Raise max_connections there, or let fewer sessions use the server.")
+                  : errhint("Correct the options of server %s with ALTER SERVER, or of its user "
+                            "mapping with ALTER USER MAPPING.",
+                            quote_identifier(connection->name)));
   pg_unreachable();
 }
 
@@ -213,10 +214,10 @@ bool may_repeat_attempt(Connection* connection, int64 until) {
   const char* sqlstate = find_sqlstate(message);
   if (!is_silent(sqlstate)) {
     note_reached(connection->key.server);
-    if (is_refused(connection->pg, sqlstate) || now >= connection->deadline)
-      raise_refused(connection);
+    if (is_refused(connection->pg, sqlstate)) raise_refused(connection, message, false);
+    if (now >= connection->deadline) raise_refused(connection, message, true);
     fail(connection, Failure::ended, message);
-    return true;
+    return connection->no_room = true;
   }
   const bool again = sqlstate == nullptr && connection->accepted && now < until;
   fail(connection, again ? Failure::ended : Failure::unreachable, message);
@@ -305,6 +306,7 @@ bool welcome(Connection* connection) {
 void set_deadline(Connection* connection, int64 now) {
   const int timeout = connection->connecting ? kProbeWait : connection->options.connect_timeout;
   const int64 deadline = add_ms(now, timeout);
+  if (!connection->connecting) connection->no_room = false;
   if (!connection->connecting || connection->deadline < deadline) connection->deadline = deadline;
 }
 
@@ -314,7 +316,10 @@ bool may_go_on(Connection* connection, Progress progress, int64 until) {
   switch (progress) {
     case Progress::failed: return may_repeat_attempt(connection, until);
     case Progress::pending:
-      if (now >= connection->deadline) fail(connection, Failure::unreachable, "it does not answer");
+      if (now < connection->deadline) return false;
+      // The last attempt began shortly before the deadline, or at it.
+      if (connection->no_room) raise_refused(connection, connection->reason, true);
+      fail(connection, Failure::unreachable, "it does not answer");
       return false;
     case Progress::stands:
       if (connection->failure == Failure::ended && now < until) return true;

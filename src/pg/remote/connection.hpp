@@ -58,6 +58,7 @@ struct Connection {
   bool connecting;  // not established yet
   PostgresPollingStatusType polling;  // what libpq waits for meanwhile
   bool accepted;                      // the server has accepted it
+  bool no_room;                       // the attempt before met a server without room for it
   bool ready;                         // the calls are prepared
   int backend;                        // process on the server; behind a pooler, one that it had
   bool busy;                          // answers are owed
