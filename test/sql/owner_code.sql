@@ -170,7 +170,9 @@ CREATE TABLE own_rows (k int);
 CREATE TABLE own_repeats (k int);
 CREATE TRIGGER zz BEFORE INSERT ON own_rows FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('own_seen', 'own_repeats');
 INSERT INTO own_repeats VALUES (1);
-CREATE INDEX ON indexed (k) WHERE evil_constant();
+CREATE FUNCTION evil_in_index() RETURNS boolean LANGUAGE plpgsql IMMUTABLE SET search_path = mallory, public
+AS $$ BEGIN PERFORM say('index'); RETURN true; END $$;
+CREATE INDEX ON indexed (k) WHERE evil_in_index();
 RESET ROLE;
 CREATE DOMAIN outer_int AS evil_int;
 CREATE FOREIGN TABLE seen_outer (k outer_int)
