@@ -144,3 +144,33 @@ RESET streamfilter.batch_scan;
 DROP TABLE many;
 DROP FOREIGN TABLE many_seen;
 DROP FUNCTION explain_analyze, cost_of, passes;
+
+-- Rows of more pages than a batch keeps, in the order of the table and in another; also while they are updated.
+CREATE TABLE sparse (key int, note text, n numeric) WITH (fillfactor = 10);
+INSERT INTO sparse SELECT i, repeat(md5(i::text), 3), i / 7.0 FROM generate_series(1, 3000) AS i;
+CREATE FOREIGN TABLE sparse_seen (key int) SERVER streamfilter OPTIONS (memory '64kB', fpr '1e-6', seed '1');
+CREATE TABLE taken (LIKE sparse);
+INSERT INTO taken SELECT * FROM sparse WHERE NOT streamfilter_seen('sparse_seen', key);
+SELECT count(*) AS lost FROM (TABLE sparse EXCEPT ALL TABLE taken) AS lost;
+TRUNCATE taken, sparse_seen;
+CREATE INDEX ON sparse (md5(key::text));
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+EXPLAIN (COSTS OFF) INSERT INTO taken SELECT * FROM sparse WHERE NOT streamfilter_seen('sparse_seen', key) AND md5(key::text) > '';
+INSERT INTO taken SELECT * FROM sparse WHERE NOT streamfilter_seen('sparse_seen', key) AND md5(key::text) > '';
+SELECT count(*) AS lost FROM (TABLE sparse EXCEPT ALL TABLE taken) AS lost;
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+TRUNCATE sparse_seen;
+DO $$
+DECLARE row sparse; rows int := 0;
+BEGIN
+  FOR row IN SELECT * FROM sparse WHERE NOT streamfilter_seen('sparse_seen', key) LOOP
+    UPDATE sparse SET n = -1 WHERE key = row.key + 1;
+    ASSERT row.n = row.key / 7.0 AND row.note = repeat(md5(row.key::text), 3), row;
+    rows := rows + 1;
+  END LOOP;
+  ASSERT rows = 3000, rows;
+END $$;
+DROP TABLE sparse, taken;
+DROP FOREIGN TABLE sparse_seen;

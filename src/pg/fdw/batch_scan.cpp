@@ -10,6 +10,7 @@ extern "C" {
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
+#include "storage/bufmgr.h"
 }
 
 #include "pg/fdw/batch_scan.hpp"
@@ -27,9 +28,10 @@ constexpr int kBatch = 32;
 constexpr int kJudgedBatch = 256;
 constexpr int kRemoteBatch = 512;
 constexpr Size kMaxBytes = 65535;
-// Number of pages that the rows of a batch pin. Rows of further pages are copied: otherwise scans
-// of many partitions would pin all buffers of the server, or of the session's temporary tables.
-constexpr int kKeptPages = 4;
+// Number of pages that a batch pins, each once, because a pin for each row costs more than a copy
+// of the row. Rows of further pages are copied: otherwise scans of many partitions would pin all
+// buffers of the server, or of the session's temporary tables.
+constexpr int kKeptPages = 5;
 
 struct BatchScanState {
   CustomScanState custom;  // must be first
@@ -37,7 +39,6 @@ struct BatchScanState {
   int count;  // number of a key's values
   Oid* types;
   ExprState** values;
-  ScanState* filled;  // the scan below, if it can put rows into slots that keep them
   NullableDatum* row;
   KeyCall call;
   MemoryContext memory;  // context of a batch's values
@@ -45,8 +46,8 @@ struct BatchScanState {
   bool ahead_is_known;   // is known
   bool finished;         // the scan below has no more rows
   int rows, next;        // of the batch
-  int pages;             // number of pages of its rows; the last of them:
-  Buffer page;
+  int pages;             // number of pages of its rows:
+  Buffer kept[kKeptPages];
   bool judged;      // as a whole; otherwise each row when it is asked for
   uint64 version;   // of the filter, for which the elements were made, and
   FilterMode mode;  // its mode
@@ -69,27 +70,13 @@ void take_rows_of(CustomScanState* node, PlanState* child, EState* estate) {
   ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
 }
 
-// A plain heap scan returns the table's rows in its own slot, unchanged.
-ScanState* scan_to_fill(PlanState* child) {
-  if (!IsA(child, SeqScanState) || child->ps_ProjInfo != nullptr) return nullptr;
-  auto* scan = reinterpret_cast<ScanState*>(child);
-  return TTS_IS_BUFFERTUPLE(scan->ss_ScanTupleSlot) ? scan : nullptr;
-}
-
-// A scan's slot points to a description of the row, which the scan will overwrite.
-void keep_description(TupleTableSlot* slot) {
-  auto* row = reinterpret_cast<HeapTupleTableSlot*>(slot);
-  row->tupdata = *row->tuple;
-  row->tuple = &row->tupdata;
-}
-
 template <typename T>
 void enlarge(T** values, int room) {
   const Size size = sizeof(T) * static_cast<Size>(room);
   *values = static_cast<T*>(*values == nullptr ? palloc(size) : repalloc(*values, size));
 }
 
-// Makes slots for `room` rows. The first ones pin pages if the scan does.
+// Makes slots for `room` rows. They do not pin the pages of their rows.
 void grow_batch(BatchScanState* state, int room) {
   TupleTableSlot* row = state->custom.ss.ss_ScanTupleSlot;
   EState* estate = state->custom.ss.ps.state;
@@ -98,8 +85,7 @@ void grow_batch(BatchScanState* state, int room) {
   enlarge(&state->elements, room);
   enlarge(&state->has_key, room);
   enlarge(&state->seen, room);
-  const TupleTableSlotOps* kind = row->tts_ops;
-  if (state->room > 0 && TTS_IS_BUFFERTUPLE(row)) kind = &TTSOpsHeapTuple;
+  const TupleTableSlotOps* kind = TTS_IS_BUFFERTUPLE(row) ? &TTSOpsHeapTuple : row->tts_ops;
   for (int i = state->room; i < room; ++i)
     state->slots[i] = ExecInitExtraTupleSlot(estate, row->tts_tupleDescriptor, kind);
   state->room = room;
@@ -112,7 +98,6 @@ void begin_batch_scan(CustomScanState* node, EState* estate, int flags) {
   PlanState* child = ExecInitNode(static_cast<Plan*>(linitial(plan->custom_plans)), estate, flags);
   node->custom_ps = list_make1(child);
   take_rows_of(node, child, estate);
-  state->filled = scan_to_fill(child);
   state->filter = DatumGetObjectId(linitial_node(Const, plan->custom_private)->constvalue);
   state->count = list_length(plan->custom_exprs);
   state->types = static_cast<Oid*>(palloc(sizeof(Oid) * state->count));
@@ -155,42 +140,60 @@ void read_keys(CustomScanState* node, int first) {
   MemoryContextSwitchTo(caller);
 }
 
-// The next row, in the slot that keeps it; nullptr: there is none.
-pg_attribute_always_inline TupleTableSlot* fetch_row(BatchScanState* state, PlanState* child,
-                                                     TupleTableSlot* kept) {
-  if (state->filled == nullptr || !TTS_IS_BUFFERTUPLE(kept)) {
-    TupleTableSlot* row = ExecProcNode(child);
-    return TupIsNull(row) ? nullptr : ExecCopySlot(kept, row);
-  }
-  TupleTableSlot* own = state->filled->ss_ScanTupleSlot;
-  state->filled->ss_ScanTupleSlot = kept;
-  TupleTableSlot* row = ExecProcNode(child);
-  state->filled->ss_ScanTupleSlot = own;
-  if (TupIsNull(row)) return nullptr;
-  if (row != kept) return ExecCopySlot(kept, row);
-  keep_description(kept);
-  return kept;
-}
-
-pg_attribute_always_inline void release_page(BatchScanState* state, TupleTableSlot* row) {
-  if (!TTS_IS_BUFFERTUPLE(row)) return;
-  const Buffer page = reinterpret_cast<BufferHeapTupleTableSlot*>(row)->buffer;
-  state->pages += page != state->page;
-  state->page = page;
-  if (unlikely(state->pages > kKeptPages)) ExecMaterializeSlot(row);
-}
-
-pg_attribute_always_inline bool fetch_into(BatchScanState* state, int i) {
-  auto* child = static_cast<PlanState*>(linitial(state->custom.custom_ps));
-  state->finished = state->finished || fetch_row(state, child, state->slots[i]) == nullptr;
-  if (state->finished) return false;
-  release_page(state, state->slots[i]);
+// False: the batch has enough pages.
+pg_attribute_always_inline bool keep_page(BatchScanState* state, Buffer page) {
+  if (state->pages > 0 && state->kept[state->pages - 1] == page) return true;
+  if (!BufferIsValid(page) || state->pages == kKeptPages) return false;
+  IncrBufferRefCount(page);
+  state->kept[state->pages++] = page;
   return true;
 }
 
+void release_pages(BatchScanState* state) {
+  while (state->pages > 0) ReleaseBuffer(state->kept[--state->pages]);
+}
+
+// Most of what a row costs is the wait until it has come from memory. So it is only asked for here,
+// and read when others have been asked for.
+pg_attribute_always_inline void prefetch_row(const HeapTupleData* tuple) {
+  constexpr uint32 kLine = 64, kMost = 4 * kLine;
+  const char* row = reinterpret_cast<const char*>(tuple->t_data);
+  for (uint32 at = 0; at < Min(tuple->t_len, kMost); at += kLine) __builtin_prefetch(row + at);
+}
+
+// Lets a slot point to a row in a page. ExecStoreHeapTuple would read the row.
+pg_attribute_always_inline void point_to(TupleTableSlot* slot, const HeapTupleData* tuple) {
+  ExecClearTuple(slot);
+  auto* heap_slot = reinterpret_cast<HeapTupleTableSlot*>(slot);
+  heap_slot->tupdata = *tuple;
+  heap_slot->tuple = &heap_slot->tupdata;
+  slot->tts_flags &= static_cast<uint16>(~TTS_FLAG_EMPTY);
+  slot->tts_tid = tuple->t_self;
+  slot->tts_tableOid = tuple->t_tableOid;
+}
+
+// Rows that lie in pages stay there, as long as the batch keeps those.
+pg_attribute_always_inline void keep_row(BatchScanState* state, TupleTableSlot* kept,
+                                         TupleTableSlot* row) {
+  const auto* paged = reinterpret_cast<BufferHeapTupleTableSlot*>(row);
+  if (!TTS_IS_HEAPTUPLE(kept) || !TTS_IS_BUFFERTUPLE(row) || !keep_page(state, paged->buffer)) {
+    ExecCopySlot(kept, row);
+    return;
+  }
+  prefetch_row(paged->base.tuple);
+  point_to(kept, paged->base.tuple);
+}
+
+pg_attribute_always_inline bool fetch_into(BatchScanState* state, int i) {
+  if (state->finished) return false;
+  TupleTableSlot* row = ExecProcNode(static_cast<PlanState*>(linitial(state->custom.custom_ps)));
+  state->finished = TupIsNull(row);
+  if (!state->finished) keep_row(state, state->slots[i], row);
+  return !state->finished;
+}
+
 Size size_of(TupleTableSlot* row) {
-  if (TTS_IS_HEAPTUPLE(row) || TTS_IS_BUFFERTUPLE(row))
-    return reinterpret_cast<HeapTupleTableSlot*>(row)->tuple->t_len;
+  if (TTS_IS_HEAPTUPLE(row)) return reinterpret_cast<HeapTupleTableSlot*>(row)->tuple->t_len;
   slot_getallattrs(row);
   return heap_compute_data_size(row->tts_tupleDescriptor, row->tts_values, row->tts_isnull);
 }
@@ -238,13 +241,14 @@ void judge_batch(BatchScanState* state) {
 
 void clear_slots(BatchScanState* state) {
   for (int i = 0; i < state->room; ++i) ExecClearTuple(state->slots[i]);
+  release_pages(state);
 }
 
 // Reads the next rows; false if there are none.
 bool read_batch(CustomScanState* node) {
   BatchScanState* state = scan_state_of(node);
-  state->rows = state->next = state->pages = 0;
-  state->page = InvalidBuffer;
+  release_pages(state);
+  state->rows = state->next = 0;
   state->judged = false;
   MemoryContextReset(state->memory);
   while (state->rows < kBatch && fetch_into(state, state->rows)) ++state->rows;
