@@ -8,7 +8,8 @@
 #
 # "slower" or "faster" stands where three quarters of the rounds agree, by 2 % at least. Takes four minutes beside the builds; what it
 # has built of the commit is kept in build/commits. A file system in memory for TMPDIR and idle cores make the spread
-# small. Debian 12 or 13, as root or with sudo.
+# small. The last line says what judging takes: WHERE NOT seen beside a scan and an INSERT of the rows that pass.
+# Debian 12 or 13, as root or with sudo.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -19,12 +20,14 @@ source "$ROOT/bench/lib/commit_build.sh"
 
 # shellcheck disable=SC2034 # for prepare: everything goes into copies of the server
 PRIVATE=yes
-CASES=(plain seen trigger trigger_block copy copy_binary values_1 values_10 values_100 returning block loop window known)
+CASES=(scan distinct plain seen trigger trigger_block copy copy_binary values_1 values_10 values_100 returning block loop window known)
 ROUNDS=7 ROWS=200000 COMMIT='' HASH=''
 OPTIONS="memory '16MB', fpr '0.01', seed '1'"
 
 title() { # case
 	case $1 in
+	scan) say "scan of the source" ;;
+	distinct) say "INSERT SELECT, distinct rows, no filter" ;;
 	plain) say "INSERT SELECT, no filter" ;;
 	seen) say "INSERT SELECT WHERE NOT seen" ;;
 	trigger) say "INSERT SELECT, trigger" ;;
@@ -85,6 +88,7 @@ start() {
 		fsync = off
 		checkpoint_timeout = 1d
 		client_min_messages = 'warning'
+		jit = off
 		streamfilter.shared_memory = '128MB'
 	END
 	stop_server
@@ -97,6 +101,7 @@ create_tables() {
 	sql <<-END
 		CREATE TABLE source AS SELECT hashint8extended(abs(hashint8extended(i, 1) % ($ROWS / 1.6485)::bigint), 0) AS key,
 		    repeat('x', 60) AS payload FROM generate_series(1, $ROWS) i;
+		CREATE TABLE distinct_rows AS SELECT DISTINCT ON (key) * FROM source;
 		CREATE TABLE arrivals (LIKE source);
 		$(discarding_table rows "kind 'clq', $OPTIONS")
 		$(discarding_table recent "kind 'timer', $OPTIONS, window '30 days'")
@@ -127,6 +132,8 @@ discarding_table() { # name options
 
 statements() { # case
 	case $1 in
+	scan) say "SELECT sum(length(payload)) FROM source;" ;;
+	distinct) say "INSERT INTO arrivals SELECT * FROM distinct_rows;" ;;
 	plain) say "INSERT INTO arrivals SELECT * FROM source;" ;;
 	seen) say "INSERT INTO arrivals SELECT * FROM source WHERE NOT streamfilter_seen('seen_rows', key);" ;;
 	trigger) say "INSERT INTO rows SELECT * FROM source;" ;;
@@ -147,7 +154,7 @@ statements() { # case
 	esac
 }
 
-# Before the clock starts, the session writes to every page of the filter, so that it has them all mapped.
+# Before the clock starts, the session writes to every page of the filter, and reads every row, so that it has all mapped.
 script_of() { # case
 	local filter
 	filter=$(filter_of "$1")
@@ -157,7 +164,8 @@ script_of() { # case
 		SELECT 'VACUUM ' || oid::regclass FROM pg_class WHERE relname = 'streamfilter_log' \gexec
 		CHECKPOINT;
 		INSERT INTO $filter SELECT hashint8extended(i, 2) FROM generate_series(1, 100000) i;
-		SELECT count(*) FROM source \g /dev/null
+		SELECT sum(length(payload)) FROM source \g /dev/null
+		SELECT sum(length(payload)) FROM distinct_rows \g /dev/null
 		\o /dev/null
 		SELECT clock_timestamp() AS begin \gset
 	END
@@ -220,6 +228,20 @@ table() {
 	for case in "${CASES[@]}"; do
 		awk -v name="$case" -v title="$(title "$case")" -v rows="$(rows_of "$case")" -v rounds="$ROUNDS" "$COMPARE" "$WORK/times"
 	done
+	[[ " ${CASES[*]} " != *" scan "*" distinct "*" seen "* ]] || judging
+}
+
+# WHERE NOT seen to what must be done in any case, as medians of the rounds.
+judging() {
+	local name
+	printf '\nWHERE NOT seen / (scan + INSERT of the distinct rows):'
+	for name in that this; do
+		awk -v name=$name '$2 == name { seconds[$1, $3] = $4; rounds = $3 > rounds ? $3 : rounds }
+			END { for (i = 1; i <= rounds; i++) print seconds["seen", i] / (seconds["scan", i] + seconds["distinct", i]) }' "$WORK/times" |
+			sort -g | awk -v name=$name -v commit="${HASH:0:8}" '{ ratio[NR] = $1 }
+				END { printf " %s %.2f", name == "this" ? "this tree" : commit, ratio[int((NR + 1) / 2)] }'
+	done
+	printf '\n'
 }
 
 read_arguments() {
@@ -230,7 +252,7 @@ read_arguments() {
 		--rows) ROWS=$2 && shift 2 ;;
 		--cases) read -ra CASES <<<"$2" && shift 2 ;;
 		--list) printf '%s\n' "${CASES[@]}" && exit 0 ;;
-		-*) sed -n '2,12s/^# \{0,1\}//p' "$0" && exit 0 ;;
+		-*) sed -n '2,13s/^# \{0,1\}//p' "$0" && exit 0 ;;
 		*) COMMIT=$1 && shift ;;
 		esac
 	done
