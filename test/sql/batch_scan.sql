@@ -156,7 +156,7 @@ TRUNCATE taken, sparse_seen;
 CREATE INDEX ON sparse (md5(key::text));
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
-EXPLAIN (COSTS OFF) INSERT INTO taken SELECT * FROM sparse WHERE NOT streamfilter_seen('sparse_seen', key) AND md5(key::text) > '';
+EXPLAIN (COSTS OFF) SELECT * FROM sparse WHERE NOT streamfilter_seen('sparse_seen', key) AND md5(key::text) > '';
 INSERT INTO taken SELECT * FROM sparse WHERE NOT streamfilter_seen('sparse_seen', key) AND md5(key::text) > '';
 SELECT count(*) AS lost FROM (TABLE sparse EXCEPT ALL TABLE taken) AS lost;
 RESET enable_seqscan;
