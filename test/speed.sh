@@ -219,7 +219,7 @@ COMPARE='
 		high = quantile(ratio, rounds, .75)
 		printf "%-40s %9.3f %9.3f %8.3f   %.3f-%.3f   %.3f-%.3f  %s\n", title, quantile(that, rounds, .5) * 1e6 / rows,
 			quantile(this, rounds, .5) * 1e6 / rows, quantile(ratio, rounds, .5), low, high, ratio[1], ratio[rounds],
-			low > 1.02 ? "slower" : high < .98 ? "faster" : ""
+			(low > 1.02 ? "slower" : high < .98 ? "faster" : "")
 	}'
 
 table() {
@@ -228,7 +228,7 @@ table() {
 	for case in "${CASES[@]}"; do
 		awk -v name="$case" -v title="$(title "$case")" -v rows="$(rows_of "$case")" -v rounds="$ROUNDS" "$COMPARE" "$WORK/times"
 	done
-	[[ " ${CASES[*]} " != *" scan "*" distinct "*" seen "* ]] || judging
+	[[ " ${CASES[*]} " != *" scan "*"distinct "*"seen "* ]] || judging
 }
 
 # WHERE NOT seen to what must be done in any case, as medians of the rounds.
