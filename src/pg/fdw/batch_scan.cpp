@@ -348,21 +348,16 @@ void explain(CustomScanState* node, List*, ExplainState* es) {
                          es);
 }
 
-const CustomExecMethods kExecMethods = {
-    "streamfilter batch",
-    begin_batch_scan,
-    execute_first,
-    end_batch_scan,
-    rescan,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    explain,
-};
+const CustomExecMethods kExecMethods = [] {
+  CustomExecMethods methods = {};
+  methods.CustomName = "streamfilter batch";
+  methods.BeginCustomScan = begin_batch_scan;
+  methods.ExecCustomScan = execute_first;
+  methods.EndCustomScan = end_batch_scan;
+  methods.ReScanCustomScan = rescan;
+  methods.ExplainCustomScan = explain;
+  return methods;
+}();
 
 }  // namespace
 

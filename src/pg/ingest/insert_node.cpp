@@ -156,21 +156,16 @@ void explain(CustomScanState* node, List*, ExplainState* es) {
     node->ss.ps.instrument->ntuples2 = static_cast<double>(state->counts.conflicting);
 }
 
-const CustomExecMethods kExecMethods = {
-    "streamfilter insert",
-    begin_insert_node,
-    execute_insert_node,
-    end_insert_node,
-    rescan,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    explain,
-};
+const CustomExecMethods kExecMethods = [] {
+  CustomExecMethods methods = {};
+  methods.CustomName = "streamfilter insert";
+  methods.BeginCustomScan = begin_insert_node;
+  methods.ExecCustomScan = execute_insert_node;
+  methods.EndCustomScan = end_insert_node;
+  methods.ReScanCustomScan = rescan;
+  methods.ExplainCustomScan = explain;
+  return methods;
+}();
 
 Node* create_state(CustomScan*) {
   auto* state = static_cast<InsertState*>(palloc0(sizeof(InsertState)));
