@@ -90,11 +90,20 @@ copy_tree() { # with what is built already
 }
 
 link_programs() {
-	local targets=(flavour)
+	local targets=(flavour library)
 	[[ " ${STEPS[*]} " != *" unit "* ]] || targets+=(build/tests/unit_tests)
-	[[ " ${STEPS[*]} " != *" library "* ]] || targets+=(library build/library/test_static build/library/test_shared)
+	[[ " ${STEPS[*]} " != *" library "* ]] || targets+=(build/library/test_static build/library/test_shared)
 	in_tree -j2 "${targets[@]}" || return
 	install -m 755 "$WORK/tree/build/quick/streamfilter.so" "$WORK/server$("$PG_CONFIG" --pkglibdir)/"
+	install_library
+}
+
+install_library() { # some TAP tests link it
+	local libdir
+	libdir=$WORK/server$("$PG_CONFIG" --libdir)
+	mkdir -p "$libdir"
+	cp -P "$WORK"/tree/build/library/libstreamfilter.{a,so*} "$libdir/"
+	install -D -m 644 -t "$WORK/server$("$PG_CONFIG" --includedir)/streamfilter" "$ROOT/include/streamfilter/streamfilter.h"
 }
 
 forget_programs() { # they are linked from what was compiled last
@@ -350,6 +359,7 @@ first_pass() { # number of faults, seed
 # A server that can be built for: headers and libraries are those of the system.
 make_complete() {
 	local path
+	rm -rf "$WORK/server$("$PG_CONFIG" --includedir)" # it has the header of install_library only
 	for path in "$("$PG_CONFIG" --includedir)" "$("$PG_CONFIG" --includedir-server)"; do
 		mkdir -p "$(dirname "$WORK/server$path")"
 		[ -e "$WORK/server$path" ] || ln -s "$path" "$WORK/server$path"
