@@ -458,7 +458,7 @@ DROP FOREIGN TABLE seen_gone, seen_else;
 -- ---- clean up -----------------------------------------------------------------------------------
 DROP TABLE t, p;
 DROP FUNCTION drop_row, log_other;
-DROP FOREIGN TABLE seen, seen_ids, pg_temp.seen_ids;
+DROP FOREIGN TABLE seen, public.seen_ids, pg_temp.seen_ids;
 DROP SCHEMA mallory CASCADE;
 REVOKE ALL ON FOREIGN SERVER streamfilter FROM streamfilter_mallory;
 DROP ROLE streamfilter_mallory;
