@@ -179,21 +179,22 @@ Progress poll_connection(Connection* connection, int64 until) {
   return Progress::stands;
 }
 
-[[noreturn]] void raise_refused(Connection* connection, const char* message, bool no_room) {
+bool has_class(const char* sqlstate, const char* prefix) {
+  return sqlstate != nullptr && strncmp(sqlstate, prefix, strlen(prefix)) == 0;
+}
+
+[[noreturn]] void raise_refused(Connection* connection, const char* message) {
   message = first_peer_line(message);
   disconnect(connection);
   ereport(ERROR, errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
           errmsg("could not connect to server \"%s\"", connection->name),
           errdetail_internal("%s", message),
-          no_room ? errhint("Raise max_connections there, or let fewer sessions use the server.")
-                  : errhint("Correct the options of server %s with ALTER SERVER, or of its user "
-                            "mapping with ALTER USER MAPPING.",
-                            quote_identifier(connection->name)));
+          has_class(find_sqlstate(message), "53")
+              ? errhint("Raise max_connections there, or let fewer sessions use the server.")
+              : errhint("Correct the options of server %s with ALTER SERVER, or of its user "
+                        "mapping with ALTER USER MAPPING.",
+                        quote_identifier(connection->name)));
   pg_unreachable();
-}
-
-bool has_class(const char* sqlstate, const char* prefix) {
-  return sqlstate != nullptr && strncmp(sqlstate, prefix, strlen(prefix)) == 0;
 }
 
 // Would another attempt fail, too? Then it is an error and no loss: password, user, database.
@@ -214,8 +215,8 @@ bool may_repeat_attempt(Connection* connection, int64 until) {
   const char* sqlstate = find_sqlstate(message);
   if (!is_silent(sqlstate)) {
     note_reached(connection->key.server);
-    if (is_refused(connection->pg, sqlstate)) raise_refused(connection, message, false);
-    if (now >= connection->deadline) raise_refused(connection, message, true);
+    if (is_refused(connection->pg, sqlstate) || now >= connection->deadline)
+      raise_refused(connection, message);
     fail(connection, Failure::ended, message);
     return connection->no_room = true;
   }
@@ -317,8 +318,7 @@ bool may_go_on(Connection* connection, Progress progress, int64 until) {
     case Progress::failed: return may_repeat_attempt(connection, until);
     case Progress::pending:
       if (now < connection->deadline) return false;
-      // The last attempt began shortly before the deadline, or at it.
-      if (connection->no_room) raise_refused(connection, connection->reason, true);
+      if (connection->no_room) raise_refused(connection, connection->reason);
       fail(connection, Failure::unreachable, "it does not answer");
       return false;
     case Progress::stands:
