@@ -107,6 +107,6 @@ RESET streamfilter.batch_insert;
 SELECT explain_analyze($x$CREATE TABLE other_copy AS SELECT * FROM staged WHERE NOT streamfilter_seen('seen', 12000 + id)$x$);
 
 DROP VIEW new_staged;
-DROP TABLE staged, known, t, copy;
+DROP TABLE staged, known, t, copy, other_copy;
 DROP FOREIGN TABLE seen, other;
 DROP FUNCTION explain_analyze;

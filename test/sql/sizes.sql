@@ -102,3 +102,4 @@ SELECT options, path, step, now, bound FROM steps WHERE now > bound AND NOT over
 SELECT options, path, step, bound, asked FROM steps WHERE bound > asked * 1.1 AND NOT overfull;
 SELECT options, path, step, bound, wrong::float8 / of AS measured, now FROM steps WHERE exceeds(wrong, asked * 1.1, of) AND NOT overfull;
 DROP TABLE kinds, paths, steps CASCADE;
+DROP ROUTINE exceeds, walk_all;

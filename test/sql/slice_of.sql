@@ -53,3 +53,4 @@ SELECT streamfilter_slice_of(1, NULL) IS NULL AS unknown;
 SELECT streamfilter_slice_of(1, 0);
 SELECT streamfilter_slice_of(1, -3);
 SELECT streamfilter_slice_of('1'::json, 3);
+DROP TABLE long_keys, part;
