@@ -9,11 +9,11 @@ extern "C" {
 #include "utils/builtins.h"
 }
 
+#include "pg/binding/trigger_binding.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/ddl/enum_labels.hpp"
 #include "pg/key/hash_method.hpp"
 #include "pg/server/syscache.hpp"
-#include "pg/trigger/trigger_binding.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -13,11 +13,12 @@ extern "C" {
 #include "storage/bufmgr.h"
 }
 
+#include "pg/citus/citus_nodes.hpp"
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_builder.hpp"
-#include "pg/trigger/citus_nodes.hpp"
+#include "pg/handle/waiting_code.hpp"
 #include "pg/trigger/judged_once.hpp"
 
 namespace streamfilter::pg {
@@ -350,7 +351,7 @@ void explain(CustomScanState* node, List*, ExplainState* es) {
 
 const CustomExecMethods kExecMethods = [] {
   CustomExecMethods methods = {};
-  methods.CustomName = "streamfilter batch";
+  methods.CustomName = kBatchNode;
   methods.BeginCustomScan = begin_batch_scan;
   methods.ExecCustomScan = execute_first;
   methods.EndCustomScan = end_batch_scan;

@@ -18,9 +18,6 @@ namespace streamfilter::pg {
 // Is it a call of streamfilter_seen()?
 bool is_seen_call(const FuncExpr* call);
 
-// The filter that the plan node asks, as the call's first argument; nullptr if it is another node.
-const Const* filter_of_batch_scan(const Plan* plan);
-
 // Keys may be asked for before their rows if all rows are read and no code looks at the filter in
 // between.
 struct AheadRule {

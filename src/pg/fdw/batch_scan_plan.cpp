@@ -24,6 +24,7 @@ extern "C" {
 
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/handle/filter_handle.hpp"
+#include "pg/handle/waiting_code.hpp"
 #include "pg/server/settings.hpp"
 
 extern "C" Datum streamfilter_seen(PG_FUNCTION_ARGS);
@@ -115,7 +116,7 @@ constexpr double kSavedPerRow = 1;  // cpu_operator_cost
 Plan* plan_batch_scan(PlannerInfo*, RelOptInfo*, CustomPath*, List*, List*, List*);
 
 const CustomPathMethods kPathMethods = {"streamfilter batch", plan_batch_scan, nullptr};
-const CustomScanMethods kScanMethods = {"streamfilter batch", create_batch_scan_state};
+const CustomScanMethods kScanMethods = {kBatchNode, create_batch_scan_state};
 
 // The call if the condition is NOT streamfilter_seen(constant filter, values…), otherwise nullptr.
 FuncExpr* find_seen_call(Expr* condition) {
@@ -295,12 +296,6 @@ bool is_seen_call(const FuncExpr* call) {
   FmgrInfo function;
   fmgr_info(call->funcid, &function);
   return function.fn_addr == streamfilter_seen;
-}
-
-const Const* filter_of_batch_scan(const Plan* plan) {
-  if (!IsA(plan, CustomScan)) return nullptr;
-  const auto* scan = reinterpret_cast<const CustomScan*>(plan);
-  return scan->methods == &kScanMethods ? linitial_node(Const, scan->custom_private) : nullptr;
 }
 
 void add_batch_scans(PathsCall* call) {

@@ -21,6 +21,7 @@ extern "C" {
 }
 
 #include "pg/catalog/lookup.hpp"
+#include "pg/citus/citus_nodes.hpp"
 #include "pg/ddl/tree_ddl.hpp"
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/fdw/fdw_modify.hpp"
@@ -29,7 +30,6 @@ extern "C" {
 #include "pg/handle/key_builder.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/storage/saved_state.hpp"
-#include "pg/trigger/citus_nodes.hpp"
 #include "pg/trigger/judged_once.hpp"
 
 namespace streamfilter::pg {

@@ -11,6 +11,7 @@ extern "C" {
 
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/fdw/lost_rows.hpp"
+#include "pg/handle/waiting_code.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -8,6 +8,7 @@
 #include "pg/handle/overfull.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/lock_batches.hpp"
+#include "pg/shmem/state_copy.hpp"
 
 namespace streamfilter::pg {
 namespace {

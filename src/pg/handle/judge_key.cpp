@@ -7,6 +7,7 @@
 #include "pg/handle/overfull.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/shared_memory.hpp"
+#include "pg/shmem/state_copy.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 

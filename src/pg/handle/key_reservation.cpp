@@ -12,7 +12,7 @@ extern "C" {
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/key_reservation.hpp"
 #include "pg/handle/overfull.hpp"
-#include "pg/server/hooks.hpp"
+#include "pg/handle/waiting_code.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/arrivals.hpp"
@@ -276,8 +276,7 @@ void overflow(FilterHandle* filter, TransactionChanges* changes) {
 void make_room(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
   resolve_prepared(filter->relid);
   if (!changes->grows)
-    changes->grows =
-        IsTransactionBlock() || !waits(filter) || kUpwardCalls.may_statement_wait(filter);
+    changes->grows = IsTransactionBlock() || !waits(filter) || may_statement_wait(filter);
   if (!changes->grows || !grow_in_flight(in_flight_tag(changes->generation, element.hash)))
     overflow(filter, changes);
 }

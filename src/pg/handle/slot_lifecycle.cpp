@@ -22,6 +22,7 @@ extern "C" {
 #include "pg/server/transaction_use.hpp"
 #include "pg/shmem/log_pages.hpp"
 #include "pg/shmem/server_health.hpp"
+#include "pg/shmem/state_copy.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/storage/restore.hpp"
 #include "pg/storage/restore_ranges.hpp"

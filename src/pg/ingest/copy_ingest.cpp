@@ -29,11 +29,11 @@ extern "C" {
 #include <poll.h>
 #include <algorithm>
 
+#include "pg/catalog/volatile_code.hpp"
 #include "pg/handle/key_reservation.hpp"
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/target_rule.hpp"
-#include "pg/ingest/volatile_code.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/trigger/row_source.hpp"
 

@@ -12,9 +12,9 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include "pg/catalog/volatile_code.hpp"
 #include "pg/ingest/diverted_rows.hpp"
 #include "pg/ingest/target_rule.hpp"
-#include "pg/ingest/volatile_code.hpp"
 #include "pg/key/trusted_code.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/trigger/divert.hpp"

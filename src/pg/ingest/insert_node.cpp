@@ -13,6 +13,7 @@ extern "C" {
 
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/fdw/fdw_modify.hpp"
+#include "pg/handle/waiting_code.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/insert_node.hpp"
 #include "pg/ingest/target_rule.hpp"
@@ -158,7 +159,7 @@ void explain(CustomScanState* node, List*, ExplainState* es) {
 
 const CustomExecMethods kExecMethods = [] {
   CustomExecMethods methods = {};
-  methods.CustomName = "streamfilter insert";
+  methods.CustomName = kInsertNode;
   methods.BeginCustomScan = begin_insert_node;
   methods.ExecCustomScan = execute_insert_node;
   methods.EndCustomScan = end_insert_node;
@@ -174,7 +175,7 @@ Node* create_state(CustomScan*) {
   return reinterpret_cast<Node*>(state);
 }
 
-const CustomScanMethods kScanMethods = {"streamfilter insert", create_state};
+const CustomScanMethods kScanMethods = {kInsertNode, create_state};
 
 }  // namespace
 
@@ -194,11 +195,6 @@ Plan* make_insert_node(ModifyTable* insert, int calls, const char* obstacle) {
     node->custom_private = lappend(node->custom_private, makeString(pstrdup(obstacle)));
   node->methods = &kScanMethods;
   return plan;
-}
-
-bool is_insert_node(const Plan* plan) {
-  return IsA(plan, CustomScan) &&
-         reinterpret_cast<const CustomScan*>(plan)->methods == &kScanMethods;
 }
 
 void init_insert_node() { RegisterCustomScanMethods(&kScanMethods); }

@@ -12,8 +12,6 @@ namespace streamfilter::pg {
 // `obstacle` says why rows must go one by one; nullptr: the planner sees no reason.
 Plan* make_insert_node(ModifyTable* insert, int calls, const char* obstacle);
 
-bool is_insert_node(const Plan* plan);
-
 // Registers the node; called by init_batch_insert.
 void init_insert_node();
 

@@ -15,11 +15,11 @@ extern "C" {
 }
 
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/volatile_code.hpp"
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/ingest/insert_node.hpp"
 #include "pg/ingest/insert_plan.hpp"
 #include "pg/ingest/target_rule.hpp"
-#include "pg/ingest/volatile_code.hpp"
 #include "pg/server/settings.hpp"
 
 namespace streamfilter::pg {

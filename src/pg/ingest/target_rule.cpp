@@ -23,12 +23,12 @@ extern "C" {
 #include "utils/rls.h"
 }
 
+#include "pg/binding/trigger_definition.hpp"
+#include "pg/catalog/volatile_code.hpp"
+#include "pg/citus/shard_triggers.hpp"
 #include "pg/ingest/target_rule.hpp"
-#include "pg/ingest/volatile_code.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/syscache.hpp"
-#include "pg/trigger/shard_triggers.hpp"
-#include "pg/trigger/trigger_definition.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -71,57 +71,6 @@ bool marks_partition_key(const Trigger* trigger, Relation table) {
   Bitmapset* columns = nullptr;
   pull_varattnos(reinterpret_cast<Node*>(RelationGetPartitionQual(table)), 1, &columns);
   return bms_is_member(mark - FirstLowInvalidHeapAttributeNumber, columns);
-}
-
-bool has_check(Relation table, CodeTest test) {
-  const TupleConstr* constraints = RelationGetDescr(table)->constr;
-  if (constraints == nullptr) return false;
-  for (int i = 0; i < constraints->num_check; ++i)
-    if (test(static_cast<Node*>(stringToNode(constraints->check[i].ccbin)))) return true;
-  return false;
-}
-
-// Computed columns and indexes may only call immutable functions, but functions may be declared
-// wrongly.
-bool has_computed_column(TupleDesc type, CodeTest test) {
-  const TupleConstr* constraints = type->constr;
-  if (constraints == nullptr || !constraints->has_generated_stored) return false;
-  for (int i = 0; i < constraints->num_defval; ++i) {
-    const AttrDefault& value = constraints->defval[i];
-    if (TupleDescAttr(type, value.adnum - 1)->attgenerated != '\0' &&
-        test(static_cast<Node*>(stringToNode(value.adbin))))
-      return true;
-  }
-  return false;
-}
-
-bool has_code(HeapTuple index, AttrNumber column, CodeTest test) {
-  bool isnull;
-  const Datum source = SysCacheGetAttr(INDEXRELID, index, column, &isnull);
-  return !isnull && test(static_cast<Node*>(stringToNode(TextDatumGetCString(source))));
-}
-
-bool has_code(Oid index, CodeTest test) {
-  bool found = true;
-  read_catalog<FormData_pg_index>(INDEXRELID, index, [&](const auto&, HeapTuple tuple) {
-    found = has_code(tuple, Anum_pg_index_indexprs, test) ||
-            has_code(tuple, Anum_pg_index_indpred, test);
-  });
-  return found;
-}
-
-bool has_index_with_code(Relation table, CodeTest test) {
-  if (!table->rd_rel->relhasindex) return false;
-  bool found = false;
-  List* indexes = RelationGetIndexList(table);
-  ListCell* cell;
-  foreach (cell, indexes) found = found || has_code(lfirst_oid(cell), test);
-  list_free(indexes);
-  return found;
-}
-
-bool computes_by_code(Relation table, CodeTest test) {
-  return has_computed_column(RelationGetDescr(table), test) || has_index_with_code(table, test);
 }
 
 // Opens a partition for a look; nullptr: it is gone, or locked by a session that changes it.
@@ -172,7 +121,8 @@ const char* obstacle_of(Relation table) {
   if (table->rd_rel->relkind != RELKIND_RELATION) return "the target is not a table";
   if (table->rd_tableam != GetHeapamTableAmRoutine()) return "the table is not a heap";
   if (may_be_copied(table)) return "its rows may be copies";
-  if (has_check(table, runs_volatile_code)) return "a CHECK constraint calls a volatile function";
+  if (checks_by_code(table, runs_volatile_code))
+    return "a CHECK constraint calls a volatile function";
   if (computes_by_code(table, runs_volatile_code))
     return "a generated column or an index calls a volatile function";
   return nullptr;
@@ -216,10 +166,6 @@ bool runs_code_of_its_own(Oid partition, int checks_of_parent) {
 }
 
 }  // namespace
-
-bool runs_code_for_rows(Relation table, CodeTest test) {
-  return has_check(table, test) || computes_by_code(table, test);
-}
 
 TargetRule find_trigger_rule(const TriggerDesc* triggers) {
   TargetRule rule = {};
@@ -286,8 +232,7 @@ const char* why_row_by_row(const ModifyTableState* node, bool* judged) {
 bool is_blind_to_filters(const ModifyTableState* node) {
   const ResultRelInfo* target = node->rootResultRelInfo;
   Relation table = target->ri_RelationDesc;
-  if (find_rule(target).judge != nullptr || has_check(table, runs_volatile_code) ||
-      computes_by_code(table, runs_volatile_code))
+  if (find_rule(target).judge != nullptr || runs_code_for_rows(table, runs_volatile_code))
     return false;
   if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) return true;
   bool blind = true;

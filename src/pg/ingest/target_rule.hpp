@@ -5,7 +5,7 @@ extern "C" {
 #include "nodes/execnodes.h"
 }
 
-#include "pg/trigger/trigger_kind.hpp"
+#include "pg/binding/trigger_kind.hpp"
 
 namespace streamfilter::pg {
 
@@ -30,10 +30,6 @@ const char* why_diverted_alone(Relation target, Oid owner);
 // Why a statement must give rows to the node one by one; nullptr: no reason. `judged`: the table
 // has one of our judging triggers.
 const char* why_row_by_row(const ModifyTableState* node, bool* judged);
-
-// Do CHECK constraints, generated columns or indexes of the table run code of that sort?
-using CodeTest = bool (*)(Node* expression);
-bool runs_code_for_rows(Relation table, CodeTest test);
 
 // For a statement whose rows go in batches: can no code that runs for a row, in any partition, ask
 // a filter?

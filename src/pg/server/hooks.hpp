@@ -83,14 +83,10 @@ struct HookSteps {
   const AccessCall::Step* object_access;
 };
 
-struct FilterHandle;
-
 // All calls from a room to one above it. pg/sql/module.cpp says which functions answer.
 struct UpwardCalls {
   // pg/trigger: a statement fires one of our triggers for its first row in a table.
   void (*on_first_row)(const RelationData* table);
-  // pg/handle: may a running statement wait for another session while it gives the filter keys?
-  bool (*may_statement_wait)(const FilterHandle* filter);
 };
 extern const UpwardCalls kUpwardCalls;
 

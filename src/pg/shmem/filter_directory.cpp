@@ -41,6 +41,14 @@ SharedState* shared_state = nullptr;
 
 namespace {
 
+void reset_state_copy(StateCopy* copy) {
+  for (pg_atomic_uint32* value : {&copy->to, &copy->spoiled, &copy->applying[0], &copy->applying[1],
+                                  &copy->phase, &copy->copied, &copy->noting})
+    pg_atomic_init_u32(value, 0);
+  copy->notes = nullptr;
+  copy->of = nullptr;
+}
+
 constexpr int kSliceLocks = 1024;
 constexpr int kSpareSlots = 64;   // for blocks that are made beside those of filters
 constexpr int kMaxSlots = 65536;  // slot numbers that the table in flight can store

@@ -14,7 +14,6 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "pg/server/hooks.hpp"
 #include "pg/shmem/dynamic_memory.hpp"
-#include "pg/shmem/state_copy.hpp"
 #include "pg/shmem/statistics.hpp"
 
 namespace streamfilter::pg {
@@ -90,6 +89,23 @@ struct LossEstimate {
   // the accepted ones; both in units of 2^-16.
   pg_atomic_uint64 weight, fresh;
   pg_atomic_uint64 passing;  // a double: slices above this rate discard nothing; 0: all discard
+};
+
+struct CopyNotes;
+struct FilterSlot;
+
+// Of a filter that is copied to another size (state_copy.hpp).
+struct StateCopy {
+  // Fields of a slot that is copied.
+  pg_atomic_uint32 to;           // slot number of the copy + 1; 0: not being copied
+  pg_atomic_uint32 spoiled;      // the filter was emptied, or the like
+  pg_atomic_uint32 applying[2];  // sessions that bring in changes, by parity of the phase
+  pg_atomic_uint32 phase;
+  // Fields of a copy. The lock of the next slice is held where these two change.
+  pg_atomic_uint32 copied;  // the copy has all slices below this one
+  pg_atomic_uint32 noting;  // is the next slice being copied?
+  CopyNotes* notes;
+  FilterSlot* of;
 };
 
 // No two of them share a cache line, nor do what every row reads and what is counted.

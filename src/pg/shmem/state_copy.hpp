@@ -9,15 +9,9 @@
 // changes are noted, and may be in what it reads as well: applying a change twice does no harm.
 #pragma once
 
-#include "core/format/layout.hpp"
-
-extern "C" {
-#include "port/atomics.h"
-}
+#include "pg/shmem/filter_directory.hpp"
 
 namespace streamfilter::pg {
-
-struct FilterSlot;
 
 // A change: one of ChangeType (own_changes.hpp), or the promotion of a found key.
 constexpr uint8 kAddition = 0, kPromotion = 255;
@@ -33,21 +27,6 @@ struct CopyNotes {
   bool overflowed;
   CopyNote notes[FLEXIBLE_ARRAY_MEMBER];
 };
-
-struct StateCopy {
-  // Fields of a slot that is copied.
-  pg_atomic_uint32 to;           // slot number of the copy + 1; 0: not being copied
-  pg_atomic_uint32 spoiled;      // the filter was emptied, or the like
-  pg_atomic_uint32 applying[2];  // sessions that bring in changes, by parity of the phase
-  pg_atomic_uint32 phase;
-  // Fields of a copy. The lock of the next slice is held where these two change.
-  pg_atomic_uint32 copied;  // the copy has all slices below this one
-  pg_atomic_uint32 noting;  // is the next slice being copied?
-  CopyNotes* notes;
-  FilterSlot* of;
-};
-
-void reset_state_copy(StateCopy* copy);
 
 // Call around bringing in changes. In between, nothing may raise, or wait for more than short
 // locks.

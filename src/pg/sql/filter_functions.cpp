@@ -2,12 +2,12 @@
 #include "pg/server/postgres.hpp"
 
 #include "core/filter/filter.hpp"
+#include "pg/citus/citus_nodes.hpp"
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_builder.hpp"
 #include "pg/remote/remote_keys.hpp"
 #include "pg/server/problem_report.hpp"
-#include "pg/trigger/citus_nodes.hpp"
 #include "pg/trigger/judged_once.hpp"
 #include "pg/value/value.hpp"
 

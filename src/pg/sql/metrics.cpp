@@ -11,13 +11,13 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include "pg/binding/trigger_binding.hpp"
+#include "pg/binding/trigger_kind.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/server/named_row.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/sql/stats_view.hpp"
-#include "pg/trigger/trigger_binding.hpp"
-#include "pg/trigger/trigger_kind.hpp"
 
 namespace streamfilter::pg {
 namespace {

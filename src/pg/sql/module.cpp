@@ -1,17 +1,20 @@
 #include "pg/server/postgres.hpp"
 
 #include "pg/catalog/lookup.hpp"
+#include "pg/citus/citus_ddl.hpp"
+#include "pg/citus/citus_nodes.hpp"
 #include "pg/commit/coordinator.hpp"
-#include "pg/ddl/citus_ddl.hpp"
 #include "pg/ddl/ddl_checks.hpp"
 #include "pg/ddl/own_objects.hpp"
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/fdw/fdw_explain.hpp"
 #include "pg/fdw/lost_rows.hpp"
+#include "pg/handle/restore_worker.hpp"
+#include "pg/handle/statement.hpp"
+#include "pg/handle/waiting_code.hpp"
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/insert_node.hpp"
 #include "pg/ingest/insert_plan.hpp"
-#include "pg/ingest/waiting_code.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/hooks.hpp"
 #include "pg/server/problem_report.hpp"
@@ -28,10 +31,8 @@
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/shmem/unlogged_file.hpp"
-#include "pg/sql/restore_worker.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
-#include "pg/trigger/citus_nodes.hpp"
-#include "pg/trigger/row_source.hpp"
+#include "pg/trigger/left_keys.hpp"
 
 extern "C" {
 PG_MODULE_MAGIC;
@@ -51,12 +52,13 @@ constexpr MemoryCall::Step kMemoryRequest[] = {request_shared_state, nullptr};
 constexpr MemoryCall::Step kMemoryStartup[] = {start_shared_state, nullptr};
 
 constexpr UtilityCall::Step kUtility[] = {
-    note_explain,        // EXPLAIN, and the queries it runs
-    check_before_ddl,    // ALTER and DROP of filters, of objects they need, and of state heaps
-    move_extension,      // ALTER EXTENSION streamfilter SET SCHEMA
-    send_to_nodes,       // statements for a filter on all nodes of Citus
-    track_utility,       // numbers statements, for triggers
-    follow_transaction,  // COMMIT PREPARED and ROLLBACK PREPARED
+    note_explain,         // EXPLAIN, and the queries it runs
+    check_before_ddl,     // ALTER and DROP of filters, of objects they need, and of state heaps
+    move_extension,       // ALTER EXTENSION streamfilter SET SCHEMA
+    send_to_nodes,        // statements for a filter on all nodes of Citus
+    track_utility,        // numbers statements, for triggers
+    hint_after_truncate,  // keys whose rows have left
+    follow_transaction,   // COMMIT PREPARED and ROLLBACK PREPARED
     nullptr,
 };
 constexpr UtilityCall::Step kSessionUtility[] = {follow_transaction, nullptr};
@@ -70,7 +72,8 @@ constexpr PlannerCall::Step kPlanner[] = {
 constexpr PathsCall::Step kPaths[] = {add_batch_scans, nullptr};  // streamfilter_seen() in WHERE
 constexpr ExplainCall::Step kExplain[] = {explain_judged_rows, nullptr};
 constexpr StartCall::Step kExecutorStart[] = {begin_query, nullptr};
-constexpr RunCall::Step kExecutorRun[] = {check_settings_reach, track_run, nullptr};
+constexpr RunCall::Step kExecutorRun[] = {check_settings_reach, track_run, hint_after_delete,
+                                          nullptr};
 constexpr FinishCall::Step kExecutorFinish[] = {track_finish, nullptr};
 constexpr AccessCall::Step kObjectAccess[] = {watch_objects, nullptr};
 
@@ -108,8 +111,7 @@ constexpr SharedSection kSections[] = {
 }  // namespace
 
 const UpwardCalls kUpwardCalls = {
-    take_over,           // pg/ingest: COPY
-    may_statement_wait,  // pg/ingest
+    take_over,  // pg/ingest: COPY
 };
 
 }  // namespace streamfilter::pg

@@ -15,15 +15,16 @@ extern "C" {
 
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
+#include "pg/citus/citus_nodes.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/remote/alter_parts.hpp"
+#include "pg/shmem/state_copy.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/storage/saved_state.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/transaction_changes.hpp"
-#include "pg/trigger/citus_nodes.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -2,10 +2,10 @@
 #include "pg/server/postgres.hpp"
 
 #include "core/filter/slice_packet.hpp"
+#include "pg/citus/citus_nodes.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_builder.hpp"
 #include "pg/server/problem_report.hpp"
-#include "pg/trigger/citus_nodes.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -20,7 +20,8 @@ extern "C" {
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/slice_origin.hpp"
-#include "pg/ddl/citus_ddl.hpp"
+#include "pg/citus/citus_ddl.hpp"
+#include "pg/citus/citus_nodes.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/remote/alter_parts.hpp"
@@ -34,7 +35,6 @@ extern "C" {
 #include "pg/sql/stats_view.hpp"
 #include "pg/storage/saved_state.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
-#include "pg/trigger/citus_nodes.hpp"
 #include "pg/value/parameters_json.hpp"
 
 namespace streamfilter::pg {

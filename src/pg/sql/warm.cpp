@@ -15,14 +15,14 @@ extern "C" {
 
 #include "core/base/nearest_name.hpp"
 #include "pg/catalog/lookup.hpp"
+#include "pg/citus/citus_nodes.hpp"
 #include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/key_builder.hpp"
-#include "pg/ingest/waiting_code.hpp"
+#include "pg/handle/waiting_code.hpp"
 #include "pg/server/progress.hpp"
 #include "pg/server/spi_cursor.hpp"
-#include "pg/sql/settle_task.hpp"
-#include "pg/trigger/citus_nodes.hpp"
+#include "pg/settle/settle_task.hpp"
 #include "pg/trigger/judged_once.hpp"
 
 namespace streamfilter::pg {

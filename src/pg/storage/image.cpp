@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/server/settings.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/locked_work.hpp"
+#include "pg/shmem/state_copy.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/storage/write_log.hpp"

@@ -1,4 +1,5 @@
-// Background workers that restore filters (sql/restore_worker.cpp), as who needs them starts them.
+// Background workers that restore filters (handle/restore_worker.cpp), as who needs them starts
+// them.
 #pragma once
 
 extern "C" {

@@ -3,6 +3,7 @@
 
 #include "core/filter/filter.hpp"
 #include "pg/shmem/filter_directory.hpp"
+#include "pg/shmem/state_copy.hpp"
 #include "pg/transaction/own_changes.hpp"
 
 namespace streamfilter::pg {

@@ -5,6 +5,7 @@ extern "C" {
 #include "utils/memutils.h"
 }
 
+#include "pg/citus/shard_triggers.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/server/settings.hpp"
@@ -13,7 +14,6 @@ extern "C" {
 #include "pg/trigger/judged_once.hpp"
 #include "pg/trigger/restored_rows.hpp"
 #include "pg/trigger/row_source.hpp"
-#include "pg/trigger/shard_triggers.hpp"
 #include "pg/trigger/trigger_rows.hpp"
 
 namespace streamfilter::pg {
@@ -51,7 +51,7 @@ KeptJudge* lend(const Trigger* trigger, MemoryContext of_statement) {
 
 // Lends a judge to the statement that fires the trigger, until that statement's memory is freed.
 // Call prepare() before use.
-RowJudge* borrow_judge(const Trigger* trigger, TriggerKind kind, uint64 statement, bool routed,
+RowJudge* borrow_judge(const Trigger* trigger, TriggerKind kind, uint64 statement, bool outside,
                        MemoryContext of_statement) {
   RowJudge* judge;
   if (KeptJudge* place = lend(trigger, of_statement)) {
@@ -63,10 +63,10 @@ RowJudge* borrow_judge(const Trigger* trigger, TriggerKind kind, uint64 statemen
   }
   set_kind(judge, kind);
   judge->statement = statement;
-  judge->routed = routed;
+  judge->outside = outside;
   judge->checked_changes = 0;  // that was another statement's conflict target
   FilterHandle*& filter = judge->keys.filter;
-  if (!judge->lasts || routed || (filter != nullptr && !is_loaded(filter))) filter = nullptr;
+  if (!judge->lasts || outside || (filter != nullptr && !is_loaded(filter))) filter = nullptr;
   return judge;
 }
 
@@ -77,8 +77,8 @@ RowJudge* borrow_judge(const Trigger* trigger, TriggerKind kind, uint64 statemen
 // Kept in fn_extra: one for each table (partition) that a statement inserts into.
 struct FiringState {
   RowSource source;
-  bool plain;   // each row is inserted, and nothing else can become of it
-  bool copied;  // existing rows: they pass, and the filter learns their keys
+  bool plain;           // each row is inserted, and nothing else can become of it
+  bool exists_already;  // existing rows: they pass, and the filter learns their keys
   RowJudge* judge;
 };
 
@@ -90,9 +90,9 @@ FiringState* state_of(FunctionCallInfo fcinfo, const TriggerData* call, TriggerK
       MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FiringState)));
   state->source = find_row_source(call);
   state->plain = state->source.merge == nullptr && state->source.cause == InsertCause::inserted;
-  state->copied = are_copied(call, state->source);
-  state->judge = borrow_judge(call->tg_trigger, kind, state->source.statement, state->source.copied,
-                              fcinfo->flinfo->fn_mcxt);
+  state->exists_already = exist_already(call, state->source.statement, state->source.outside);
+  state->judge = borrow_judge(call->tg_trigger, kind, state->source.statement,
+                              state->source.outside, fcinfo->flinfo->fn_mcxt);
   const ResultRelInfo* target = state->source.target;
   state->judge->triggers = target == nullptr ? nullptr : target->ri_TrigDesc;
   fcinfo->flinfo->fn_extra = state;
@@ -180,7 +180,7 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   prepare(of_table);
   const FilterMode mode = of_table->keys.filter->mode;
   if (unlikely(mode == FilterMode::off)) return call->tg_trigtuple;
-  if (unlikely(state->copied)) return learn(of_table, call);
+  if (unlikely(state->exists_already)) return learn(of_table, call);
   if (unlikely(!state->plain)) check_cause(cause, call, kind);
   if (unlikely(cause == InsertCause::unless_conflict))
     check_conflicts(of_table, state->source.target);

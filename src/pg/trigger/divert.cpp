@@ -18,12 +18,12 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include "pg/binding/trigger_rights.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/key/trusted_code.hpp"
 #include "pg/server/shared_memory.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/table_watch.hpp"
-#include "pg/trigger/trigger_rights.hpp"
 
 namespace streamfilter::pg {
 

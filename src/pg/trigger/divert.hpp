@@ -8,8 +8,8 @@ extern "C" {
 #include "utils/rel.h"
 }
 
+#include "pg/binding/trigger_definition.hpp"
 #include "pg/handle/filter_handle.hpp"
-#include "pg/trigger/trigger_definition.hpp"
 
 namespace streamfilter::pg {
 

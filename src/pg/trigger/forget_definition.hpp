@@ -1,7 +1,7 @@
 // Checks the definition of a trigger that calls streamfilter_forget.
 #pragma once
 
-#include "pg/trigger/trigger_definition.hpp"
+#include "pg/binding/trigger_definition.hpp"
 
 namespace streamfilter::pg {
 

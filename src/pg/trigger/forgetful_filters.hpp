@@ -5,8 +5,8 @@ extern "C" {
 #include "utils/rel.h"
 }
 
+#include "pg/binding/trigger_definition.hpp"
 #include "pg/catalog/filter_relation.hpp"
-#include "pg/trigger/trigger_definition.hpp"
 
 namespace streamfilter::pg {
 

@@ -9,7 +9,7 @@ extern "C" {
 #include "utils/rel.h"
 }
 
-#include "pg/trigger/trigger_definition.hpp"
+#include "pg/binding/trigger_definition.hpp"
 
 namespace streamfilter::pg {
 

@@ -11,23 +11,23 @@ extern "C" {
 #include "utils/acl.h"
 }
 
+#include "pg/binding/trigger_binding.hpp"
+#include "pg/binding/trigger_definition.hpp"
+#include "pg/binding/trigger_rights.hpp"
 #include "pg/catalog/dependencies.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
+#include "pg/citus/citus_tables.hpp"
+#include "pg/citus/shard_triggers.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/server/syscache.hpp"
-#include "pg/trigger/citus_tables.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/forget_definition.hpp"
 #include "pg/trigger/forgetful_filters.hpp"
 #include "pg/trigger/key_indexes.hpp"
-#include "pg/trigger/shard_triggers.hpp"
-#include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
-#include "pg/trigger/trigger_definition.hpp"
-#include "pg/trigger/trigger_rights.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -6,12 +6,12 @@ extern "C" {
 #include "catalog/pg_inherits.h"
 }
 
+#include "pg/binding/trigger_binding.hpp"
+#include "pg/citus/shard_triggers.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/syscache.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/key_indexes.hpp"
-#include "pg/trigger/shard_triggers.hpp"
-#include "pg/trigger/trigger_binding.hpp"
 #include "pg/trigger/trigger_rows.hpp"
 
 namespace streamfilter::pg {
@@ -60,15 +60,16 @@ List* parents_of(Oid table) {
 
 // A chunk of TimescaleDB has an unmarked copy of its parent's trigger, and rows of one statement go
 // to several chunks. No event trigger sees such a copy, so it may not be bound yet.
-Oid find_copied(const RowJudge* judge, const TriggerOrigin* origin, TriggerBinding binding) {
-  if (!judge->routed || judge->trigger->tgisclone) return origin->trigger;
+Oid find_parent_trigger(const RowJudge* judge, const TriggerOrigin* origin,
+                        TriggerBinding binding) {
+  if (!judge->outside || judge->trigger->tgisclone) return origin->trigger;
   ListCell* cell;
   foreach (cell, parents_of(RelationGetRelid(judge->table))) {
     Relation parent = try_relation_open(lfirst_oid(cell), AccessShareLock);
     if (parent == nullptr) continue;
-    const Oid copied = find_in_parent(judge, binding, parent);
+    const Oid trigger = find_in_parent(judge, binding, parent);
     table_close(parent, NoLock);
-    if (OidIsValid(copied)) return copied;
+    if (OidIsValid(trigger)) return trigger;
   }
   return origin->trigger;
 }
@@ -82,7 +83,7 @@ KeyOrigin origin_of_keys(const RowJudge* judge) {
 // Kept results must depend only on table and filter, whose changes we notice: not on casts, columns
 // of indexes, a looked-up name, or tables of other extensions.
 bool lasts(const RowJudge* judge, const TriggerOrigin& origin) {
-  return OidIsValid(origin.binding.filter) && judge->keys.plain && !judge->routed &&
+  return OidIsValid(origin.binding.filter) && judge->keys.plain && !judge->outside &&
          !OidIsValid(judge->target) && judge->key_indexes == NIL && !is_citus_loaded();
 }
 
@@ -118,8 +119,9 @@ void resolve(RowJudge* judge) {
 
   check_is_last(judge->trigger, triggers_of(judge), judge->table, ERROR);
   const TriggerBinding binding = bind_and_lock(judge, &origin);
-  judge->created =
-      is_on_shard(judge->trigger, &origin) ? binding.filter : find_copied(judge, &origin, binding);
+  judge->created = is_on_shard(judge->trigger, &origin)
+                       ? binding.filter
+                       : find_parent_trigger(judge, &origin, binding);
   judge->target = binding.target;
   FilterHandle* filter = filter_handle(binding.filter);
   // The last call before the row is judged: a further one might replace what the plan refers to.

@@ -8,10 +8,10 @@ extern "C" {
 #include "utils/rel.h"
 }
 
+#include "pg/binding/trigger_definition.hpp"
 #include "pg/handle/event_time.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 #include "pg/trigger/table_watch.hpp"
-#include "pg/trigger/trigger_definition.hpp"
 
 namespace streamfilter::pg {
 
@@ -20,7 +20,7 @@ struct RowJudge {
   TriggerKind kind;
   Outcome of_repeats;  // what the kind makes of them; mode shadow has its own
   uint64 statement;    // inserts the rows; 0 if not known
-  bool routed;         // another extension brings the rows, and may fill several tables
+  bool outside;        // another extension brings the rows, and may fill several tables
   bool lasts;          // resolved: also for later statements, until table or filter change
   const Trigger* trigger;
   const TriggerDesc* triggers;  // all that the statement fires; nullptr: not known

@@ -1,0 +1,374 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "catalog/namespace.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_trigger.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/varlena.h"
+}
+
+#include "core/base/nearest_name.hpp"
+#include "pg/binding/trigger_binding.hpp"
+#include "pg/binding/trigger_definition.hpp"
+#include "pg/binding/trigger_rights.hpp"
+#include "pg/server/syscache.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// ---- where the trigger comes from --------------------------------------------------------------
+
+Oid schema_of_function(Oid function) {
+  return read_field(PROCOID, function, &FormData_pg_proc::pronamespace, InvalidOid);
+}
+
+// A statement goes on firing its copy of a trigger that code within it has dropped. Where the copy
+// has no OID of a filter, only the name is left, which may mean another filter by now.
+[[noreturn]] void raise_dropped(const Trigger* trigger, Relation table) {
+  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("trigger \"%s\" of table \"%s\" was dropped by the statement that fires it",
+                 trigger->tgname, RelationGetRelationName(table)),
+          errdetail("Which filter it used is not known any more."),
+          errhint("Drop the trigger before the statement or after it."));
+  pg_unreachable();
+}
+
+// ---- which filter ------------------------------------------------------------------------------
+
+void parse_filter_name(const Trigger* trigger, TriggerKind kind, char** schema, char** name) {
+  parse_name(trigger->tgargs[0], "a filter",
+             psprintf("%s('my_schema.\"My Filter\"')", function_name(kind)), schema, name);
+}
+
+// Looks up by fixed schemas, never by search_path, and without the inserting user's rights on them.
+Oid look_up_filter(const char* schema, const char* name, const TriggerOrigin* origin) {
+  if (schema != nullptr) {
+    const Oid space = LookupNamespaceNoError(schema);
+    return OidIsValid(space) ? get_relname_relid(name, space) : InvalidOid;
+  }
+  const Oid relid = get_relname_relid(name, origin->schema);
+  return OidIsValid(relid) ? relid : get_relname_relid(name, origin->function_schema);
+}
+
+[[noreturn]] void raise_no_filter(const char* schema, const char* name, const char* text,
+                                  const TriggerOrigin* origin) {
+  const bool unquoted = OidIsValid(look_up_filter(schema, text, origin));
+  ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
+          schema ? errmsg("filter \"%s.%s\" does not exist", schema, name)
+                 : errmsg("filter \"%s\" does not exist", name),
+          schema ? 0
+          : origin->schema == origin->function_schema
+              ? errdetail("It was looked up in schema \"%s\".", get_namespace_name(origin->schema))
+              : errdetail("It was looked up in schemas \"%s\" and \"%s\".",
+                          get_namespace_name(origin->schema),
+                          get_namespace_name(origin->function_schema)),
+          unquoted ? errhint("There is \"%s\": put the name in double quotes, as in '\"%s\"'.",
+                             text, text)
+                   : errhint("Create it, or give its name with its schema."));
+  pg_unreachable();
+}
+
+// False if a right is missing, which is reported at that level.
+bool check_filter(Oid relid, const TriggerOrigin* origin, AclMode rights, int missing_right) {
+  const char* name = get_rel_name(relid);
+  if (name == nullptr)
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
+            errmsg("the filter of a trigger of table %s does not exist", origin->table_name),
+            errhint("CREATE OR REPLACE the trigger for another filter."));
+  if (!is_filter(relid))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a filter", name),
+            errhint("Create one with CREATE FOREIGN TABLE ... SERVER streamfilter."));
+  return check_rights(relid, {origin->owner, origin->table_name}, rights, missing_right);
+}
+
+Oid look_up_argument(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
+  if (trigger->tgnargs < 1) return InvalidOid;
+  char* schema;
+  char* name;
+  parse_filter_name(trigger, kind, &schema, &name);
+  return look_up_filter(schema, name, origin);
+}
+
+// The filter that the first argument names, for a trigger that is not bound yet.
+Oid lock_named_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
+                      LOCKMODE lockmode, int missing_right) {
+  const char* function = function_name(kind);
+  if (trigger->tgnargs < 1)
+    ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+            errmsg("trigger \"%s\" does not say which filter to use", trigger->tgname),
+            errhint("Name it in the first argument: %s('filter').", function));
+  char* schema;
+  char* name;
+  parse_filter_name(trigger, kind, &schema, &name);
+  // While we wait for the lock, the name may come to mean another relation.
+  Oid locked = InvalidOid;
+  for (;;) {
+    const Oid relid = look_up_filter(schema, name, origin);
+    if (!OidIsValid(relid)) raise_no_filter(schema, name, trigger->tgargs[0], origin);
+    if (relid == locked) return relid;
+    if (OidIsValid(locked)) UnlockRelationOid(locked, lockmode);
+    // Before locking: without rights, nobody may lock the relation.
+    if (!check_filter(relid, origin, needed_rights(trigger->tgtype, kind), missing_right))
+      return InvalidOid;
+    LockRelationOid(relid, lockmode);
+    locked = relid;
+  }
+}
+
+// ---- which columns -----------------------------------------------------------------------------
+
+// By its exact name, otherwise as SQL reads the text ('Url' and '"url"' are url).
+AttrNumber find_column(Relation table, const char* text) {
+  const AttrNumber exact = find_exactly(table, text);
+  if (exact != InvalidAttrNumber) return exact;
+  List* parts = NIL;
+  if (!SplitIdentifierString(pstrdup(text), '.', &parts) || list_length(parts) != 1)
+    return InvalidAttrNumber;
+  return find_exactly(table, static_cast<char*>(linitial(parts)));
+}
+
+const char* nearest_column(Relation table, const char* name) {
+  NearestName nearest(name);
+  for (int i = 0; i < RelationGetNumberOfAttributes(table); ++i) {
+    const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), i);
+    if (!attribute->attisdropped) nearest.consider(NameStr(attribute->attname));
+  }
+  return nearest.name();
+}
+
+AttrNumber named_column(const Trigger* trigger, int argument, Relation table) {
+  const char* name = trigger->tgargs[argument];
+  const AttrNumber attnum = find_column(table, name);
+  if (attnum != InvalidAttrNumber) return attnum;
+  const char* nearest = nearest_column(table, name);
+  ereport(
+      ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
+      errmsg("column \"%s\" of table \"%s\" does not exist", name, RelationGetRelationName(table)),
+      errdetail("Trigger \"%s\" names it in argument %d.", trigger->tgname, argument + 1),
+      nearest ? errhint("Perhaps you meant \"%s\".", nearest) : 0);
+  pg_unreachable();
+}
+
+AttrNumber namesake(const FilterColumn* column, Relation table, const FilterRelation* filter) {
+  const AttrNumber attnum = find_exactly(table, column->name);
+  if (attnum != InvalidAttrNumber) return attnum;
+  const char* nearest = nearest_column(table, column->name);
+  const char* advice =
+      "name the table's columns in further arguments of the trigger, in the order of the filter's";
+  ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
+          errmsg("table \"%s\" has no column \"%s\", as filter \"%s\" has",
+                 RelationGetRelationName(table), column->name, filter->name),
+          nearest ? errhint("If its column \"%s\" is meant, %s.", nearest, advice)
+                  : errhint("If another column is meant, %s.", advice));
+  pg_unreachable();
+}
+
+// A BEFORE trigger sees generated columns as NULL.
+void check_not_generated(const Form_pg_attribute attribute, Relation table, bool key) {
+  if (attribute->attgenerated == '\0') return;
+  ereport(
+      ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+      errmsg("generated column \"%s\" of table \"%s\" cannot be %s", NameStr(attribute->attname),
+             RelationGetRelationName(table), key ? "part of a key" : "the mark"),
+      errdetail("Generated columns are computed after BEFORE triggers have fired."),
+      key ? errhint("Use the columns that it is generated from.") : 0);
+}
+
+AttrNumber mark_column(const Trigger* trigger, Relation table) {
+  if (trigger->tgnargs < 2)
+    ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+            errmsg("trigger \"%s\" does not say which column to mark", trigger->tgname),
+            errhint("Give a boolean column of the table: streamfilter_mark('filter', 'column')."));
+  const AttrNumber attnum = named_column(trigger, 1, table);
+  const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), attnum - 1);
+  if (attribute->atttypid != BOOLOID)
+    ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
+            errmsg("column \"%s\" of table \"%s\" is of type %s, but the mark is a boolean",
+                   NameStr(attribute->attname), RelationGetRelationName(table),
+                   format_type_be(attribute->atttypid)),
+            errhint("Give a boolean column of the table: streamfilter_mark('filter', 'column')."));
+  check_not_generated(attribute, table, false);
+  return attnum;
+}
+
+// One or two last arguments may name the handling of rows that a unique index refuses.
+bool is_skip(const char* text) {
+  const char* const kName = "conflicting";
+  if (pg_strncasecmp(text, kName, strlen(kName)) != 0) return false;
+  text += strlen(kName);
+  text += strspn(text, " ='");
+  const size_t length = strcspn(text, "' ");
+  return length == 4 && pg_strncasecmp(text, "skip", 4) == 0;
+}
+
+// The number of such arguments; `first` is that of the first column. A column with such a name is a
+// column.
+int count_of_skip(const Trigger* trigger, int first, Relation table) {
+  const int last = trigger->tgnargs - 1;
+  if (last < first || find_exactly(table, trigger->tgargs[last]) != InvalidAttrNumber) return 0;
+  if (is_skip(trigger->tgargs[last])) return 1;
+  return last > first && strcmp(trigger->tgargs[last - 1], "conflicting") == 0 &&
+                 strcmp(trigger->tgargs[last], "skip") == 0
+             ? 2
+             : 0;
+}
+
+char* list_columns(const FilterRelation* filter) {
+  StringInfoData list;
+  initStringInfo(&list);
+  for (int i = 0; i < filter->column_count; ++i)
+    appendStringInfo(&list, "%s%s", i ? ", " : "", filter->columns[i].name);
+  return list.data;
+}
+
+}  // namespace
+
+void parse_name(const char* text, const char* what, const char* example, char** schema,
+                char** name) {
+  List* parts = NIL;
+  List* strings = NIL;
+  if (!SplitIdentifierString(pstrdup(text), '.', &parts) || parts == NIL)
+    ereport(ERROR, errcode(ERRCODE_INVALID_NAME),
+            errmsg("\"%s\" is not the name of %s", text, what),
+            errhint("Write it as in SQL, with double quotes where needed: %s.", example));
+  for (int i = 0; i < list_length(parts); ++i)
+    strings = lappend(strings, makeString(static_cast<char*>(list_nth(parts, i))));
+  DeconstructQualifiedName(strings, schema, name);
+}
+
+AttrNumber find_exactly(Relation table, const char* name) {
+  for (int i = 0; i < RelationGetNumberOfAttributes(table); ++i) {
+    const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), i);
+    if (!attribute->attisdropped && strcmp(NameStr(attribute->attname), name) == 0)
+      return attribute->attnum;
+  }
+  return InvalidAttrNumber;
+}
+
+void raise_wrong_event(const Trigger* trigger, TriggerKind kind, Relation table) {
+  ereport(
+      ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+      errmsg("trigger \"%s\" of table \"%s\" must be BEFORE INSERT FOR EACH ROW, and nothing else",
+             trigger->tgname, RelationGetRelationName(table)),
+      errdetail("%s judges rows one by one, before they are inserted.", function_name(kind)),
+      errhint("CREATE TRIGGER zz_... BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION %s(...);",
+              quote_identifier(RelationGetRelationName(table)), function_name(kind)));
+  pg_unreachable();
+}
+
+TriggerOrigin find_origin(const Trigger* trigger, Relation table) {
+  TriggerOrigin origin = {};
+  origin.trigger = trigger->tgoid;
+  origin.table = RelationGetRelid(table);
+  origin.binding = {trigger->tgconstrrelid, trigger->tgconstrindid};
+  if (trigger->tgisclone || !OidIsValid(origin.binding.filter))
+    for (TriggerRow row = {};; origin.trigger = row.parent) {
+      if (!read_trigger_row(origin.trigger, &row)) raise_dropped(trigger, table);
+      origin.table = row.table;
+      origin.binding = row.binding;
+      if (!OidIsValid(row.parent)) break;
+    }
+  const auto read = [&](const FormData_pg_class& row, HeapTuple) {
+    origin.schema = row.relnamespace;
+    origin.owner = row.relowner;
+    origin.table_name =
+        quote_qualified_identifier(get_namespace_name(row.relnamespace), NameStr(row.relname));
+  };
+  if (!read_catalog<FormData_pg_class>(RELOID, origin.table, read))
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
+            errmsg("the table of trigger \"%s\" does not exist", trigger->tgname));
+  origin.function_schema = schema_of_function(trigger->tgfoid);
+  return origin;
+}
+
+Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
+                LOCKMODE lockmode, int missing_right) {
+  if (!OidIsValid(origin->binding.filter))
+    return lock_named_filter(trigger, kind, origin, lockmode, missing_right);
+  if (!check_filter(origin->binding.filter, origin, needed_rights(trigger->tgtype, kind),
+                    missing_right))
+    return InvalidOid;
+  LockRelationOid(origin->binding.filter, lockmode);
+  return origin->binding.filter;
+}
+
+Oid find_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
+  const Oid relid = OidIsValid(origin->binding.filter) ? origin->binding.filter
+                                                       : look_up_argument(trigger, kind, origin);
+  return OidIsValid(relid) && is_filter(relid) ? relid : InvalidOid;
+}
+
+void check_is_last(const Trigger* trigger, const TriggerDesc* triggers, Relation table, int level) {
+  // Triggers fire in the order of their names.
+  const Trigger* later = nullptr;
+  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
+    const Trigger* other = &triggers->triggers[i];
+    const bool replica = SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA;
+    if (strcmp(other->tgname, trigger->tgname) > 0 &&
+        TRIGGER_TYPE_MATCHES(other->tgtype, TRIGGER_TYPE_ROW, TRIGGER_TYPE_BEFORE,
+                             TRIGGER_TYPE_INSERT) &&
+        other->tgenabled != TRIGGER_DISABLED &&
+        other->tgenabled != (replica ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ON_REPLICA))
+      later = other;
+  }
+  if (later == nullptr) return;
+  const char* prefix = strncmp(trigger->tgname, "zz", 2) == 0 ? "z" : "zz_";
+  char* last_name = psprintf("%s%s", prefix, trigger->tgname);
+  ereport(level, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+          errmsg("trigger \"%s\" must be the last BEFORE INSERT row trigger of table \"%s\"",
+                 trigger->tgname, RelationGetRelationName(table)),
+          errdetail("Trigger \"%s\" fires after it and could drop or change a row that the filter "
+                    "remembers.",
+                    later->tgname),
+          strcmp(last_name, later->tgname) > 0 && strlen(last_name) < NAMEDATALEN
+              ? errhint("Triggers fire in the order of their names: give it one that sorts last, "
+                        "for example %s.",
+                        quote_identifier(last_name))
+              : errhint("Triggers fire in the order of their names: rename one of the two."));
+}
+
+TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
+                       const FilterRelation* filter) {
+  auto* plan = static_cast<TriggerPlan*>(palloc0(sizeof(TriggerPlan)));
+  if (kind == TriggerKind::mark) plan->mark = mark_column(trigger, table);
+  const int first = kind == TriggerKind::mark || kind == TriggerKind::divert ? 2 : 1;
+  const int skip = judges(kind) ? count_of_skip(trigger, first, table) : 0;
+  const int given = Max(trigger->tgnargs - first - skip, 0);
+  plan->skips_conflicts = skip > 0;
+  if (given != 0 && given != filter->column_count)
+    ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+            errmsg("trigger \"%s\" names %d %s for the %d of filter \"%s\"", trigger->tgname, given,
+                   given == 1 ? "column" : "columns", filter->column_count, filter->name),
+            errdetail("The columns of the filter are: %s.", list_columns(filter)),
+            errhint("Name a column of table \"%s\" for each of them, or none if they have the same "
+                    "names.",
+                    RelationGetRelationName(table)));
+  plan->count = filter->column_count;
+  plan->inputs = static_cast<KeyInput*>(palloc0(sizeof(KeyInput) * Max(plan->count, 1)));
+  for (int i = 0; i < plan->count; ++i) {
+    KeyInput* input = &plan->inputs[i];
+    input->column = &filter->columns[i];
+    const AttrNumber attnum =
+        given ? named_column(trigger, first + i, table) : namesake(input->column, table, filter);
+    input->source = attnum - 1;
+    const Form_pg_attribute attribute = TupleDescAttr(RelationGetDescr(table), attnum - 1);
+    // An AFTER trigger sees what is stored.
+    if (judges(kind) || attribute->attgenerated != ATTRIBUTE_GENERATED_STORED)
+      check_not_generated(attribute, table, true);
+    if (attnum == plan->mark)
+      ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+              errmsg("column \"%s\" of table \"%s\" cannot be part of the key and its mark",
+                     NameStr(attribute->attname), RelationGetRelationName(table)),
+              errhint("Mark another column, or leave this one out of the key."));
+    input->coercion =
+        make_coercion(attribute->atttypid, input->column, filter,
+                      psprintf("column \"%s\" of table \"%s\"", NameStr(attribute->attname),
+                               RelationGetRelationName(table)),
+                      attribute->atttypmod);
+  }
+  return plan;
+}
+
+}  // namespace streamfilter::pg

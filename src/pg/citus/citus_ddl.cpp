@@ -1,0 +1,346 @@
+// Nodes get statements rewritten with full names, because a client's names depend on its
+// search_path. They run as the current user, so that rights are checked there, too.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_foreign_server.h"
+#include "foreign/foreign.h"
+#include "lib/stringinfo.h"
+#include "nodes/parsenodes.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+}
+
+#include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/lookup.hpp"
+#include "pg/catalog/option_list.hpp"
+#include "pg/catalog/server_options.hpp"
+#include "pg/citus/citus_ddl.hpp"
+#include "pg/citus/citus_nodes.hpp"
+#include "pg/citus/citus_tables.hpp"
+#include "pg/server/citus.hpp"
+#include "pg/server/settings.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// A command for one filter.
+struct NodeCommand {
+  const char* condition;  // for a node to run it
+  const char* text;
+};
+
+// Is its state on this server? Filters on other servers reach those by themselves, and parts of
+// them belong to their producers.
+bool is_held_here(Oid relid) {
+  List* options = options_of_filter(relid);
+  if (find_option(options, "servers") != nullptr || find_option(options, "producer") != nullptr)
+    return false;
+  const ForeignServer* server = GetForeignServerExtended(server_of(relid), FSV_MISSING_OK);
+  return server != nullptr && !server_options(server->options).is_remote;
+}
+
+Oid find_own_filter(const RangeVar* name) {
+  const Oid relid = name != nullptr ? RangeVarGetRelid(name, NoLock, true) : InvalidOid;
+  return OidIsValid(relid) && is_filter(relid) && is_held_here(relid) ? relid : InvalidOid;
+}
+
+void add(List** commands, Oid relid, const char* text) {
+  auto* command = static_cast<NodeCommand*>(palloc(sizeof(NodeCommand)));
+  *command = {has_filter(qualified_name(relid)), text};
+  *commands = lappend(*commands, command);
+}
+
+// Refuses a statement that is not rewritten: each node needs it in a transaction of its own.
+void refuse(Oid relid, const char* what, const char* command) {
+  if (!is_on_other_nodes(relid, qualified_name(relid))) return;
+  ereport(
+      ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+      errmsg("%s would act on filter \"%s\" of this node only", what, get_rel_name(relid)),
+      errdetail("The other nodes of Citus have a filter of that name, each for its shards."),
+      errhint("Type: SELECT * FROM run_command_on_all_nodes(%s).", quote_literal_cstr(command)));
+}
+
+// ---- TRUNCATE and DROP
+
+void add_truncate(List** commands, const TruncateStmt* statement) {
+  ListCell* cell;
+  foreach (cell, statement->relations)
+    if (const Oid relid = find_own_filter(lfirst_node(RangeVar, cell)); OidIsValid(relid))
+      add(commands, relid, psprintf("TRUNCATE %s", qualified_name(relid)));
+}
+
+// Drops all filters in one command, because they may depend on each other.
+void add_drop(List** commands, const DropStmt* statement) {
+  Oid first = InvalidOid;
+  StringInfoData text;
+  initStringInfo(&text);
+  ListCell* cell;
+  foreach (cell, statement->objects)
+    if (const Oid relid =
+            find_own_filter(makeRangeVarFromNameList(static_cast<List*>(lfirst(cell))));
+        OidIsValid(relid)) {
+      if (!OidIsValid(first)) first = relid;
+      appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "", qualified_name(relid));
+    }
+  if (!OidIsValid(first)) return;
+  add(commands, first,
+      psprintf("DROP FOREIGN TABLE IF EXISTS %s%s", text.data,
+               statement->behavior == DROP_CASCADE ? " CASCADE" : ""));
+}
+
+// ---- RENAME, SET SCHEMA
+
+// Of the filter or a column; its triggers and constraints are those of one node.
+void add_rename(List** commands, const RenameStmt* statement) {
+  const Oid relid = find_own_filter(statement->relation);
+  if (!OidIsValid(relid)) return;
+  if (statement->renameType != OBJECT_FOREIGN_TABLE && statement->renameType != OBJECT_TABLE &&
+      statement->renameType != OBJECT_COLUMN)
+    return refuse(relid, "ALTER", "ALTER ...");
+  const char* column = statement->renameType == OBJECT_COLUMN
+                           ? psprintf("COLUMN %s ", quote_identifier(statement->subname))
+                           : "";
+  add(commands, relid,
+      psprintf("ALTER FOREIGN TABLE %s RENAME %sTO %s", qualified_name(relid), column,
+               quote_identifier(statement->newname)));
+}
+
+void add_schema(List** commands, const AlterObjectSchemaStmt* statement) {
+  const Oid relid = find_own_filter(statement->relation);
+  if (OidIsValid(relid))
+    add(commands, relid,
+        psprintf("ALTER FOREIGN TABLE %s SET SCHEMA %s", qualified_name(relid),
+                 quote_identifier(statement->newschema)));
+}
+
+// ---- ALTER
+
+const char* changes_of_options(List* options) {
+  StringInfoData text;
+  initStringInfo(&text);
+  ListCell* cell;
+  foreach (cell, options) {
+    auto* option = lfirst_node(DefElem, cell);
+    const bool is_drop = option->defaction == DEFELEM_DROP;
+    appendStringInfo(&text, "%s%s %s%s", text.len > 0 ? ", " : "",
+                     is_drop                            ? "DROP"
+                     : option->defaction == DEFELEM_SET ? "SET"
+                                                        : "ADD",
+                     quote_identifier(option->defname), is_drop ? "" : " ");
+    if (!is_drop) appendStringInfoString(&text, quote_literal_cstr(value_of(option)));
+  }
+  return text.data;
+}
+
+const char* role_text(const RoleSpec* role) {
+  return role->roletype == ROLESPEC_PUBLIC ? "PUBLIC" : quote_identifier(get_rolespec_name(role));
+}
+
+// nullptr: it cannot be sent.
+const char* change_of(const AlterTableCmd* command) {
+  if (command->subtype == AT_ChangeOwner)
+    return psprintf("OWNER TO %s", role_text(command->newowner));
+  if (command->subtype != AT_GenericOptions) return nullptr;
+  return psprintf("OPTIONS (%s)", changes_of_options(castNode(List, command->def)));
+}
+
+void add_alter(List** commands, const AlterTableStmt* statement) {
+  const Oid relid = find_own_filter(statement->relation);
+  if (!OidIsValid(relid)) return;
+  ListCell* cell;
+  foreach (cell, statement->cmds) {
+    const auto* command = lfirst_node(AlterTableCmd, cell);
+    if (const char* change = change_of(command))
+      add(commands, relid, psprintf("ALTER FOREIGN TABLE %s %s", qualified_name(relid), change));
+    else
+      refuse(relid, "ALTER", psprintf("ALTER FOREIGN TABLE %s ...", qualified_name(relid)));
+  }
+}
+
+// The server that CREATE EXTENSION made is the same on all nodes, also once it leads elsewhere.
+bool is_of_all_nodes(const ForeignServer* server) {
+  return OidIsValid(getExtensionOfObject(ForeignServerRelationId, server->serverid)) ||
+         !server_options(server->options).is_remote;
+}
+
+void add_alter_server(List** commands, const AlterForeignServerStmt* statement) {
+  const ForeignServer* server = GetForeignServerByName(statement->servername, true);
+  if (server == nullptr || !is_wrapper_of_filters(server->fdwid) || !is_of_all_nodes(server) ||
+      statement->options == NIL)
+    return;
+  auto* command = static_cast<NodeCommand*>(palloc(sizeof(NodeCommand)));
+  *command = {psprintf("EXISTS (SELECT FROM pg_catalog.pg_foreign_server WHERE srvname "
+                       "OPERATOR(pg_catalog.=) %s)",
+                       quote_literal_cstr(server->servername)),
+              psprintf("ALTER SERVER %s OPTIONS (%s)", quote_identifier(server->servername),
+                       changes_of_options(statement->options))};
+  *commands = lappend(*commands, command);
+}
+
+void add_comment(List** commands, const CommentStmt* statement) {
+  if (statement->objtype != OBJECT_FOREIGN_TABLE) return;
+  const Oid relid = find_own_filter(makeRangeVarFromNameList(castNode(List, statement->object)));
+  if (!OidIsValid(relid)) return;
+  add(commands, relid,
+      psprintf("COMMENT ON FOREIGN TABLE %s IS %s", qualified_name(relid),
+               statement->comment != nullptr ? quote_literal_cstr(statement->comment) : "NULL"));
+}
+
+// ---- GRANT
+
+const char* rights_of(const GrantStmt* statement) {
+  if (statement->privileges == NIL) return "ALL";
+  StringInfoData text;
+  initStringInfo(&text);
+  ListCell *cell, *column;
+  foreach (cell, statement->privileges) {
+    const auto* right = lfirst_node(AccessPriv, cell);
+    appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "",
+                     right->priv_name != nullptr ? right->priv_name : "ALL");
+    foreach (column, right->cols)
+      appendStringInfo(&text, "%s%s", foreach_current_index(column) == 0 ? " (" : ", ",
+                       quote_identifier(strVal(lfirst(column))));
+    if (right->cols != NIL) appendStringInfoChar(&text, ')');
+  }
+  return text.data;
+}
+
+void add_grant_on(List** commands, const GrantStmt* statement, Oid relid) {
+  StringInfoData text;
+  initStringInfo(&text);
+  appendStringInfo(&text, "%s%s%s ON TABLE %s %s ", statement->is_grant ? "GRANT " : "REVOKE ",
+                   !statement->is_grant && statement->grant_option ? "GRANT OPTION FOR " : "",
+                   rights_of(statement), qualified_name(relid),
+                   statement->is_grant ? "TO" : "FROM");
+  ListCell* cell;
+  foreach (cell, statement->grantees)
+    appendStringInfo(&text, "%s%s", foreach_current_index(cell) > 0 ? ", " : "",
+                     role_text(lfirst_node(RoleSpec, cell)));
+  if (statement->is_grant && statement->grant_option)
+    appendStringInfoString(&text, " WITH GRANT OPTION");
+  if (statement->grantor != nullptr)
+    appendStringInfo(&text, " GRANTED BY %s", role_text(statement->grantor));
+  if (!statement->is_grant && statement->behavior == DROP_CASCADE)
+    appendStringInfoString(&text, " CASCADE");
+  add(commands, relid, text.data);
+}
+
+bool is_in_schemas(Oid relid, List* schemas) {
+  const char* schema = get_namespace_name(get_rel_namespace(relid));
+  ListCell* cell;
+  foreach (cell, schemas)
+    if (schema != nullptr && strcmp(strVal(lfirst(cell)), schema) == 0) return true;
+  return false;
+}
+
+void add_grant(List** commands, const GrantStmt* statement) {
+  if (statement->objtype != OBJECT_TABLE) return;
+  ListCell* cell;
+  if (statement->targtype == ACL_TARGET_ALL_IN_SCHEMA) {
+    foreach (cell, list_filters())
+      if (const Oid relid = lfirst_oid(cell);
+          is_in_schemas(relid, statement->objects) && is_held_here(relid))
+        add_grant_on(commands, statement, relid);
+  } else if (statement->targtype == ACL_TARGET_OBJECT) {
+    foreach (cell, statement->objects)
+      if (const Oid relid = find_own_filter(lfirst_node(RangeVar, cell)); OidIsValid(relid))
+        add_grant_on(commands, statement, relid);
+  }
+}
+
+// Looks names up before the statement runs: afterwards they mean something else or nothing.
+List* commands_of(Node* statement) {
+  List* commands = NIL;
+  switch (nodeTag(statement)) {
+    case T_TruncateStmt: add_truncate(&commands, castNode(TruncateStmt, statement)); break;
+    case T_DropStmt: add_drop(&commands, castNode(DropStmt, statement)); break;
+    case T_RenameStmt: add_rename(&commands, castNode(RenameStmt, statement)); break;
+    case T_AlterObjectSchemaStmt:
+      add_schema(&commands, castNode(AlterObjectSchemaStmt, statement));
+      break;
+    case T_AlterTableStmt: add_alter(&commands, castNode(AlterTableStmt, statement)); break;
+    case T_AlterForeignServerStmt:
+      add_alter_server(&commands, castNode(AlterForeignServerStmt, statement));
+      break;
+    case T_CommentStmt: add_comment(&commands, castNode(CommentStmt, statement)); break;
+    case T_GrantStmt: add_grant(&commands, castNode(GrantStmt, statement)); break;
+    default: break;
+  }
+  return commands;
+}
+
+bool may_be_of_filters(Node* statement) {
+  switch (nodeTag(statement)) {
+    case T_TruncateStmt:
+    case T_RenameStmt:
+    case T_AlterObjectSchemaStmt:
+    case T_AlterTableStmt:
+    case T_AlterForeignServerStmt:
+    case T_CommentStmt:
+    case T_GrantStmt: return true;
+    case T_DropStmt: return castNode(DropStmt, statement)->removeType == OBJECT_FOREIGN_TABLE;
+    default: return false;
+  }
+}
+
+// Does Citus send this SET to the nodes?
+bool is_sent_by_citus(const VariableSetStmt* statement) {
+  const char* sent = GetConfigOption("citus.propagate_set_commands", true, false);
+  return statement->is_local && statement->name != nullptr && sent != nullptr &&
+         strcmp(sent, "local") == 0 && IsTransactionBlock() &&
+         strncmp(statement->name, "streamfilter.", 13) == 0;
+}
+
+void run_set(UtilityCall* call) {
+  set_travels = is_sent_by_citus(castNode(VariableSetStmt, statement_of(call)));
+  set_traveled = set_traveled || set_travels;
+  PG_TRY();
+  { call->go_on(); }
+  PG_FINALLY();
+  { set_travels = false; }
+  PG_END_TRY();
+}
+
+}  // namespace
+
+void send_to_nodes(UtilityCall* call) {
+  if (likely(!is_citus_loaded())) return call->go_on();
+  Node* statement = statement_of(call);
+  if (IsA(statement, VariableSetStmt)) return run_set(call);
+  if (IsA(statement, CopyStmt)) {
+    const auto* copy = castNode(CopyStmt, statement);
+    if (copy->is_from) check_settings_reach(RangeVarGetRelid(copy->relation, NoLock, true));
+    return call->go_on();
+  }
+  List* commands =
+      may_be_of_filters(statement) && speaks_for_all_nodes() ? commands_of(statement) : NIL;
+  call->go_on();
+  ListCell* cell;
+  foreach (cell, commands) {
+    const auto* command = static_cast<const NodeCommand*>(lfirst(cell));
+    run_on_other_nodes(command->condition, command->text);
+  }
+}
+
+void call_on_other_nodes(Oid filter, Oid function) {
+  if (likely(!is_citus_loaded()) || (OidIsValid(filter) && !is_on_all_nodes(filter)) ||
+      !speaks_for_all_nodes())
+    return;
+  const char* called = quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
+                                                  get_func_name(function));
+  if (!OidIsValid(filter))
+    return run_on_other_nodes(psprintf("pg_catalog.to_regprocedure(%s) IS NOT NULL",
+                                       quote_literal_cstr(psprintf("%s()", called))),
+                              psprintf("PERFORM %s()", called));
+  const char* name = qualified_name(filter);
+  run_on_other_nodes(has_filter(name), psprintf("PERFORM %s(%s::pg_catalog.regclass)", called,
+                                                quote_literal_cstr(name)));
+}
+
+}  // namespace streamfilter::pg

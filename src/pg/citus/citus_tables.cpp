@@ -1,0 +1,244 @@
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_trigger.h"
+#include "commands/extension.h"
+#include "executor/spi.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/snapmgr.h"
+}
+
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/option_list.hpp"
+#include "pg/citus/citus_tables.hpp"
+#include "pg/citus/shard_triggers.hpp"
+#include "pg/handle/tree.hpp"
+#include "pg/server/citus.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// The number of this node, another one whenever Citus adds it; nullptr: of a coordinator, which
+// knows all filters.
+const char* worker_group() {
+  List* rows = query_rows("SELECT groupid FROM pg_catalog.pg_dist_local_group", OIDOID, 0);
+  const char* group = rows == NIL ? nullptr : text_at(static_cast<List*>(linitial(rows)), 0);
+  return group == nullptr || strcmp(group, "0") == 0 ? nullptr : group;
+}
+
+// Has the node no shard, and the filter no trigger? So it is when Citus activates a node that was
+// disabled, and its filter has missed what has happened meanwhile.
+bool is_unused(Oid filter) {
+  return query_rows(
+             "SELECT 1 FROM pg_catalog.pg_depend WHERE refclassid OPERATOR(pg_catalog.=) "
+             "'pg_catalog.pg_class'::pg_catalog.regclass AND refobjid OPERATOR(pg_catalog.=) $1 "
+             "AND "
+             "classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_trigger'::pg_catalog.regclass UNION "
+             "ALL "
+             "SELECT 1 FROM pg_catalog.pg_dist_placement p JOIN pg_catalog.pg_dist_local_group g "
+             "ON "
+             "g.groupid OPERATOR(pg_catalog.=) p.groupid JOIN pg_catalog.pg_dist_shard s ON "
+             "s.shardid OPERATOR(pg_catalog.=) p.shardid JOIN pg_catalog.pg_dist_partition t ON "
+             "t.logicalrelid OPERATOR(pg_catalog.=) s.logicalrelid WHERE t.partmethod "
+             "OPERATOR(pg_catalog.<>) 'n' LIMIT 1",
+             OIDOID, ObjectIdGetDatum(filter)) == NIL;
+}
+
+// The node for which streamfilter_distribute() has made the filter; nullptr: it has not.
+const char* group_of(Oid filter) {
+  const char* identity = find_option(options_of_filter(filter), "identity");
+  const char* separator = identity != nullptr ? strchr(identity, '@') : nullptr;
+  return separator != nullptr ? separator + 1 : nullptr;
+}
+
+void execute_commands(const char* commands) {
+  SPI_connect();
+  if (SPI_execute(commands, false, 0) < 0) elog(ERROR, "could not make a filter: %s", commands);
+  SPI_finish();
+}
+
+// The filter's name as the coordinator looks it up.
+const char* full_name(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
+  char* schema;
+  char* name;
+  parse_name(trigger->tgargs[0], "a filter", psprintf("%s('filter')", function_name(kind)), &schema,
+             &name);
+  return quote_qualified_identifier(schema != nullptr ? schema : get_namespace_name(origin->schema),
+                                    name);
+}
+
+[[noreturn]] void raise_missing(const char* name, const char* answer) {
+  ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
+          errmsg("filter %s does not exist on this node", name),
+          answer != nullptr
+              ? errdetail("The coordinator was asked for its definition, and says: %s", answer)
+              : 0,
+          errhint("Create it on the coordinator, and SELECT streamfilter_distribute(%s) there.",
+                  quote_literal_cstr(name)));
+  pg_unreachable();
+}
+
+bool is_key(const TriggerPlan* plan, Relation table, const char* column) {
+  const AttrNumber attribute = find_exactly(table, column);
+  for (int i = 0; i < plan->count; ++i)
+    if (plan->inputs[i].column->role == Role::key && plan->inputs[i].source + 1 == attribute)
+      return true;
+  return false;
+}
+
+}  // namespace
+
+bool has_citus() {
+  return is_citus_loaded() && !creating_extension && OidIsValid(get_extension_oid("citus", true));
+}
+
+bool is_distributed(Oid table) {
+  return has_citus() && query_rows(
+                            "SELECT 1 FROM pg_catalog.pg_dist_partition WHERE logicalrelid "
+                            "OPERATOR(pg_catalog.=) $1",
+                            OIDOID, ObjectIdGetDatum(table)) != NIL;
+}
+
+List* query_rows(const char* query, Oid type, Datum argument) {
+  const MemoryContext caller = CurrentMemoryContext;
+  List* rows = NIL;
+  Oid types[] = {type};
+  Datum values[] = {argument};
+  SPI_connect();
+  if (SPI_execute_with_args(query, 1, types, values, nullptr, false, 0) != SPI_OK_SELECT)
+    elog(ERROR, "could not ask Citus: %s", query);
+  for (uint64 i = 0; i < SPI_processed; ++i) {
+    List* row = NIL;
+    for (int j = 1; j <= SPI_tuptable->tupdesc->natts; ++j) {
+      char* value = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, j);
+      const MemoryContext inner = MemoryContextSwitchTo(caller);
+      row = lappend(row, value == nullptr ? nullptr : pstrdup(value));
+      MemoryContextSwitchTo(inner);
+    }
+    const MemoryContext inner = MemoryContextSwitchTo(caller);
+    rows = lappend(rows, row);
+    MemoryContextSwitchTo(inner);
+  }
+  SPI_finish();
+  return rows;
+}
+
+const char* mark_command(const char* name, const char* identity) {
+  const char* block = psprintf(
+      "DECLARE had text := (SELECT o.option_value FROM pg_catalog.pg_foreign_table, "
+      "pg_catalog.pg_options_to_table(ftoptions) o WHERE ftrelid OPERATOR(pg_catalog.=) "
+      "%1$s::pg_catalog.regclass AND o.option_name OPERATOR(pg_catalog.=) 'identity'); "
+      "id CONSTANT text := %2$s; own text := pg_catalog.concat(id, '@', (SELECT groupid FROM "
+      "pg_catalog.pg_dist_local_group)); "
+      "BEGIN IF had OPERATOR(pg_catalog.=) own OR pg_catalog.split_part(had, '@', 1) "
+      "OPERATOR(pg_catalog.<>) id THEN RETURN; END IF; "
+      "IF had OPERATOR(pg_catalog.<>) id THEN TRUNCATE %3$s; END IF; "
+      "EXECUTE pg_catalog.format('ALTER FOREIGN TABLE %%s OPTIONS (%%s identity %%L)', %4$s, "
+      "CASE WHEN had IS NULL THEN 'ADD' ELSE 'SET' END, own); END",
+      quote_literal_cstr(name), quote_literal_cstr(identity), name, quote_literal_cstr(name));
+  return psprintf("DO %s", quote_literal_cstr(block));
+}
+
+void import_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
+  if (trigger->tgnargs < 1 || !has_citus()) return;
+  const Oid existing = find_filter(trigger, kind, origin);
+  const char* group = worker_group();
+  if (group == nullptr) return;
+  // A node that was away missed what has happened to its filter, and no shard here needs its keys.
+  const char* made_for = OidIsValid(existing) ? group_of(existing) : nullptr;
+  const bool is_former = made_for != nullptr && strcmp(made_for, group) != 0;
+  if (OidIsValid(existing) && !is_former &&
+      (made_for == nullptr || is_on_shard(trigger, origin) || !is_unused(existing)))
+    return;
+  // Shards are made by several connections of one transaction at once, which would wait for each
+  // other.
+  if (is_on_shard(trigger, origin)) raise_missing(full_name(trigger, kind, origin), nullptr);
+  const char* function = quote_qualified_identifier(get_namespace_name(origin->function_schema),
+                                                    "streamfilter_definition");
+  // The transaction that creates the trigger may have locked the filter there.
+  const char* command = psprintf(
+      "SELECT %s(%s::pg_catalog.regclass) FROM pg_catalog.set_config('lock_timeout', '5s', true)",
+      function, quote_literal_cstr(full_name(trigger, kind, origin)));
+  List* rows = query_rows("SELECT success, result FROM pg_catalog.run_command_on_coordinator($1)",
+                          TEXTOID, CStringGetTextDatum(command));
+  if (rows == NIL) return;
+  List* row = static_cast<List*>(linitial(rows));
+  const bool success = text_at(row, 0) != nullptr && text_at(row, 0)[0] == 't';
+  if (!success && OidIsValid(existing) && !is_former) return;  // not committed or locked there
+  if (!success || text_at(row, 1) == nullptr)
+    raise_missing(full_name(trigger, kind, origin), text_at(row, 1));
+  const char* name = full_name(trigger, kind, origin);
+  if (OidIsValid(existing)) execute_commands(psprintf("DROP FOREIGN TABLE %s", name));
+  execute_commands(text_at(row, 1));
+  const Oid filter = find_filter(trigger, kind, origin);
+  if (const char* identity = find_option(options_of_filter(filter), "identity"))
+    execute_commands(mark_command(name, identity));
+}
+
+void check_distribution(const Trigger* trigger, TriggerKind kind, Relation table) {
+  if (!judges(kind) || !has_citus()) return;
+  List* rows = query_rows(
+      "SELECT partmethod, repmodel, CASE WHEN partkey IS NOT NULL THEN "
+      "pg_catalog.column_to_column_name(logicalrelid, partkey::pg_catalog.text) END "
+      "FROM pg_catalog.pg_dist_partition WHERE logicalrelid OPERATOR(pg_catalog.=) $1",
+      OIDOID, ObjectIdGetDatum(RelationGetRelid(table)));
+  if (rows == NIL) return;
+  List* row = static_cast<List*>(linitial(rows));
+  const char* name = RelationGetRelationName(table);
+  if (text_at(row, 0)[0] == 'n' && text_at(row, 1)[0] == 't')
+    ereport(
+        ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+        errmsg("trigger \"%s\" cannot judge rows of reference table \"%s\"", trigger->tgname, name),
+        errdetail("Every node has a copy of it, and would judge by a filter of its own: the "
+                  "copies would differ."),
+        errhint("Distribute the table by a column of the filter's key with "
+                "create_distributed_table(), or judge rows before they are inserted, with "
+                "streamfilter_seen() of a filter that only the coordinator has."));
+  const char* column = text_at(row, 2);
+  if (column == nullptr) return;
+  const TriggerOrigin origin = find_origin(trigger, table);
+  const Oid filter = find_filter(trigger, kind, &origin);
+  if (!OidIsValid(filter)) return;
+  const TriggerPlan* plan = make_plan(trigger, kind, table, load_filter_relation(filter));
+  if (is_key(plan, table, column)) return;
+  ereport(WARNING,
+          errmsg("table \"%s\" is not distributed by a part of the key of filter \"%s\"", name,
+                 get_rel_name(filter)),
+          errdetail("Its distribution column \"%s\" is none of them, so equal keys may go to "
+                    "different nodes, where they are not recognized as repeats.",
+                    column),
+          errhint("Distribute it by a column of the key: alter_distributed_table()."));
+}
+
+// Not yet visible to the command that creates it.
+void check_taken_over(Oid oid) {
+  if (!is_citus_loaded() || creating_extension) return;
+  Relation catalog = table_open(TriggerRelationId, AccessShareLock);
+  ScanKeyData key;
+  ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(oid));
+  SysScanDesc scan = systable_beginscan(catalog, TriggerOidIndexId, true, SnapshotSelf, 1, &key);
+  HeapTuple tuple = systable_getnext(scan);
+  Oid table_oid = InvalidOid, function = InvalidOid;
+  if (HeapTupleIsValid(tuple)) {
+    const auto* form = reinterpret_cast<Form_pg_trigger>(GETSTRUCT(tuple));
+    table_oid = form->tgrelid;
+    function = form->tgfoid;
+  }
+  systable_endscan(scan);
+  table_close(catalog, AccessShareLock);
+  const char* name = OidIsValid(function) ? get_func_name(function) : nullptr;
+  if (name == nullptr || strcmp(name, "citus_truncate_trigger") != 0) return;
+  Relation table = try_table_open(table_oid, AccessShareLock);
+  if (table == nullptr) return;
+  visit_own_triggers(table, [table](const Trigger* trigger, TriggerKind kind) {
+    check_distribution(trigger, kind, table);
+  });
+  table_close(table, NoLock);
+}
+
+}  // namespace streamfilter::pg

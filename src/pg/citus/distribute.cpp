@@ -1,0 +1,165 @@
+// streamfilter_distribute: a filter on every node of Citus.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "commands/tablecmds.h"
+#include "lib/stringinfo.h"
+#include "nodes/makefuncs.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+}
+
+#include "pg/catalog/definition_commands.hpp"
+#include "pg/catalog/filter_relation.hpp"
+#include "pg/catalog/lookup.hpp"
+#include "pg/catalog/option_list.hpp"
+#include "pg/catalog/slice_origin.hpp"
+#include "pg/citus/citus_tables.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+const char* name_of_filter(Oid relid) {
+  const char* name = get_rel_name(relid);
+  if (name == nullptr || !is_filter(relid))
+    ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
+            name ? errmsg("\"%s\" is not a filter", name)
+                 : errmsg("relation with OID %u does not exist", relid));
+  return name;
+}
+
+char* definition_of(Oid relid) {
+  StringInfoData text;
+  initStringInfo(&text);
+  ListCell* cell;
+  foreach (cell, definition_commands(relid))
+    appendStringInfo(&text, "%s;\n", static_cast<char*>(lfirst(cell)));
+  return text.data;
+}
+
+// Runs a command on every worker, outside of this transaction; returns the results.
+List* run_command(const char* command, const char* filter) {
+  List* rows = query_rows(
+      "SELECT n.nodename, n.nodeport, r.success, r.result FROM "
+      "pg_catalog.run_command_on_workers($1) r JOIN pg_catalog.pg_dist_node n "
+      "ON n.nodename OPERATOR(pg_catalog.=) r.nodename "
+      "AND n.nodeport OPERATOR(pg_catalog.=) r.nodeport",
+      TEXTOID, CStringGetTextDatum(command));
+  ListCell* cell;
+  foreach (cell, rows) {
+    List* row = static_cast<List*>(lfirst(cell));
+    if (text_at(row, 2) != nullptr && text_at(row, 2)[0] == 't') continue;
+    const char* said = text_at(row, 3);
+    ereport(ERROR, errcode(ERRCODE_FDW_ERROR),
+            errmsg("could not make filter \"%s\" on node %s:%s", filter, text_at(row, 0),
+                   text_at(row, 1)),
+            errdetail("The node says: %s", said != nullptr ? said : ""),
+            errhint("What was made on other nodes stays; repeat the call when the node can."));
+  }
+  return rows;
+}
+
+// Marks the coordinator's filter as this one: a later filter of its name, or one from a dump, is
+// another.
+void set_identity(Oid relid, const char* identity) {
+  const char* before = find_option(options_of_filter(relid), "identity");
+  if (before != nullptr && strcmp(before, identity) == 0) return;
+  char name[] = "identity";
+  DefElem* option =
+      makeDefElemExtended(nullptr, name, reinterpret_cast<Node*>(makeString(pstrdup(identity))),
+                          before == nullptr ? DEFELEM_ADD : DEFELEM_SET, -1);
+  AlterTableCmd* command = makeNode(AlterTableCmd);
+  command->subtype = AT_GenericOptions;
+  command->def = reinterpret_cast<Node*>(list_make1(option));
+  AlterTableInternal(relid, list_make1(command), false);
+  CommandCounterIncrement();
+}
+
+// The definition without the option, wherever it stands.
+const char* without_identity(const char* definition) {
+  const char* start = strstr(definition, ", identity '");
+  const char* end = start != nullptr ? strchr(start + strlen(", identity '"), '\'') : nullptr;
+  if (end == nullptr) return definition;
+  return psprintf("%.*s%s", static_cast<int>(start - definition), definition, end + 1);
+}
+
+void raise_other(List* row, const char* filter, const char* full) {
+  ereport(ERROR, errcode(ERRCODE_DUPLICATE_TABLE),
+          errmsg("filter \"%s\" of node %s:%s is another one of that name", filter, text_at(row, 0),
+                 text_at(row, 1)),
+          errdetail("It was made for a filter that has been dropped elsewhere, and knows keys."),
+          errhint("Type: SELECT run_command_on_workers('DROP FOREIGN TABLE %s'), and repeat the "
+                  "call.",
+                  full));
+}
+
+void check_equal(List* rows, Oid relid, const char* filter, const char* full) {
+  const char* definition = definition_of(relid);
+  const char* identity = psprintf("identity '%s@", identity_of_filter(relid));
+  const char* own = pnstrdup(definition, strcspn(definition, "\n"));
+  ListCell* cell;
+  foreach (cell, rows) {
+    List* row = static_cast<List*>(lfirst(cell));
+    const char* answer = text_at(row, 3) != nullptr ? text_at(row, 3) : "";
+    const char* there = pnstrdup(answer, strcspn(answer, "\n"));
+    if (strcmp(without_identity(there), without_identity(own)) == 0) {
+      if (strstr(there, identity) != nullptr) continue;
+      raise_other(row, filter, full);
+    }
+    ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+            errmsg("filter \"%s\" is defined otherwise on node %s:%s", filter, text_at(row, 0),
+                   text_at(row, 1)),
+            errdetail("There: %s", there),
+            errhint("Alter or drop it there, with run_command_on_workers()."));
+  }
+}
+
+void require_coordinator() {
+  if (!has_citus())
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("streamfilter_distribute() needs extension citus"),
+            errhint("On a single server a filter needs no distribution."));
+  List* rows = query_rows("SELECT groupid FROM pg_catalog.pg_dist_local_group", OIDOID, 0);
+  const char* group = rows == NIL ? nullptr : text_at(static_cast<List*>(linitial(rows)), 0);
+  if (group != nullptr && strcmp(group, "0") == 0) return;
+  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("filters are distributed from the coordinator"));
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+using namespace streamfilter::pg;
+
+// streamfilter_definition(filter regclass): the commands that make it, with owner and rights.
+SF_FUNCTION(streamfilter_definition) {
+  const Oid relid = PG_GETARG_OID(0);
+  name_of_filter(relid);
+  PG_RETURN_TEXT_P(cstring_to_text(definition_of(relid)));
+}
+
+// streamfilter_distribute(filter regclass): makes it on all workers of Citus; returns the number
+// that now have it.
+SF_FUNCTION(streamfilter_distribute) {
+  const Oid relid = PG_GETARG_OID(0);
+  require_own_filter(relid);
+  const char* name = name_of_filter(relid);
+  require_coordinator();
+  const char* full = qualified_name(relid);
+  set_identity(relid, identity_of_filter(relid));
+  ListCell* cell;
+  List* rows = NIL;
+  foreach (cell, definition_commands(relid))
+    rows = run_command(static_cast<char*>(lfirst(cell)), name);
+  const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
+  run_command(mark_command(full, identity_of_filter(relid)), name);
+  rows = run_command(
+      psprintf("SELECT %s(%s::pg_catalog.regclass)",
+               quote_qualified_identifier(get_namespace_name(schema), "streamfilter_definition"),
+               quote_literal_cstr(full)),
+      name);
+  check_equal(rows, relid, name, full);
+  PG_RETURN_INT32(list_length(rows));
+}

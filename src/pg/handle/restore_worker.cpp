@@ -1,0 +1,212 @@
+// Restores filters after a start, so that their first rows need not: a launcher goes through the
+// databases, and a worker in each restores what is saved there, the busiest filters first, the
+// larger ones before the smaller. A session that needs one before restores it itself, or starts a
+// worker for it if it is large. Rows come as soon as a worker has what they need. Nothing depends
+// on these workers.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/heapam.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_database.h"
+#include "commands/extension.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "storage/latch.h"
+#include "utils/guc.h"
+#include "utils/snapmgr.h"
+#include "utils/wait_event.h"
+}
+
+#include <algorithm>
+
+#include "pg/handle/filter_handle.hpp"
+#include "pg/handle/restore_worker.hpp"
+#include "pg/handle/slot_lifecycle.hpp"
+#include "pg/handle/tree.hpp"
+#include "pg/server/settings.hpp"
+#include "pg/server/syscache.hpp"
+#include "pg/storage/restore_workers.hpp"
+#include "pg/storage/saved_state.hpp"
+
+extern "C" {
+PGDLLEXPORT void streamfilter_restore_launcher(Datum);
+PGDLLEXPORT void streamfilter_restore_worker(Datum);
+}
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr int kRestart = 60;  // seconds
+
+void begin_work(Oid database) {
+  // The default handler would end the process at once, even within a critical section.
+  pqsignal(SIGTERM, die);
+  BackgroundWorkerUnblockSignals();
+  BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
+  // Who waits for it may be who a lock waits for: it gives up, and the session does without.
+  SetConfigOption("lock_timeout", "1s", PGC_SUSET, PGC_S_OVERRIDE);
+}
+
+// Skips templates: they hold no filters, and a session in one blocks CREATE DATABASE.
+List* list_databases() {
+  List* databases = NIL;
+  const MemoryContext caller = CurrentMemoryContext;
+  StartTransactionCommand();
+  PushActiveSnapshot(GetTransactionSnapshot());
+  const auto look_at = [&](const FormData_pg_database& database, HeapTuple, TupleDesc) {
+    if (!database.datallowconn || database.datistemplate) return;
+    const MemoryContext before = MemoryContextSwitchTo(caller);
+    databases = lappend_oid(databases, database.oid);
+    MemoryContextSwitchTo(before);
+  };
+  scan_catalog<FormData_pg_database>(DatabaseRelationId, look_at);
+  PopActiveSnapshot();
+  CommitTransactionCommand();
+  MemoryContextSwitchTo(caller);
+  return databases;
+}
+
+struct SavedFilter {
+  Oid relid;
+  uint64 rows;  // that it has judged, as its last counters say
+  uint64 memory;
+};
+
+uint64 rows_of(Oid relid) {
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  FilterSlot* slot = find_slot(MyDatabaseId, relid, SlotState::counted);
+  uint64 rows = 0;
+  if (slot != nullptr)
+    for (const RowCount count : {RowCount::accepted, RowCount::discarded, RowCount::tested})
+      rows += pg_atomic_read_u64(slot->stats.counts[count]);
+  LWLockRelease(shared_state->directory_lock);
+  return rows;
+}
+
+// Filters that are saved here and not in memory.
+List* list_saved() {
+  List* saved = NIL;
+  ListCell* cell;
+  foreach (cell, list_filters()) {
+    CHECK_FOR_INTERRUPTS();
+    const Oid relid = lfirst_oid(cell);
+    Fault fault;
+    const FilterRelation* relation = try_load_filter_relation(relid, fault);
+    if (relation == nullptr || is_remote(relation) ||
+        relation->options.persistence != Persistence::logged || peek_slot(relation) != nullptr ||
+        !is_anything_saved(relid))
+      continue;
+    auto* filter = static_cast<SavedFilter*>(palloc(sizeof(SavedFilter)));
+    *filter = {relid, rows_of(relid), relation->definition.parameters.memory};
+    saved = lappend(saved, filter);
+  }
+  list_sort(saved, [](const ListCell* a, const ListCell* b) {
+    const auto* one = static_cast<const SavedFilter*>(lfirst(a));
+    const auto* other = static_cast<const SavedFilter*>(lfirst(b));
+    if (one->rows != other->rows) return one->rows > other->rows ? -1 : 1;
+    return one->memory > other->memory ? -1 : one->memory < other->memory ? 1 : 0;
+  });
+  return saved;
+}
+
+template <typename Work>
+void in_transaction(const Work& work) {
+  StartTransactionCommand();
+  PushActiveSnapshot(GetTransactionSnapshot());
+  work();
+  PopActiveSnapshot();
+  CommitTransactionCommand();
+}
+
+// False: it has given way to a session that locks the filter. Failures happen again, with the same
+// message, for the row that needs the filter.
+bool try_to_restore(Oid relid) {
+  const MemoryContext caller = CurrentMemoryContext;
+  volatile int failure = 0;
+  PG_TRY();
+  {
+    in_transaction([relid] {
+      if (!is_filter(relid)) return;
+      opens_early = !is_in_tree(relid);
+      use_filter(filter_handle(relid), Use::test_granted);
+    });
+  }
+  PG_CATCH();
+  {
+    MemoryContextSwitchTo(caller);
+    if (ProcDiePending) PG_RE_THROW();
+    failure = CopyErrorData()->sqlerrcode;
+    if (failure != kGivesWay) EmitErrorReport();
+    FlushErrorState();
+    AbortCurrentTransaction();
+  }
+  PG_END_TRY();
+  MemoryContextSwitchTo(caller);
+  return failure != kGivesWay;
+}
+
+// If the filter stays locked, the next session that needs it starts another worker.
+void restore(Oid relid) {
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries && !try_to_restore(relid); ++i) CHECK_FOR_INTERRUPTS();
+}
+
+}  // namespace
+
+void init_restore_worker() {
+  if (restore_workers == 0 || IsBinaryUpgrade) return;
+  BackgroundWorker worker =
+      make_restore_worker("streamfilter_restore_launcher", "streamfilter restore launcher");
+  // Workers that end are forgotten, and not started again after a crash.
+  worker.bgw_restart_time = kRestart;
+  RegisterBackgroundWorker(&worker);
+}
+
+}  // namespace streamfilter::pg
+
+void streamfilter_restore_launcher(Datum) {
+  using namespace streamfilter::pg;
+  begin_work(InvalidOid);
+  BackgroundWorkerHandle* running[kMostRestoreWorkers] = {};
+  int next = 0;
+  ListCell* cell;
+  foreach (cell, list_databases()) {
+    BackgroundWorkerHandle*& place = running[next++ % restore_workers];
+    if (place != nullptr) WaitForBackgroundWorkerShutdown(place);
+    place = start_restore_worker(lfirst_oid(cell), InvalidOid);
+    CHECK_FOR_INTERRUPTS();
+  }
+  for (;;) {
+    WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, PG_WAIT_EXTENSION);
+    ResetLatch(MyLatch);
+    CHECK_FOR_INTERRUPTS();
+  }
+}
+
+void streamfilter_restore_worker(Datum database) {
+  using namespace streamfilter::pg;
+  Oid one;
+  memcpy(&one, MyBgworkerEntry->bgw_extra, sizeof one);
+  begin_work(DatumGetObjectId(database));
+  is_restore_worker = true;
+  pgstat_report_activity(STATE_RUNNING, "streamfilter: restoring filters");
+  if (OidIsValid(one)) return restore(one);
+  MemoryContext context =
+      AllocSetContextCreate(TopMemoryContext, "streamfilter restore", ALLOCSET_DEFAULT_SIZES);
+  MemoryContextSwitchTo(context);
+  List* saved = NIL;
+  in_transaction([&] {
+    const MemoryContext before = MemoryContextSwitchTo(context);
+    if (OidIsValid(get_extension_oid("streamfilter", true))) saved = list_saved();
+    MemoryContextSwitchTo(before);
+  });
+  ListCell* cell;
+  foreach (cell, saved) {
+    CHECK_FOR_INTERRUPTS();
+    restore(static_cast<const SavedFilter*>(lfirst(cell))->relid);
+  }
+  pgstat_report_activity(STATE_IDLE, nullptr);
+}

@@ -1,0 +1,59 @@
+// The statements that run, from the innermost outwards, numbered, and the COPY among them.
+#pragma once
+
+extern "C" {
+#include "executor/execdesc.h"
+}
+
+#include "pg/server/hooks.hpp"
+
+namespace streamfilter::pg {
+
+// Number of the innermost running statement, 0 if none. Numbers ascend, so nested statements have
+// higher ones.
+extern uint64 running_statement;
+// Number of its query, counted likewise; rules can make several queries of one statement.
+extern uint64 running_query;
+// No statement has this number.
+constexpr uint64 kNoStatement = PG_UINT64_MAX;
+// Does the innermost statement run within another one?
+bool is_within_statement();
+
+// A COPY that runs.
+struct Copied {
+  bool pauses;   // it reads what a client or a program sends
+  bool chooses;  // it has a WHERE clause
+  void* kept;
+  uint64 rows;
+  CommandId command;
+};
+
+// A statement that runs. Queries that only read and call only PostgreSQL's functions are not among
+// these.
+struct Frame {
+  const QueryDesc* query;  // nullptr for a utility statement
+  NodeTag kind;            // of a utility statement
+  Copied* copy;            // set if that is COPY
+  uint64 number;
+  uint64 query_number;
+  const Frame* below;  // the statement that runs this one
+};
+
+// nullptr: no statement runs.
+const Frame* innermost_frame();
+
+// A place for state of the running COPY, empty when COPY begins; nullptr if a query runs instead.
+void** kept_for_copy();
+// The command id for rows of the COPY; triggers before them may have run other commands.
+CommandId command_of_copy();
+// Somebody sees to it that nobody waits for the COPY while its client sends nothing.
+void copy_never_pauses();
+// Adds rows to the COPY's command tag.
+void count_copied(uint64 rows);
+
+// Steps that track the running statement.
+void track_run(RunCall* call);
+void track_finish(FinishCall* call);
+void track_utility(UtilityCall* call);
+
+}  // namespace streamfilter::pg

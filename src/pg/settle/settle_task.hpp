@@ -1,0 +1,22 @@
+// A call of streamfilter_settle(): two tables, the filter between them, and the definition of a
+// key.
+#pragma once
+
+extern "C" {
+#include "utils/array.h"
+}
+
+#include "pg/settle/settle_query.hpp"
+
+namespace streamfilter::pg {
+
+// The columns that a call of `function` names, in the current memory context. Raises 22004.
+const char** names_in(ArrayType* given, int* count, const char* function);
+
+// Locks the two tables against ALTER and against other calls on them; the filter, as its trigger
+// would; and, if no filter can have keys for this transaction alone, the table against other
+// writers. Allocates in the current memory context. Raises 42501 without SELECT and DELETE on the
+// first table and SELECT and INSERT on the second, and the errors in the messages below.
+SettleTask begin_settling(Oid diverted, Oid target, ArrayType* columns, bool since, bool keep);
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,161 @@
+#include "pg/server/postgres.hpp"
+
+#include <initializer_list>
+
+#include "core/filter/filter.hpp"
+#include "pg/server/shared_memory.hpp"
+#include "pg/shmem/filter_directory.hpp"
+#include "pg/shmem/locked_work.hpp"
+#include "pg/shmem/state_copy.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+constexpr uint32 kNotesTogether = 256;  // per hold of the lock
+constexpr uint32 kLine = 64;            // bytes that a change is counted for
+
+uint32 slot_number(const FilterSlot* slot) {
+  return static_cast<uint32>(slot - shared_state->slots) + 1;
+}
+
+bool is_none(pg_atomic_uint32* count) {
+  pg_memory_barrier();
+  return pg_atomic_read_u32(count) == 0;
+}
+
+void wait_for_none(pg_atomic_uint32* count, void (*between)()) {
+  while (!is_none(count)) {
+    if (between != nullptr)
+      between();
+    else
+      pg_usleep(1000);
+  }
+}
+
+}  // namespace
+
+uint32 enter_apply(FilterSlot* slot) {
+  StateCopy* copy = &slot->copy;
+  for (;;) {
+    const uint32 phase = pg_atomic_read_u32(&copy->phase);
+    pg_atomic_fetch_add_u32(&copy->applying[phase & 1], 1);
+    if (pg_atomic_read_u32(&copy->phase) == phase) return phase;
+    pg_atomic_fetch_sub_u32(&copy->applying[phase & 1], 1);
+  }
+}
+
+void leave_apply(FilterSlot* slot, uint32 phase) {
+  pg_atomic_fetch_sub_u32(&slot->copy.applying[phase & 1], 1);
+}
+
+FilterSlot* copy_of(FilterSlot* slot) {
+  const uint32 number = pg_atomic_read_u32(&slot->copy.to);
+  return number == 0 ? nullptr : &shared_state->slots[number - 1];
+}
+
+CopyGate copy_gate(FilterSlot* copy, uint32 slice) {
+  const uint32 copied = pg_atomic_read_u32(&copy->copy.copied);
+  if (slice < copied) return CopyGate::apply;
+  return slice == copied && pg_atomic_read_u32(&copy->copy.noting) != 0 ? CopyGate::note
+                                                                        : CopyGate::skip;
+}
+
+void note_change(FilterSlot* copy, uint8 type, const Element& element) {
+  CopyNotes* notes = copy->copy.notes;
+  if (notes->count == notes->capacity) {
+    notes->overflowed = true;
+    return;
+  }
+  notes->notes[(notes->first + notes->count++) % notes->capacity] = {element, type};
+}
+
+void insert_into_copy(FilterSlot* copy, const Element& element) {
+  Header* header = block_of(copy);
+  const uint32 slice = slice_of(header->parameters, element.hash);
+  const LockHeld held(slice_lock(copy, slice), LW_EXCLUSIVE);
+  switch (copy_gate(copy, slice)) {
+    case CopyGate::skip: break;
+    case CopyGate::note: note_change(copy, kAddition, element); break;
+    case CopyGate::apply: insert_new(header, element); break;
+  }
+}
+
+void promote_in_copy(FilterSlot* slot, const Element& element) {
+  if (likely(pg_atomic_read_u32(&slot->copy.to) == 0)) return;
+  const uint32 phase = enter_apply(slot);
+  if (FilterSlot* copy = copy_of(slot)) {
+    Header* header = block_of(copy);
+    const uint32 slice = slice_of(header->parameters, element.hash);
+    const LockHeld held(slice_lock(copy, slice), LW_EXCLUSIVE);
+    unsigned rank;
+    switch (copy_gate(copy, slice)) {
+      case CopyGate::skip: break;
+      case CopyGate::note: note_change(copy, kPromotion, element); break;
+      case CopyGate::apply: promote(header, element, rank); break;
+    }
+  }
+  leave_apply(slot, phase);
+}
+
+bool begin_copy(FilterSlot* slot, FilterSlot* copy, uint64 note_bytes) {
+  char* end = reinterpret_cast<char*>(block_of(copy)) + block_of(copy)->parameters.memory;
+  StateCopy* state = &copy->copy;
+  auto* notes = reinterpret_cast<CopyNotes*>(
+      TYPEALIGN64(alignof(CopyNotes), reinterpret_cast<uintptr_t>(end)));
+  notes->capacity = static_cast<uint32>(
+      (note_bytes - offsetof(CopyNotes, notes) - alignof(CopyNotes)) / sizeof(CopyNote));
+  state->notes = notes;
+  pg_atomic_write_u32(&slot->copy.spoiled, 0);
+  uint32 none = 0;
+  pg_memory_barrier();
+  if (!pg_atomic_compare_exchange_u32(&slot->copy.to, &none, slot_number(copy))) return false;
+  state->of = slot;
+  return true;
+}
+
+void wait_for_applying(FilterSlot* slot, void (*between)()) {
+  StateCopy* copy = &slot->copy;
+  const uint32 parity = pg_atomic_read_u32(&copy->phase) & 1;
+  // If the last wait was cancelled, sessions of the previous phase may still be there.
+  wait_for_none(&copy->applying[1 - parity], between);
+  pg_atomic_fetch_add_u32(&copy->phase, 1);
+  wait_for_none(&copy->applying[parity], between);
+}
+
+void begin_slice(FilterSlot* copy, uint32 slice) {
+  const LockHeld held(slice_lock(copy, slice), LW_EXCLUSIVE);
+  CopyNotes* notes = copy->copy.notes;
+  notes->first = notes->count = 0;
+  notes->overflowed = false;
+  pg_atomic_write_u32(&copy->copy.noting, 1);
+}
+
+Noted apply_notes(FilterSlot* copy, uint32 slice, void (*apply)(Header* header, const CopyNote&)) {
+  const LockHeld held(slice_lock(copy, slice), LW_EXCLUSIVE);
+  StateCopy* state = &copy->copy;
+  CopyNotes* notes = state->notes;
+  if (notes->overflowed) {
+    pg_atomic_write_u32(&state->noting, 0);
+    return Noted::overflowed;
+  }
+  for (uint32 left = kNotesTogether; notes->count > 0; --left, --notes->count) {
+    if (left == 0) return Noted::more;
+    apply(block_of(copy), notes->notes[notes->first]);
+    count_work(Work::bytes, kLine);
+    notes->first = (notes->first + 1) % notes->capacity;
+  }
+  pg_atomic_write_u32(&state->noting, 0);
+  pg_atomic_write_u32(&state->copied, slice + 1);
+  return Noted::done;
+}
+
+// The slot may belong to another filter by now; this copy's number is unique.
+void end_copy(FilterSlot* copy) {
+  FilterSlot* slot = copy->copy.of;
+  if (slot == nullptr) return;
+  copy->copy.of = nullptr;
+  uint32 own = slot_number(copy);
+  if (pg_atomic_compare_exchange_u32(&slot->copy.to, &own, 0)) wait_for_applying(slot, nullptr);
+}
+
+}  // namespace streamfilter::pg

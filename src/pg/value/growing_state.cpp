@@ -1,0 +1,332 @@
+#include "pg/server/postgres.hpp"
+
+#include "pg/value/growing_state.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/saturate.hpp"
+#include "pg/server/problem_report.hpp"
+#include "pg/value/aggregate_arguments.hpp"
+#include "pg/value/compact_value.hpp"
+#include "pg/value/distinct_count.hpp"
+#include "pg/value/value.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+using exa_log_log::WordTable;
+
+const Word* list_of(const GrowingState* state) {
+  return state->words != nullptr ? state->words : state->first;
+}
+
+uint32 places_of(const GrowingState* state) {
+  return state->bits > 0 ? uint32{1} << state->bits : state->count;
+}
+
+template <typename Visit>
+void for_each_word(const GrowingState* state, Visit visit) {
+  const Word* words = list_of(state);
+  for (uint32 i = 0; i < places_of(state); ++i)
+    if (words[i] != 0) visit(words[i]);
+}
+
+Word* list_sorted(const GrowingState* state) {
+  Word* words = static_cast<Word*>(palloc((state->count + 1) * sizeof(Word)));
+  Word* end = words;
+  for_each_word(state, [&](Word word) { *end++ = word; });
+  sort_words(words, state->count);
+  return words;
+}
+
+// Would twice the size be half of the filter, or hold more than half of the tokens that the filter
+// has room for? Words stand for tokens only.
+bool is_large(const GrowingState* state) {
+  const uint64 larger = uint64{2} << state->bits, places = exa_log_log::places_of(state->its());
+  return 2 * larger * sizeof(Word) > state->its().memory ||
+         larger / 4 * 3 > exa_log_log::most_tokens(places) / 2;
+}
+
+// Sets the counters of a filter made of these words only.
+void count_insertions(const GrowingState* state, Header* filter) {
+  for (uint32 i = 0; i < filter->parameters.slices; ++i) {
+    SliceState& slice = *slice_at(filter, i).state;
+    slice.insertions = state->extra != nullptr ? state->extra->insertions[i] : slice.inserted_new;
+  }
+}
+
+Header* filter_of_words(const GrowingState* state, MemoryContext context) {
+  Header* filter = make_value(*state->parameters, context);
+  for_each_word(state, [&](Word word) {
+    exa_log_log::add_word(filter, word);
+    ++slice_at(filter, exa_log_log::slice_of_word(*state->parameters, word)).state->inserted_new;
+  });
+  count_insertions(state, filter);
+  return filter;
+}
+
+void become_filter(GrowingState* state, MemoryContext context) {
+  state->filter = filter_of_words(state, context);
+  if (state->words != nullptr) pfree(state->words);
+  state->waiting = static_cast<WaitingKey*>(
+      MemoryContextAllocZero(context, GrowingState::kWaiting * sizeof(WaitingKey)));
+  state->count = state->bits = 0;
+}
+
+// A table of their own for the words.
+void move_to_table(GrowingState* state, uint32 bits, MemoryContext context) {
+  const WordTable table = {
+      static_cast<Word*>(MemoryContextAllocZero(context, sizeof(Word) << bits)), bits};
+  for_each_word(state, [&](Word word) { table.add(word); });
+  state->words = table.words;
+  state->bits = bits;
+}
+
+void become_larger(GrowingState* state, MemoryContext context) {
+  Word* former = state->words;
+  move_to_table(state, state->bits > 0 ? state->bits + 1 : GrowingState::kFirstBits, context);
+  if (former != nullptr) pfree(former);
+}
+
+// Makes room for one more key. False: the state is a filter now.
+pg_noinline bool grow_state(FunctionCallInfo fcinfo, GrowingState* state) {
+  const MemoryContext context = aggregate_context(fcinfo);
+  if (is_large(state))
+    become_filter(state, context);
+  else
+    become_larger(state, context);
+  return state->filter == nullptr;
+}
+
+bool is_listed(const GrowingState* state, Word word) {
+  const Word* words = list_of(state);
+  return std::find(words, words + state->count, word) != words + state->count;
+}
+
+// Adds the waiting keys. They are so few that any table has places left for them.
+void catch_up(GrowingState* state) {
+  for (; state->waits > 0; --state->waits)
+    state->count += !WordTable{state->words, state->bits}.add(state->first[state->waits - 1]);
+  if (state->filter == nullptr || state->waiting == nullptr) return;
+  for (uint32 i = 0; i < GrowingState::kWaiting; ++i) add_waiting(state, &state->waiting[i]);
+}
+
+GrowingState* allocate(MemoryContext context) {
+  return static_cast<GrowingState*>(MemoryContextAllocZero(context, sizeof(GrowingState)));
+}
+
+StateExtra* make_extra(uint32 slices, MemoryContext context) {
+  return static_cast<StateExtra*>(
+      MemoryContextAllocZero(context, offsetof(StateExtra, insertions) + slices * sizeof(uint64)));
+}
+
+// A state that was a list has no memory of its own.
+void own_words(GrowingState* state, MemoryContext context) {
+  if (state->bits == 0 && state->words == nullptr) return;
+  if (state->bits == 0) {
+    uint32 bits = GrowingState::kFirstBits;
+    while (!WordTable{nullptr, bits}.has_room(state->count)) ++bits;
+    move_to_table(state, bits, context);
+  } else {
+    state->words =
+        static_cast<Word*>(memcpy(MemoryContextAlloc(context, sizeof(Word) << state->bits),
+                                  state->words, sizeof(Word) << state->bits));
+  }
+}
+
+void require_mergeable(const Parameters& into, const Parameters& from) {
+  Problem problem;
+  if (!mergeable(into, from, problem)) raise(problem);
+}
+
+void add_insertions(GrowingState* into, const GrowingState* from) {
+  for (uint32 i = 0; i < from->parameters->slices; ++i) {
+    const uint64 more = from->extra != nullptr ? from->extra->insertions[i] : 0;
+    if (into->filter != nullptr) {
+      uint64& insertions = slice_at(into->filter, i).state->insertions;
+      insertions = std::min(insertions + more, kMaxInsertions);
+    } else if (into->extra != nullptr) {
+      into->extra->insertions[i] += more;
+    }
+  }
+}
+
+}  // namespace
+
+bool can_grow(const Parameters& parameters) {
+  return parameters.memory >= (sizeof(Word) << (GrowingState::kFirstBits + 2)) &&
+         has_compact_form(parameters);
+}
+
+GrowingState* make_growing(const Parameters* parameters, bool for_filter, MemoryContext context) {
+  GrowingState* state = allocate(context);
+  state->parameters = parameters;
+  if (for_filter) state->extra = make_extra(parameters->slices, context);
+  return state;
+}
+
+GrowingState* make_counting(const Parameters* parameters, MemoryContext context) {
+  GrowingState* state = make_growing(parameters, true, context);
+  state->extra->in_window = true;
+  state->extra->change = 1;
+  return state;
+}
+
+GrowingState* make_state(Header* filter, MemoryContext context) {
+  GrowingState* state = allocate(context);
+  state->filter = filter;
+  return state;
+}
+
+void add_word(FunctionCallInfo fcinfo, GrowingState* state, Word word) {
+  if (state->bits == 0) {
+    if (is_listed(state, word)) return;
+    if (state->count < GrowingState::kFirst) {
+      state->first[state->count++] = word;
+      return;
+    }
+  }
+  if ((state->bits == 0 || !WordTable{state->words, state->bits}.has_room(state->count)) &&
+      !grow_state(fcinfo, state)) {
+    exa_log_log::add_word(state->filter, word);
+    return;
+  }
+  state->count += !WordTable{state->words, state->bits}.add(word);
+}
+
+pg_noinline void add_waiting_words(FunctionCallInfo fcinfo, GrowingState* state) {
+  Word words[GrowingState::kFirst];
+  const WordTable table = {state->words, state->bits};
+  for (uint32 i = 0; i < GrowingState::kFirst; ++i) {
+    words[i] = state->first[i];
+    __builtin_prefetch(table.words + table.home_of(words[i]), 1);
+  }
+  state->waits = 0;
+  for (const Word word : words)
+    if (state->filter != nullptr)
+      exa_log_log::add_word(state->filter, word);
+    else
+      add_word(fcinfo, state, word);
+}
+
+void insert_in_window(FunctionCallInfo fcinfo, GrowingState* state, uint64 hash) {
+  StateExtra& extra = *state->extra;
+  const Word word = exa_log_log::word_of(*state->parameters, hash);
+  const double before = extra.change;
+  const uint32 count = state->count;
+  if (state->filter != nullptr) {
+    if (exa_log_log::add_word(state->filter, word, extra.change)) return;
+  } else {
+    add_word(fcinfo, state, word);
+    if (state->filter == nullptr && state->count == count) return;
+    extra.change = state->filter != nullptr
+                       ? exa_log_log::change_of(state->filter)
+                       : before - exa_log_log::share_of(*state->parameters, word);
+  }
+  extra.counted += 1 / before;
+}
+
+void merge_state(FunctionCallInfo fcinfo, GrowingState* into, GrowingState* from) {
+  catch_up(into);
+  catch_up(from);
+  const Parameters &p = into->its(), &other = from->its();
+  if (into->filter == nullptr || from->filter == nullptr) require_mergeable(p, other);
+  if (from->filter != nullptr) {
+    if (into->filter == nullptr) become_filter(into, aggregate_context(fcinfo));
+    return merge_value(into->filter, from->filter);
+  }
+  for_each_word(from, [&](Word word) {
+    if (into->filter != nullptr)
+      exa_log_log::add_word(into->filter, word);
+    else
+      add_word(fcinfo, into, word);
+  });
+  add_insertions(into, from);
+}
+
+GrowingState* copy_state(GrowingState* from, const Parameters* parameters, MemoryContext context) {
+  catch_up(from);
+  if (from->filter != nullptr) return make_state(copy_value(from->filter, context), context);
+  GrowingState* state = allocate(context);
+  *state = *from;
+  state->parameters = parameters;
+  own_words(state, context);
+  if (from->extra == nullptr) return state;
+  state->extra = make_extra(parameters->slices, context);
+  memcpy(state->extra, from->extra,
+         offsetof(StateExtra, insertions) + parameters->slices * sizeof(uint64));
+  return state;
+}
+
+// Merged states are counted anew, so that neither the order of rows nor that of merges matters.
+Datum finished_value(GrowingState* state) {
+  catch_up(state);
+  if (state->filter == nullptr) {
+    Word* words = list_sorted(state);
+    const Datum value =
+        words_datum(*state->parameters, words, state->count, state->extra->insertions);
+    pfree(words);
+    if (value != 0) return value;
+  }
+  Header* filter = state->filter != nullptr ? copy_value(state->filter, CurrentMemoryContext)
+                                            : filter_of_words(state, CurrentMemoryContext);
+  settle_value(filter);
+  return value_datum(filter);
+}
+
+int64 count_keys(GrowingState* state) {
+  catch_up(state);
+  if (state->extra != nullptr && state->extra->in_window)
+    return saturate<int64>(std::round(state->extra->counted));
+  if (state->filter != nullptr) return count_keys(state->filter);
+  const Parameters& p = *state->parameters;
+  if (exa_log_log::are_few(p, state->count)) return state->count;
+  return count_distinct_words(p, list_of(state), places_of(state), state->count);
+}
+
+// Words travel in the compact form, a filter unchanged: its block has room for a varlena length.
+// Kinds that only count keys have no insertions.
+bytea* serialize_state(GrowingState* state) {
+  catch_up(state);
+  if (state->filter != nullptr) return reinterpret_cast<bytea*>(state->filter);
+  const Parameters& p = *state->parameters;
+  Word* words = list_sorted(state);
+  const uint64* insertions = state->extra != nullptr ? state->extra->insertions : nullptr;
+  const Size room = most_compact(p, state->count);
+  // The last byte says whether there are insertions.
+  char* bytes = static_cast<char*>(palloc(room + 1));
+  const Size size = write_compact(p, words, state->count, insertions,
+                                  reinterpret_cast<unsigned char*>(bytes), room);
+  bytes[size] = insertions != nullptr;
+  SET_VARSIZE(bytes, size + 1);
+  pfree(words);
+  return reinterpret_cast<bytea*>(bytes);
+}
+
+GrowingState* deserialize_state(Datum datum) {
+  struct varlena* bytes = PG_DETOAST_DATUM(datum);
+  const Size size = VARSIZE(bytes) - VARHDRSZ;
+  const char* body = VARDATA(bytes);
+  if (!is_compact(body, size))  // combine only reads it
+    return make_state(const_cast<Header*>(get_value(datum)), CurrentMemoryContext);
+  Problem problem;
+  CompactReader reader;
+  if (!reader.open(body, size - 1, problem)) raise(problem);
+  auto* parameters = static_cast<Parameters*>(palloc(sizeof(Parameters)));
+  *parameters = reader.parameters();
+  const bool for_filter = body[size - 1] != 0;
+  GrowingState* state = make_growing(parameters, for_filter, CurrentMemoryContext);
+  if (reader.count() > GrowingState::kFirst)
+    state->words = static_cast<Word*>(palloc(reader.count() * sizeof(Word)));
+  Word* words = state->words != nullptr ? state->words : state->first;
+  state->count = reader.next(words, reader.count());
+  for (uint32 i = 0; for_filter && i < state->count; ++i)
+    ++state->extra->insertions[exa_log_log::slice_of_word(*parameters, words[i])];
+  if (!reader.finish(problem)) raise(problem);
+  for (uint32 i = 0; for_filter && i < parameters->slices; ++i)
+    state->extra->insertions[i] += reader.repeats(i);
+  return state;
+}
+
+}  // namespace streamfilter::pg
