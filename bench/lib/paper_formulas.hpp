@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "core/model/importance_model.hpp"
-#include "core/model/lost_slice_rule.hpp"
 #include "core/model/slicing_model.hpp"
 #include "core/model/timing_model.hpp"
 

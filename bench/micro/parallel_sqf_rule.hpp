@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/base/hash.hpp"
-#include "core/base/random.hpp"
 
 namespace bench {
 

@@ -1,10 +1,6 @@
 // libstreamfilter: the core behind a C interface, include/streamfilter/streamfilter.h.
 #include "streamfilter/streamfilter.h"
 
-#include <algorithm>
-
-#include "core/base/decimal.hpp"
-#include "core/base/value_hash.hpp"
 #include "core/filter/value_form.hpp"
 
 #include "core/base/layer_wall.hpp"

@@ -1,7 +1,7 @@
 // The state of one slice, as streamfilter_import takes it: a definition, up to the first zero byte,
 // then a packet, whose magic number and checksum are put right. What opens is merged into an empty
 // filter.
-#include "core/filter/slice_packet.hpp"
+#include "core/filter/value_form.hpp"
 
 #include <algorithm>
 

@@ -30,7 +30,7 @@ void apply(const RowHead& head, const char* data, Block& block) {
   const LogRow row{0, static_cast<LogChange>(head.sort), 0, 0, data, head.size};
   if (!is_sound(row)) return;
   for (std::uint64_t i = 0; i < count_changes(row); ++i) {
-    const LoggedChange it = change_at(row, i);
+    const LoggedChange it = logged_change_at(row, i);
     switch (it.change) {
       case LogChange::add:
       case LogChange::roles: insert_new(block.header(), it.element); break;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "core/base/decimal.hpp"
+#include "core/base/text.hpp"
 #include "fuzz/filters.hpp"
 #include "fuzz/utf8.hpp"
 

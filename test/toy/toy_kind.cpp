@@ -8,9 +8,9 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/format/slice_counters.hpp"
+#include "core/format/layout.hpp"
 #include "core/kind/kind_list.hpp"
-#include "core/model/exact_store_model.hpp"
+#include "core/model/stream.hpp"
 
 #include "core/base/layer_wall.hpp"
 

@@ -23,7 +23,7 @@
 #include "bench/lib/figures.hpp"
 #include "bench/lib/streams.hpp"
 #include "bench/papers/rsbf/printed_tables.hpp"
-#include "core/base/random.hpp"
+#include "core/base/hash.hpp"
 
 namespace {
 

@@ -1,10 +1,7 @@
 #include "core/advise/tuning.hpp"
 
-#include <algorithm>
 #include <boost/math/special_functions/beta.hpp>
 #include <boost/math/special_functions/gamma.hpp>
-#include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "core/base/math_policy.hpp"

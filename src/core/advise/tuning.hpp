@@ -9,8 +9,6 @@
 // here seen through the hash that spreads keys over buckets).
 #pragma once
 
-#include <cmath>
-
 #include "core/kind/kind_registry.hpp"
 
 namespace streamfilter {

@@ -1,9 +1,11 @@
 // Text: its characters, and a writer into a buffer of fixed size.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
-#include <cstddef>
-#include <cstdint>
+#include <cstring>
+
+#include "core/base/status.hpp"
 
 namespace streamfilter {
 
@@ -47,5 +49,73 @@ class TextWriter {
   std::size_t size_;
   std::size_t length_ = 0;
 };
+
+// ---- the nearest of some names ------------------------------------------------------------------
+
+// "Perhaps you meant …": the known name nearest to a misspelt one.
+
+// Remembers the candidate with the least Levenshtein distance, if that is small enough to be a
+// typo.
+class NearestName {
+ public:
+  explicit NearestName(const char* wanted) noexcept
+      : wanted_(wanted), length_(std::min(std::strlen(wanted), kMaxLength)) {}
+
+  void consider(const char* candidate) noexcept {
+    const std::size_t distance = distance_to(candidate);
+    if (distance < least_ && distance <= 1 + length_ / 3) {
+      least_ = distance;
+      name_ = candidate;
+    }
+  }
+
+  // nullptr: nothing is near.
+  const char* name() const noexcept { return name_; }
+
+ private:
+  static constexpr std::size_t kMaxLength = 63;
+
+  std::size_t distance_to(const char* candidate) const noexcept {
+    std::size_t row[kMaxLength + 1];
+    for (std::size_t j = 0; j <= length_; ++j) row[j] = j;
+    for (std::size_t i = 0; candidate[i] != '\0'; ++i) {
+      std::size_t diagonal = row[0];
+      row[0] = i + 1;
+      for (std::size_t j = 0; j < length_; ++j) {
+        const std::size_t replaced = diagonal + (candidate[i] != wanted_[j]);
+        diagonal = row[j + 1];
+        row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+      }
+    }
+    return row[length_];
+  }
+
+  const char* wanted_;
+  std::size_t length_;
+  std::size_t least_ = kMaxLength;
+  const char* name_ = nullptr;
+};
+
+// ---- base64 -------------------------------------------------------------------------------------
+
+// Base64 (RFC 4648, section 4) without line breaks.
+
+constexpr std::size_t base64_length(std::size_t bytes) noexcept { return (bytes + 2) / 3 * 4; }
+
+// Writes base64_length(count) characters and no final zero.
+void encode_base64(const void* bytes, std::size_t count, char* text) noexcept;
+
+// Reads base64_length(count) characters. False if they are not the base64 of `count` bytes.
+bool decode_base64(const char* text, void* bytes, std::size_t count) noexcept;
+
+// ---- decimal numbers ----------------------------------------------------------------------------
+
+// Decimal numbers as text.
+
+// The hash of a decimal number, equal to that of the server's numeric. Reads what numeric_in reads:
+// a sign, digits with or without a point, an exponent; NaN, Infinity or inf. Errors: syntax;
+// out_of_range for numbers that numeric cannot hold.
+bool hash_decimal_text(const char* text, std::size_t length, std::uint64_t seed,
+                       std::uint64_t& hash, Problem& problem) noexcept;
 
 }  // namespace streamfilter

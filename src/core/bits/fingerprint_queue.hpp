@@ -2,11 +2,8 @@
 // words, whatever the width of the fingerprints.
 #pragma once
 
-#include <cstdint>
-#include <cstring>
-
 #include "core/bits/avx512.hpp"
-#include "core/bits/packed_fields.hpp"
+#include "core/bits/packed_words.hpp"
 
 namespace streamfilter {
 

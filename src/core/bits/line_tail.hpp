@@ -2,9 +2,6 @@
 // their ages.
 #pragma once
 
-#include <cstdint>
-#include <cstring>
-
 #include "core/bits/fingerprint_queue.hpp"
 
 namespace streamfilter {

@@ -1,6 +1,5 @@
 #include "core/filter/auto_kind.hpp"
 
-#include <algorithm>
 #include <cstdio>
 
 #include "core/filter/derivation.hpp"

@@ -1,10 +1,7 @@
 #include "core/filter/common_options.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
 
-#include "core/base/nearest_name.hpp"
 #include "core/filter/option_values.hpp"
 #include "core/kind/kind_registry.hpp"
 

@@ -1,7 +1,6 @@
 // The options that every kind has: one table for reading, printing, hints and checks.
 #pragma once
 
-#include "core/base/status.hpp"
 #include "core/base/text.hpp"
 #include "core/format/parameters.hpp"
 

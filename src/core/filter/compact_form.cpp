@@ -1,10 +1,5 @@
 #include "core/filter/compact_form.hpp"
 
-#include <algorithm>
-
-#include "core/filter/common_options.hpp"
-#include "core/kind/exa_log_log.hpp"
-
 #include "core/base/layer_wall.hpp"
 
 namespace streamfilter {

@@ -1,10 +1,11 @@
 // Definitions as text: `sbf(memory=64kB, fpr=0.01)`.
 #pragma once
 
-#include <cstddef>
-
-#include "core/base/status.hpp"
-#include "core/format/parameters.hpp"
+#include "core/filter/common_options.hpp"
+#include "core/filter/derivation.hpp"
+#include "core/filter/option_values.hpp"
+#include "core/filter/options.hpp"
+#include "core/filter/promise.hpp"
 
 namespace streamfilter {
 
@@ -19,5 +20,28 @@ constexpr std::size_t kMaxDefinitionText = 2048;
 // Prints complete parameters as `kind(option=value, …)`; reading that back gives them again.
 // Returns the length.
 std::size_t print_definition(const Parameters& parameters, char* buffer, std::size_t size) noexcept;
+
+// ---- from options to parameters -----------------------------------------------------------------
+
+// Turns a user's request into the parameters of a filter.
+
+// Derives everything not given: the kind, if it is `auto`, and the rest (derive_parameters).
+bool complete(Definition& definition, Problem& problem) noexcept;
+
+// Can the filters be merged: same kind, shape, seed and parameters? Ignores `nulls`, and the
+// requests `keys` and `fpr`.
+bool mergeable(const Parameters& a, const Parameters& b, Problem& problem) noexcept;
+
+// ---- wordings -----------------------------------------------------------------------------------
+
+// The wordings of a definition: what is derived from it can be asked for with each of its options
+// written down, or left out.
+
+// Number of wordings of complete parameters.
+std::uint64_t count_wordings(const Parameters& complete) noexcept;
+
+// One of them, from number 0 on. It has neither keys, fpr, seed nor NULL policy, and need not
+// derive the parameters that it is a wording of.
+Definition wording_of(const Parameters& complete, std::uint64_t number) noexcept;
 
 }  // namespace streamfilter

@@ -1,8 +1,7 @@
 // From a definition of a known kind to complete parameters, and back.
 #pragma once
 
-#include "core/base/status.hpp"
-#include "core/format/parameters.hpp"
+#include "core/kind/kind_registry.hpp"
 
 namespace streamfilter {
 
@@ -23,5 +22,22 @@ Definition definition_of(const Parameters& parameters) noexcept;
 // How many elements ago a key may have come to be missed with a rate of at most `fnr`; infinity: no
 // limit, NaN: the kind has no model.
 double window_keys(const Parameters& parameters, double fnr) noexcept;
+
+// ---- slices -------------------------------------------------------------------------------------
+
+// Which slicings go with which kinds and options.
+
+// Is the slicing one that the kind and the other options go with? k1 and k2 say what k is.
+// Errors: conflict, unsupported, out_of_range.
+bool check_slicing(Definition& definition, const FilterOps& ops, Problem& problem) noexcept;
+
+// k1 and k2 of parameters whose k is known: of a vertical or diced filter, every bit has a probe of
+// its own.
+void derive_probes(Parameters& parameters) noexcept;
+
+// The options of a kind that count for all slices become those of `slices` of them: each slice gets
+// the same from these as from those of all. What follows from the rest is 0, and left to
+// `complete`.
+void take_share(Parameters& parameters, std::uint32_t slices) noexcept;
 
 }  // namespace streamfilter

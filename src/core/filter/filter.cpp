@@ -1,8 +1,5 @@
 #include "core/filter/filter.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "core/base/layer_wall.hpp"
 
 namespace streamfilter {

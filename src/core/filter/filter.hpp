@@ -1,10 +1,8 @@
 // Operations on a whole filter, which the host calls on a block of bytes.
 #pragma once
 
-#include "core/filter/definition.hpp"
-#include "core/format/slicing.hpp"
-#include "core/kind/kind_registry.hpp"
-#include "core/kind/ticks.hpp"
+#include "core/filter/definition_text.hpp"
+#include "core/kind/timing_options.hpp"
 
 namespace streamfilter {
 

@@ -1,11 +1,8 @@
 #include "core/filter/option_values.hpp"
 
-#include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstring>
 
-#include "core/base/saturate.hpp"
+#include "core/base/math_policy.hpp"
 #include "core/filter/time_span.hpp"
 
 #include "core/base/layer_wall.hpp"

@@ -1,9 +1,6 @@
 // Values of options: reads, writes and checks them.
 #pragma once
 
-#include <cstddef>
-
-#include "core/base/status.hpp"
 #include "core/base/text.hpp"
 #include "core/format/parameters.hpp"
 

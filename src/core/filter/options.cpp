@@ -1,10 +1,7 @@
-#include <algorithm>
-#include <cstring>
 
-#include "core/base/nearest_name.hpp"
+#include "core/filter/options.hpp"
 #include "core/filter/common_options.hpp"
 #include "core/filter/option_values.hpp"
-#include "core/filter/options.hpp"
 #include "core/kind/kind_registry.hpp"
 
 #include "core/base/layer_wall.hpp"

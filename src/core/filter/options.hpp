@@ -1,8 +1,6 @@
 // Options by name, common ones and a kind's own.
 #pragma once
 
-#include "core/base/status.hpp"
-#include "core/format/parameters.hpp"
 #include "core/kind/filter_kind.hpp"
 
 namespace streamfilter {

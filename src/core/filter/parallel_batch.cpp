@@ -1,8 +1,5 @@
 #include "core/filter/parallel_batch.hpp"
 
-#include <algorithm>
-#include <cstring>
-
 #include "core/base/layer_wall.hpp"
 
 namespace streamfilter {

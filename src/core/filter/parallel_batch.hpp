@@ -3,7 +3,7 @@
 // their order.
 //
 // A filter has groups that no key shares with another group: its slices, or, where a key has probes
-// in several (core/format/slicing.hpp), all the slices that its keys are spread over; a vertical
+// in several (core/format/layout.hpp), all the slices that its keys are spread over; a vertical
 // filter is one group. Each has its own rows, counters and generators. So elements are grouped by
 // group, a group belongs to one worker, and in it elements are taken in the order of their
 // positions. A bucket needs no `pos` for that, and no block number: what the paper's workers find
@@ -13,7 +13,6 @@
 #pragma once
 
 #include "core/filter/filter.hpp"
-#include "core/format/slicing.hpp"
 
 namespace streamfilter {
 

@@ -1,14 +1,10 @@
 #include "core/filter/resize.hpp"
 
-#include <algorithm>
 #include <bit>
-#include <cmath>
 
-#include "core/base/saturate.hpp"
-#include "core/filter/common_options.hpp"
+#include "core/base/math_policy.hpp"
 #include "core/filter/filter.hpp"
 #include "core/format/spread.hpp"
-#include "core/kind/kind_registry.hpp"
 
 #include "core/base/layer_wall.hpp"
 

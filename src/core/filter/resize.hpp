@@ -2,9 +2,7 @@
 // parameters' promise are forgotten as the kind forgets.
 #pragma once
 
-#include "core/filter/definition.hpp"
-#include "core/filter/overfull.hpp"
-#include "core/format/layout.hpp"
+#include "core/filter/definition_text.hpp"
 
 namespace streamfilter {
 

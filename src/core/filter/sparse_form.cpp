@@ -1,8 +1,5 @@
 #include "core/filter/sparse_form.hpp"
 
-#include <algorithm>
-#include <bit>
-
 #include "core/base/layer_wall.hpp"
 
 namespace streamfilter {

@@ -15,7 +15,6 @@
 //   …    checksum of all behind the host's word, in 4 bytes
 #pragma once
 
-#include "core/bits/rice_bits.hpp"
 #include "core/filter/compact_form.hpp"
 
 namespace streamfilter {

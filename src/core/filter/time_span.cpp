@@ -1,9 +1,6 @@
 #include "core/filter/time_span.hpp"
 
-#include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstring>
 
 #include "core/base/layer_wall.hpp"
 

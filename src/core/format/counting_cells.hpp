@@ -1,14 +1,8 @@
 // Shared by filters with small counting cells: widths, capacities and merging.
 #pragma once
 
-#include <algorithm>
-#include <cstring>
-
-#include "core/base/random.hpp"
-#include "core/bits/packed_cells.hpp"
-#include "core/format/cell_addressing.hpp"
+#include "core/bits/packed_words.hpp"
 #include "core/format/layout.hpp"
-#include "core/format/slice_counters.hpp"
 #include "core/format/spread.hpp"
 
 namespace streamfilter {

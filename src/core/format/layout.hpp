@@ -9,11 +9,11 @@
 // Slices are independent: work on one needs no other, so each can have its own lock.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include <algorithm>
 #include <type_traits>
 
 #include "core/base/hash.hpp"
+#include "core/base/math_policy.hpp"
 #include "core/format/parameters.hpp"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -94,6 +94,97 @@ inline Slice slice_at(Header* header, std::uint32_t index) noexcept {
 
 inline ConstSlice slice_at(const Header* header, std::uint32_t index) noexcept {
   return as_const(slice_at(const_cast<Header*>(header), index));
+}
+
+// ---- slices -------------------------------------------------------------------------------------
+
+// Where the bits of a key lie when a filter is sliced (Koloniari et al. 2011 §3): in one probe
+// or in several; each is a slice and the hash that the slice takes its positions from. A
+// key was seen if all its probes say so, and a new key is put in all of them.
+//
+//   horizontal       one probe with all k bits; the slice is a hash of the key
+//   vertical         k probes of one bit, spread over all slices
+//   k1 x k2 (§3.3)   k1 probes of k2 bits, spread over all slices
+//   diced (§3.3)     k probes of one bit, spread over a group of the slices; which group is a hash
+//                    of the key. h-v 'S,S2': S groups of S2 slices. v-h 'S,S2': S2 groups of S
+//                    slices, a group being what the key's hash takes of each of S columns.
+
+struct KeyProbe {
+  std::uint32_t slice;
+  std::uint64_t hash;  // the slice takes its positions from this
+};
+
+// Number of probes of a key (k1). Two of them can lie in the same slice.
+inline unsigned probes(const Parameters& parameters) noexcept {
+  return parameters.k1 > 0 ? parameters.k1 : 1;
+}
+
+// Bits of a key in each of its probes (k2), out of k. Known before `probes` is.
+inline std::uint64_t bits_per_probe(const Parameters& parameters, std::uint64_t k) noexcept {
+  if (parameters.slicing != Slicing::horizontal) return 1;
+  return parameters.k2 > 0 ? parameters.k2 : k;
+}
+
+// Number of consecutive slices over which the probes of one key spread.
+inline std::uint32_t slices_of_group(const Parameters& parameters) noexcept {
+  if (parameters.slicing == Slicing::diced)
+    return parameters.dice == Dice::hv ? parameters.slices2
+                                       : parameters.slices / parameters.slices2;
+  return parameters.slicing == Slicing::vertical || parameters.k1 > 0 ? parameters.slices : 1;
+}
+
+// Number of such groups: each holds its share of the keys.
+inline std::uint32_t groups_of(const Parameters& parameters) noexcept {
+  return parameters.slices / slices_of_group(parameters);
+}
+
+// Probe `i` (0 to probes - 1) of a key.
+inline KeyProbe probe_of(const Parameters& parameters, std::uint64_t hash, unsigned i) noexcept {
+  if (parameters.k1 == 0) return {slice_of(parameters, hash), hash};
+  const std::uint32_t size = slices_of_group(parameters);
+  const std::uint64_t group = scale(hash, parameters.slices / size);
+  const std::uint64_t own = mix64(hash + (i + 1) * kGoldenRatio);
+  return {static_cast<std::uint32_t>(group * size + scale(own, size)), own};
+}
+
+// ---- numbers of keys ----------------------------------------------------------------------------
+
+// Numbers of keys, as the counters and bits of slices tell them.
+
+// Number of keys in the fullest of `slices` slices, out of `keys` distinct keys: three standard
+// deviations above the mean. Exact for one slice.
+inline double keys_of_fullest(double keys, double slices) noexcept {
+  const double mean = keys / slices;
+  return slices > 1 ? std::min(keys, mean + 3 * std::sqrt(mean)) : mean;
+}
+
+// Linear counting (Whang et al. 1990): number of keys with k bits each that set this share of m
+// bits; infinity when all are set.
+inline double keys_of_share(double share, double m, double k) noexcept {
+  return -m / k * std::log1p(-share);
+}
+
+// The same for `ones` of m bits. A full array counts as one bit short of full.
+inline double counted_keys(double ones, double m, double k) noexcept {
+  return keys_of_share(std::min(ones / m, 1 - 1 / m), m, k);
+}
+
+// `inserted_new` of two merged filters. A plain sum would count keys of both twice, so this scales
+// it by the overlap that the cells show: keys counted in the parts, summed, and in the union.
+inline std::uint64_t merged_new_by_cells(std::uint64_t a, std::uint64_t b, double parts,
+                                         double both) noexcept {
+  const double sum = static_cast<double>(a) + static_cast<double>(b);
+  const double scaled = parts > 0 ? sum * both / parts : sum;
+  return std::clamp(saturate<std::uint64_t>(std::round(scaled)), std::max(a, b), a + b);
+}
+
+// The same where entries stand for keys: `added` of the `used` entries of `from` were new.
+inline std::uint64_t merged_new_by_entries(std::uint64_t into, std::uint64_t from,
+                                           std::uint64_t added, std::uint64_t used) noexcept {
+  const double share = used > 0 ? static_cast<double>(added) / static_cast<double>(used) : 0;
+  const std::uint64_t gained =
+      saturate<std::uint64_t>(std::round(static_cast<double>(from) * share));
+  return std::max(into + std::min(gained, from), from);
 }
 
 }  // namespace streamfilter

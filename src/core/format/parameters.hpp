@@ -36,7 +36,7 @@ enum class Layout : std::uint8_t { scattered = 0, blocked = 1 };
 // Meaning of a NULL in a key: `distinct` rows are never repeats and are not remembered.
 enum class Nulls : std::uint8_t { distinct = 0, not_distinct = 1 };
 
-// Which slices the bits of a key lie in: slicing.hpp. `diced` has two numbers of slices, S and S2,
+// Which slices the bits of a key lie in: layout.hpp. `diced` has two numbers of slices, S and S2,
 // in one of two orders.
 enum class Slicing : std::uint8_t { horizontal = 0, vertical = 1, diced = 2 };
 enum class Dice : std::uint8_t { hv = 0, vh = 1 };
@@ -133,7 +133,7 @@ constexpr std::uint32_t set_of(auto... options) noexcept {
   return (... | (std::uint32_t{1} << static_cast<unsigned>(Common{options})));
 }
 
-// Options given so far; filter/definition.hpp derives the rest.
+// Options given so far; filter/definition_text.hpp derives the rest.
 struct Definition {
   Parameters parameters{};
   WordSet given = 0;             // the kind's own options

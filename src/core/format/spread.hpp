@@ -8,7 +8,11 @@
 // promise.
 #pragma once
 
-#include <cstdint>
+#include <algorithm>
+
+#include "core/base/hash.hpp"
+#include "core/base/prefetch_list.hpp"
+#include "core/format/parameters.hpp"
 
 namespace streamfilter {
 
@@ -45,6 +49,44 @@ void for_each_new_place(std::uint64_t n, std::uint64_t m, std::uint64_t layer, s
   const std::uint64_t end = first_from(old - layer + 1);
   for (std::uint64_t j = first_from(old - layer); j < end && j < m; ++j)
     if (Wide{old} * m < Wide{j + 1} * n) visit(j);
+}
+
+// ---- cells --------------------------------------------------------------------------------------
+
+// Where the cells of a key lie: anywhere in the body, or with layout blocked in one 64-byte line.
+
+constexpr std::uint64_t kRegionLineBytes = 64;
+
+// A key's cells are drawn from a region. These are the bytes of all regions together.
+inline std::uint64_t region_bytes(const Parameters& p, std::uint64_t bytes) noexcept {
+  return p.layout == Layout::blocked ? kRegionLineBytes : bytes;
+}
+
+// Start of a key's region.
+inline std::uint64_t region_start(const Parameters& p, std::uint64_t bytes,
+                                  std::uint64_t hash) noexcept {
+  constexpr unsigned kRegionHash = 1000;  // a number that no cell of a key has
+  if (p.layout != Layout::blocked) return 0;
+  return position(hash, kRegionHash, bytes / kRegionLineBytes) * kRegionLineBytes;
+}
+
+// The k cells of a key among the m of its region: independent as in the papers, or, in a line, all
+// different.
+inline void find_cells(const Parameters& p, std::uint64_t hash, unsigned k, std::uint64_t m,
+                       std::uint64_t* at) noexcept {
+  for (unsigned i = 0; i < k; ++i) at[i] = position(hash, i, m);
+  if (p.layout != Layout::blocked) return;
+  for (unsigned i = 1; i < k; ++i)
+    while (std::find(at, at + i, at[i]) != at + i) at[i] = at[i] + 1 < m ? at[i] + 1 : 0;
+}
+
+// Adds the k cells of a key, of `bits` bits each, to the prefetches.
+inline void prefetch_cells(const Parameters& p, const unsigned char* body, std::uint64_t bytes,
+                           std::uint64_t hash, unsigned k, std::uint64_t m, std::uint64_t bits,
+                           Prefetches& prefetches) noexcept {
+  const unsigned char* region = body + region_start(p, bytes, hash);
+  if (p.layout == Layout::blocked) return prefetches.add(region);
+  for (unsigned i = 0; i < k; ++i) prefetches.add(region + position(hash, i, m) * bits / 8);
 }
 
 }  // namespace streamfilter

@@ -1,10 +1,5 @@
 #include "core/kind/biased_bit_arrays.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include "core/format/slice_counters.hpp"
 #include "core/format/spread.hpp"
 
 #include "core/base/layer_wall.hpp"

@@ -3,10 +3,7 @@
 // words.
 #pragma once
 
-#include <cstring>
-
-#include "core/base/random.hpp"
-#include "core/bits/packed_cells.hpp"
+#include "core/bits/packed_words.hpp"
 #include "core/kind/filter_kind.hpp"
 #include "core/model/biased_model.hpp"
 

@@ -14,20 +14,12 @@
 //
 // With layout blocked, the K bits of a key, all different, lie in one 64-byte line. Lines fill
 // unevenly, which the rate allows for.
-#include <algorithm>
-#include <cmath>
 
-#include "core/base/saturate.hpp"
-#include "core/bits/packed_cells.hpp"
-#include "core/format/cell_addressing.hpp"
+#include "core/base/math_policy.hpp"
 #include "core/format/counting_cells.hpp"
-#include "core/format/slice_counters.hpp"
-#include "core/format/slicing.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/model/capped_model.hpp"
-#include "core/model/exact_store_model.hpp"
 #include "core/model/slicing_model.hpp"
-#include "core/model/timing_model.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -209,7 +201,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     return problem.add_hint("It is the load at which the next filter is used.");
   }
   p.set_integer(kBits, Bits::capacity(body_bytes(p)));
-  if (p.layout == Layout::blocked) p.set_integer(kLineBits, kLineBytes * 8);
+  if (p.layout == Layout::blocked) p.set_integer(kLineBits, kRegionLineBytes * 8);
   if (definition.has(kK)) return true;
   if (p.keys == 0) return needs_keys(problem);
   p.set_integer(kK, best_k(p, expected_keys(p)));
@@ -368,9 +360,9 @@ double keys_of_ones(const Parameters& p, std::uint64_t count) noexcept {
 
 double mean_rate_of_lines(const Parameters& p, ConstSlice slice) noexcept {
   double sum = 0;
-  for (std::uint64_t start = 0; start < filter_bytes(p); start += kLineBytes)
+  for (std::uint64_t start = 0; start < filter_bytes(p); start += kRegionLineBytes)
     sum += capped_model::line_fpr(
-        real_k(p), static_cast<double>(count_ones(slice.body() + start, kLineBytes)));
+        real_k(p), static_cast<double>(count_ones(slice.body() + start, kRegionLineBytes)));
   return sum / lines(p);
 }
 
@@ -421,7 +413,7 @@ auto& known_ones(auto& state) noexcept { return state.own[2]; }
 auto& known_keys(auto& state) noexcept { return state.own[3]; }
 
 std::uint64_t places(const Parameters& p) noexcept {
-  return p.layout == Layout::blocked ? filter_bytes(p) / kLineBytes : p.integer(kBits);
+  return p.layout == Layout::blocked ? filter_bytes(p) / kRegionLineBytes : p.integer(kBits);
 }
 
 // Converts each filter of a slice.

@@ -2,8 +2,6 @@
 // that lines fill evenly. Template parameter `kWide`: the caller is FOR_WIDE_REGISTERS.
 #pragma once
 
-#include "core/base/hash.hpp"
-#include "core/bits/line_tail.hpp"
 #include "core/kind/cache_line_queue.hpp"
 
 namespace streamfilter::clq {

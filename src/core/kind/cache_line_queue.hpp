@@ -1,12 +1,9 @@
 // Shared by the files of kind clq: its parameters, the place of a key, and its age.
 #pragma once
 
-#include <algorithm>
-
 #include "core/bits/line_tail.hpp"
 #include "core/format/importance_levels.hpp"
-#include "core/kind/filter_kind.hpp"
-#include "core/kind/ticks.hpp"
+#include "core/kind/timing_options.hpp"
 #include "core/model/clq_model.hpp"
 
 namespace streamfilter::clq {

@@ -2,8 +2,6 @@
 // FOR_WIDE_REGISTERS; `kAlone`, a line is one bucket.
 #pragma once
 
-#include "core/base/hash.hpp"
-#include "core/bits/fingerprint_queue.hpp"
 #include "core/kind/cache_line_queue.hpp"
 
 namespace streamfilter::clq {

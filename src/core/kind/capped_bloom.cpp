@@ -2,11 +2,7 @@
 // line. If the line then has more ones than the cap allows, that many random ones are cleared, none
 // of the key's own. Up to the number of keys that it is made for, the filter works like a Bloom
 // filter and forgets next to nothing. On any stream its false-positive rate stays below cap^K.
-#include <algorithm>
-#include <cmath>
 
-#include "core/base/random.hpp"
-#include "core/format/slice_counters.hpp"
 #include "core/format/spread.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/model/capped_model.hpp"

@@ -2,15 +2,9 @@
 // where the keys go. When the pool is used up, the least recently accessed row that has buckets
 // gives up a random one. All of this counts as memory: each row has the head of its chain and its
 // two neighbours in the order of access, each bucket has a link and the signature.
-#include <algorithm>
-#include <cmath>
-#include <limits>
 
-#include "core/base/random.hpp"
-#include "core/format/slice_counters.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/quotient_table.hpp"
-#include "core/model/exact_store_model.hpp"
 
 #include "core/base/layer_wall.hpp"
 

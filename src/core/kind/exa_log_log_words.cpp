@@ -1,9 +1,5 @@
 #include "core/kind/exa_log_log_words.hpp"
 
-#include <algorithm>
-#include <cmath>
-
-#include "core/kind/exa_log_log.hpp"
 #include "core/kind/kind_registry.hpp"
 
 #include "core/base/layer_wall.hpp"

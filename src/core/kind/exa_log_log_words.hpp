@@ -2,11 +2,7 @@
 // words determines a filter to the last bit, except for its counters.
 #pragma once
 
-#include <bit>
-#include <cstdint>
-
-#include "core/format/layout.hpp"
-#include "core/kind/exa_log_log_tokens.hpp"
+#include "core/kind/exa_log_log.hpp"
 
 namespace streamfilter::exa_log_log {
 

@@ -180,7 +180,7 @@ struct FilterOps {
   Prediction (*predict)(const Parameters&, const Stream&) noexcept = nullptr;
 
   // Puts a new key into one of its probes, whatever the slice holds; Element.hash is the probe's.
-  // nullptr: horizontal slices only (slicing.hpp).
+  // nullptr: horizontal slices only (layout.hpp).
   void (*insert_unconditionally)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
   // For kinds with ranks in the order of recency (tuning.hpp): the number of ranks of a bucket, up

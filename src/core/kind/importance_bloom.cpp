@@ -7,15 +7,12 @@
 //
 // With layout blocked, every 64-byte line is such a filter of its own, as in stable_bloom.cpp. Only
 // with random deletion: a line has too few cells for the model of the other.
-#include <algorithm>
 
-#include "core/base/random.hpp"
 #include "core/format/importance_levels.hpp"
 #include "core/kind/counting_kind.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/kind_registry.hpp"
-#include "core/model/cells_model.hpp"
-#include "core/model/importance_model.hpp"
+#include "core/model/stable_model.hpp"
 
 #include "core/base/layer_wall.hpp"
 

@@ -1,8 +1,6 @@
 // The kinds by number and by name.
 #pragma once
 
-#include <cstddef>
-
 #include "core/kind/filter_kind.hpp"
 
 namespace streamfilter {

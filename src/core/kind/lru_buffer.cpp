@@ -10,19 +10,12 @@
 //   n heads of the chains of a hash table, n links of the chains
 //   LRU only: for each entry the next newer one and the next older one
 // Entries are numbered from 1; 0 ends a list, so that zeros are an empty filter.
-#include <algorithm>
 #include <boost/math/special_functions/beta.hpp>
-#include <cmath>
-#include <limits>
 
 #include "core/base/math_policy.hpp"
-#include "core/base/random.hpp"
 #include "core/bits/packed_words.hpp"
-#include "core/format/layout.hpp"
-#include "core/format/slice_counters.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/kind_registry.hpp"
-#include "core/model/exact_store_model.hpp"
 
 #include "core/base/layer_wall.hpp"
 

@@ -1,15 +1,9 @@
 // The Streaming Quotient Filter (Dutta, Narang, Bera, VLDB 2013), Algorithm 1: a table of rows of k
 // buckets. A key's fingerprint names a row and a signature; the key is a repeat if the signature is
 // in the row. If not, it is stored there, in place of a random one when the row is full.
-#include <algorithm>
-#include <cmath>
-#include <limits>
 
-#include "core/base/random.hpp"
-#include "core/format/slice_counters.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/quotient_table.hpp"
-#include "core/model/exact_store_model.hpp"
 
 #include "core/base/layer_wall.hpp"
 

@@ -1,9 +1,6 @@
 #include "core/kind/quotient_table.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <limits>
 
 #include "core/kind/kind_registry.hpp"
 

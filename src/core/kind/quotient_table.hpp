@@ -4,7 +4,7 @@
 // cases, but there are more values.)
 #pragma once
 
-#include "core/bits/packed_fields.hpp"
+#include "core/bits/packed_words.hpp"
 #include "core/kind/filter_kind.hpp"
 #include "core/model/quotient_model.hpp"
 

@@ -11,9 +11,6 @@
 // Neither variant's resets depend on answers, so the load of an array stays below a limit on any
 // stream (biased_model.hpp), and the false-positive rate below that limit's k-th power. With the k
 // of Eq. 6.1, rounded up, fpr is kept for ever.
-#include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "core/kind/biased_bit_arrays.hpp"
 #include "core/kind/kind_list.hpp"

@@ -6,13 +6,9 @@
 // With layout blocked, every 64-byte line is such a filter of its own for the keys that fall into
 // it, so that an element touches one cache line. Eq. 8 and 17 hold there with m = cells of a line,
 // because the K cells of a key differ.
-#include <algorithm>
-#include <cmath>
 
-#include "core/base/random.hpp"
 #include "core/kind/counting_kind.hpp"
 #include "core/kind/kind_list.hpp"
-#include "core/model/cells_model.hpp"
 #include "core/model/stable_model.hpp"
 
 #include "core/base/layer_wall.hpp"

@@ -2,11 +2,7 @@
 // timing_bloom.cpp explains them.
 #pragma once
 
-#include <algorithm>
-#include <cstring>
-
 #include "core/bits/packed_words.hpp"
-#include "core/kind/ticks.hpp"
 #include "core/kind/timing_options.hpp"
 
 namespace streamfilter::timing {

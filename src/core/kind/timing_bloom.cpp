@@ -23,19 +23,12 @@
 // limit of running timers (density) or accepted keys (cardinality), another one opens. Lookups
 // search all filters, new keys go into the newest, and the oldest is discarded when all its timers
 // have ended.
-#include <algorithm>
 #include <boost/math/special_functions/beta.hpp>
-#include <cmath>
-#include <limits>
 
 #include "core/base/math_policy.hpp"
-#include "core/base/saturate.hpp"
-#include "core/format/slice_counters.hpp"
 #include "core/format/spread.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/timing_array.hpp"
-#include "core/model/exact_store_model.hpp"
-#include "core/model/timing_model.hpp"
 
 #include "core/base/layer_wall.hpp"
 

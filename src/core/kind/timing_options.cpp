@@ -1,14 +1,7 @@
+
 #include "core/kind/timing_options.hpp"
-
-#include <cmath>
-#include <limits>
-
-#include "core/base/saturate.hpp"
+#include "core/base/math_policy.hpp"
 #include "core/bits/packed_words.hpp"
-#include "core/format/slice_counters.hpp"
-#include "core/kind/ticks.hpp"
-#include "core/model/slicing_model.hpp"
-#include "core/model/timing_model.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -232,3 +225,5 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 }
 
 }  // namespace streamfilter::timing
+
+// ---- ticks --------------------------------------------------------------------------------------

@@ -1,11 +1,7 @@
 // For the files of kind timer: the parameters, and what is derived from them.
 #pragma once
 
-#include <algorithm>
-
-#include "core/format/slicing.hpp"
 #include "core/kind/filter_kind.hpp"
-#include "core/kind/ticks.hpp"
 #include "core/model/slicing_model.hpp"
 
 namespace streamfilter::timing {
@@ -72,3 +68,61 @@ double keys_of_one(const Parameters& p) noexcept;
 double fpr_bound(const Parameters& p) noexcept;
 
 }  // namespace streamfilter::timing
+
+// ---- ticks --------------------------------------------------------------------------------------
+
+// Windows of time: the time of elements in ticks, and late events.
+//
+// A filter's clock is the latest time of any event. If a key's first event is d late, the key is
+// forgotten a window after that event's time, although an equally late repeat comes d after that. A
+// filter that remembers keys for window + lateness finds such a repeat if neither event is later
+// than `lateness`. It also finds repeats that come up to `lateness` after the window.
+
+namespace streamfilter {
+
+constexpr std::uint64_t kMaxTicks = std::uint64_t{1} << 30;  // in a window
+
+// Ticks are unsigned and counted from the earliest possible time. They stay so far below their
+// maximum that additions never wrap around.
+constexpr std::uint64_t kLastTick = ~std::uint64_t{0} - 2 * kMaxTicks;
+
+inline bool is_finite(std::int64_t time) noexcept {
+  return time != std::numeric_limits<std::int64_t>::min() &&
+         time != std::numeric_limits<std::int64_t>::max();
+}
+
+// `length` in microseconds.
+inline std::uint64_t tick_at(std::int64_t time, std::uint64_t length) noexcept {
+  const std::uint64_t since = static_cast<std::uint64_t>(time) + (std::uint64_t{1} << 63);
+  return std::min(since / length, kLastTick);
+}
+
+// Begin of a tick; not finite for the first one, which no event has.
+inline std::int64_t begin_of_tick(std::uint64_t tick, std::uint64_t length) noexcept {
+  return static_cast<std::int64_t>(tick * length - (std::uint64_t{1} << 63));
+}
+
+// True if a key of that time has left the window, of so many ticks. The clock that stood in for a
+// missing time is not known any more: better accept a repeat.
+inline bool has_left(std::int64_t added, std::int64_t present, std::uint64_t length,
+                     std::uint64_t ticks) noexcept {
+  if (!is_finite(added)) return true;
+  return is_finite(present) && tick_at(present, length) >= tick_at(added, length) + ticks;
+}
+
+inline bool check_lateness(const Definition& definition, unsigned window, unsigned lateness,
+                           Problem& problem) noexcept {
+  const Parameters& p = definition.parameters;
+  if (!definition.has(lateness)) return true;
+  if (definition.has(window) && p.integer(window + 1) == 0 && p.integer(lateness + 1) == 0)
+    return true;
+  problem.set(Error::conflict, "option lateness needs a window of time");
+  return problem.add_hint("It is a time, too: how late an event may come and still be known.");
+}
+
+// The time that keys are remembered, in the window's unit.
+inline std::uint64_t kept_for(const Parameters& p, unsigned window, unsigned lateness) noexcept {
+  return p.integer(window) + p.integer(lateness);
+}
+
+}  // namespace streamfilter

@@ -1,9 +1,6 @@
 #include "core/model/biased_model.hpp"
 
-#include <algorithm>
 #include <boost/math/tools/roots.hpp>
-#include <cmath>
-#include <limits>
 
 #include "core/base/math_policy.hpp"
 

@@ -1,14 +1,11 @@
 #include "core/model/clq_model.hpp"
 
-#include <algorithm>
 #include <boost/math/special_functions/beta.hpp>
 #include <boost/math/special_functions/gamma.hpp>
 #include <iterator>
-#include <limits>
 
 #include "core/base/math_policy.hpp"
 #include "core/bits/line_tail.hpp"
-#include "core/model/exact_store_model.hpp"
 
 #include "core/base/layer_wall.hpp"
 

@@ -1,8 +1,6 @@
 // Error rates of queues of fingerprints in buckets.
 #pragma once
 
-#include <cmath>
-
 #include "core/model/stream.hpp"
 
 namespace streamfilter::clq_model {

@@ -1,6 +1,5 @@
 #include "core/model/exa_log_log_model.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 

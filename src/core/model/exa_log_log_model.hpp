@@ -68,7 +68,7 @@ inline bool is_possible(std::uint32_t bits) noexcept {
 // alpha is the probability of all update values that would change them, summed over registers, and
 // beta_j how many values of probability 2^-j are known to have come.
 //
-// A token (kind/exa_log_log_tokens.hpp) is one value more that has come, of those that a finer
+// A token (kind/exa_log_log.hpp) is one value more that has come, of those that a finer
 // register would have.
 class Likelihood {
  public:

@@ -1,9 +1,6 @@
 #include "core/model/importance_model.hpp"
 
-#include <algorithm>
-#include <cmath>
-
-#include "core/base/saturate.hpp"
+#include "core/base/math_policy.hpp"
 #include "core/model/stable_model.hpp"
 
 #include "core/base/layer_wall.hpp"

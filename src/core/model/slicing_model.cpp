@@ -1,10 +1,6 @@
+
 #include "core/model/slicing_model.hpp"
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include "core/format/slicing.hpp"
+#include "core/format/layout.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -68,3 +64,5 @@ double slices_for_fnr(double probes, double lost, double most) noexcept {
 }
 
 }  // namespace streamfilter::slicing_model
+
+// ---- lost slices --------------------------------------------------------------------------------

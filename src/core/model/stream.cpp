@@ -1,7 +1,5 @@
-#include "core/model/stream.hpp"
 
-#include <algorithm>
-#include <cmath>
+#include "core/model/stream.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -84,3 +82,5 @@ Ages::Ages(const Stream& stream, double first) noexcept {
 }
 
 }  // namespace streamfilter
+
+// ---- an exact store -----------------------------------------------------------------------------

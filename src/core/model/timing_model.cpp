@@ -1,11 +1,7 @@
 #include "core/model/timing_model.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
-#include "core/base/saturate.hpp"
-#include "core/format/slice_counters.hpp"
+#include "core/base/math_policy.hpp"
+#include "core/format/layout.hpp"
 
 #include "core/base/layer_wall.hpp"
 

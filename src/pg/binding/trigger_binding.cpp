@@ -6,7 +6,6 @@ extern "C" {
 #include "catalog/objectaddress.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_trigger.h"
-#include "commands/trigger.h"
 #include "lib/stringinfo.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
@@ -14,12 +13,9 @@ extern "C" {
 }
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "pg/binding/trigger_binding.hpp"
-#include "pg/binding/trigger_kind.hpp"
 #include "pg/catalog/lookup.hpp"
-#include "pg/key/trusted_code.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/syscache.hpp"
@@ -175,7 +171,7 @@ void forget_dependency(Oid trigger, Oid relation) {
                                        relation);
 }
 
-void depend_on(Oid trigger, Oid relation) {
+void depend_trigger_on(Oid trigger, Oid relation) {
   const ObjectAddress self = {TriggerRelationId, trigger, 0};
   const ObjectAddress target = {RelationRelationId, relation, 0};
   forget_dependency(trigger, relation);
@@ -183,11 +179,11 @@ void depend_on(Oid trigger, Oid relation) {
 }
 
 void record_dependencies(Oid trigger, TriggerBinding binding) {
-  depend_on(trigger, binding.filter);
-  if (OidIsValid(binding.target)) depend_on(trigger, binding.target);
+  depend_trigger_on(trigger, binding.filter);
+  if (OidIsValid(binding.target)) depend_trigger_on(trigger, binding.target);
 }
 
-TriggerRow* copy_of(const TriggerRow& row) {
+TriggerRow* copy_trigger_row(const TriggerRow& row) {
   auto* copy = static_cast<TriggerRow*>(palloc(sizeof(TriggerRow)));
   *copy = row;
   return copy;
@@ -258,7 +254,7 @@ List* find_triggers() {
     const TriggerRow row = row_of(tuple);
     TriggerKind kind;
     if (!OidIsValid(row.parent) && find_kind(row.function, &kind))
-      found = lappend(found, copy_of(row));
+      found = lappend(found, copy_trigger_row(row));
   };
   scan_catalog<FormData_pg_trigger>(TriggerRelationId, look_at);
   return found;
@@ -273,7 +269,7 @@ List* find_triggers_using(Oid relation) {
     TriggerKind kind;
     if (read_trigger_row(lfirst_oid(cell), &row) && find_kind(row.function, &kind) &&
         (row.binding.filter == relation || row.binding.target == relation))
-      found = lappend(found, copy_of(row));
+      found = lappend(found, copy_trigger_row(row));
   }
   list_sort(found, by_age);
   return found;
@@ -335,3 +331,5 @@ bool has_former_names(const TriggerRow* row) {
 }
 
 }  // namespace streamfilter::pg
+
+// ---- the trigger functions ----------------------------------------------------------------------

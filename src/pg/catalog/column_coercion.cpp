@@ -14,9 +14,8 @@ extern "C" {
 
 #include "pg/catalog/column_coercion.hpp"
 #include "pg/catalog/filter_relation.hpp"
+#include "pg/key/hash_method.hpp"
 #include "pg/key/key_hash.hpp"
-#include "pg/key/trusted_code.hpp"
-#include "pg/server/problem_report.hpp"
 #include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {

@@ -2,13 +2,9 @@
 
 extern "C" {
 #include "access/relation.h"
-#include "access/table.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
-#include "foreign/foreign.h"
-#include "lib/stringinfo.h"
 #include "utils/acl.h"
-#include "utils/rel.h"
 }
 
 #include "pg/catalog/definition_commands.hpp"

@@ -6,11 +6,8 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
-#include <cmath>
-
-#include "core/base/saturate.hpp"
+#include "core/base/math_policy.hpp"
 #include "pg/catalog/element_roles.hpp"
-#include "pg/catalog/filter_options.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -14,12 +14,8 @@ extern "C" {
 
 #include <initializer_list>
 
-#include "core/base/nearest_name.hpp"
 #include "core/filter/filter.hpp"
-#include "core/filter/option_values.hpp"
-#include "core/filter/promise.hpp"
 #include "core/filter/time_span.hpp"
-#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"
@@ -443,3 +439,5 @@ SF_FUNCTION(streamfilter_fdw_validator) {
     raise(fault);
   PG_RETURN_VOID();
 }
+
+// ---- options of a relation ----------------------------------------------------------------------

@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/htup_details.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_foreign_data_wrapper.h"
 #include "catalog/pg_operator.h"
@@ -9,17 +8,16 @@ extern "C" {
 #include "nodes/nodes.h"
 #include "optimizer/optimizer.h"
 #include "utils/acl.h"
-#include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/typcache.h"
 }
 
-#include <initializer_list>
-
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/lookup.hpp"
-#include "pg/key/trusted_code.hpp"
+#include "pg/key/hash_method.hpp"
 #include "pg/server/fault_points.hpp"
+#include "pg/server/no_raise.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
@@ -169,6 +167,41 @@ bool asks_in_secret(Oid function) {
             row.provolatile != PROVOLATILE_VOLATILE && (names_us(tuple) || calls_volatile(tuple));
       });
   return asks;
+}
+
+// ---- changes of tables --------------------------------------------------------------------------
+
+namespace {
+
+HTAB* watches = nullptr;
+
+void on_table_change(Datum, Oid table) {
+  const NoRaise marked;
+  if (OidIsValid(table)) {
+    if (auto* watch = static_cast<TableWatch*>(hash_search(watches, &table, HASH_FIND, nullptr)))
+      ++watch->changes;
+    return;
+  }
+  HASH_SEQ_STATUS scan;
+  hash_seq_init(&scan, watches);
+  while (auto* watch = static_cast<TableWatch*>(hash_seq_search(&scan))) ++watch->changes;
+}
+
+// The owner of a table needs rights on the schema of its filter.
+void on_schema_change(Datum, int, uint32) { on_table_change(0, InvalidOid); }
+
+}  // namespace
+
+const TableWatch* watch_table(Oid table) {
+  if (watches == nullptr) {
+    watches = make_hash_table<Oid, TableWatch>("streamfilter tables with triggers", 16);
+    CacheRegisterRelcacheCallback(on_table_change, static_cast<Datum>(0));
+    CacheRegisterSyscacheCallback(NAMESPACEOID, on_schema_change, static_cast<Datum>(0));
+  }
+  bool found;
+  auto* watch = static_cast<TableWatch*>(hash_search(watches, &table, HASH_ENTER, &found));
+  if (!found) watch->changes = 0;
+  return watch;
 }
 
 }  // namespace streamfilter::pg

@@ -51,4 +51,17 @@ bool is_extension_here();
 // remain unseen. False for functions in C and for PostgreSQL's.
 bool asks_in_secret(Oid function);
 
+// ---- changes of tables --------------------------------------------------------------------------
+
+// Counts the invalidations of watched tables, so that a caller can tell whether a table has changed
+// since its last look.
+
+struct TableWatch {
+  Oid table;
+  uint64 changes;
+};
+
+// Never freed.
+const TableWatch* watch_table(Oid table);
+
 }  // namespace streamfilter::pg

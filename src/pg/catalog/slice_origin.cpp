@@ -3,7 +3,6 @@
 extern "C" {
 #include "access/xlog.h"
 #include "commands/defrem.h"
-#include "foreign/foreign.h"
 #include "lib/stringinfo.h"
 #include "utils/json.h"
 #include "utils/jsonb.h"
@@ -12,9 +11,6 @@ extern "C" {
 }
 
 #include "core/filter/promise.hpp"
-#include "core/format/slicing.hpp"
-#include "core/kind/kind_registry.hpp"
-#include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/catalog/slice_origin.hpp"

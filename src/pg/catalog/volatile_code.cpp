@@ -5,18 +5,11 @@ extern "C" {
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_proc.h"
-#include "catalog/pg_type.h"
-#include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "utils/builtins.h"
-#include "utils/fmgroids.h"
-#include "utils/rel.h"
 #include "utils/typcache.h"
 }
-
-#include <initializer_list>
 
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/volatile_code.hpp"

@@ -3,20 +3,13 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_foreign_server.h"
-#include "foreign/foreign.h"
 #include "lib/stringinfo.h"
-#include "nodes/parsenodes.h"
-#include "utils/acl.h"
-#include "utils/builtins.h"
 #include "utils/guc.h"
 }
 
-#include "pg/catalog/filter_options.hpp"
-#include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"
@@ -24,7 +17,6 @@ extern "C" {
 #include "pg/citus/citus_nodes.hpp"
 #include "pg/citus/citus_tables.hpp"
 #include "pg/server/citus.hpp"
-#include "pg/server/settings.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -3,21 +3,13 @@
 extern "C" {
 #include "access/table.h"
 #include "catalog/pg_authid.h"
-#include "catalog/pg_type.h"
-#include "fmgr.h"
-#include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/rel.h"
 }
 
-#include "pg/binding/trigger_kind.hpp"
-#include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/citus/citus_nodes.hpp"
 #include "pg/citus/citus_tables.hpp"
 #include "pg/server/citus.hpp"
-#include "pg/server/settings.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -8,12 +8,10 @@ extern "C" {
 #include "catalog/pg_trigger.h"
 #include "commands/extension.h"
 #include "executor/spi.h"
-#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/snapmgr.h"
 }
 
-#include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/citus/citus_tables.hpp"
 #include "pg/citus/shard_triggers.hpp"

@@ -2,10 +2,6 @@
 // key.
 #pragma once
 
-extern "C" {
-#include "utils/rel.h"
-}
-
 #include "pg/binding/trigger_definition.hpp"
 
 namespace streamfilter::pg {

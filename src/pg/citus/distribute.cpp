@@ -2,17 +2,12 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "commands/tablecmds.h"
-#include "lib/stringinfo.h"
 #include "nodes/makefuncs.h"
-#include "utils/acl.h"
-#include "utils/builtins.h"
 }
 
 #include "pg/catalog/definition_commands.hpp"
-#include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/slice_origin.hpp"

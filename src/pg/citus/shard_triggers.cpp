@@ -7,20 +7,15 @@
 extern "C" {
 #include "access/relation.h"
 #include "access/tableam.h"
-#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "executor/tuptable.h"
-#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 }
 
 #include "pg/citus/shard_triggers.hpp"
-#include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/citus.hpp"
-#include "pg/shmem/filter_directory.hpp"
 
 namespace streamfilter::pg {
 namespace {

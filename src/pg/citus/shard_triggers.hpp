@@ -4,7 +4,6 @@
 
 extern "C" {
 #include "nodes/parsenodes.h"
-#include "utils/rel.h"
 }
 
 #include "pg/binding/trigger_definition.hpp"

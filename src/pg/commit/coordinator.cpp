@@ -23,19 +23,14 @@
 
 #include "pg/commit/coordinator.hpp"
 #include "pg/commit/save_changes.hpp"
-#include "pg/handle/filter_handle.hpp"
 #include "pg/handle/key_reservation.hpp"
-#include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
-#include "pg/remote/connect.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/deferred_messages.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/no_raise.hpp"
-#include "pg/server/transaction_use.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
-#include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -111,7 +106,7 @@ pg_noinline void before_prepare() {
 
 // From now on the session that meets the changes owns them, and nobody knows yet whether the saved
 // state counts.
-pg_noinline void prepare() {
+pg_noinline void prepare_changes() {
   const NoRaise marked;
   is_prepared = false;
   end_changed_filters(false);
@@ -161,7 +156,7 @@ void at_transaction_end(XactEvent event, void*) {
     case XACT_EVENT_COMMIT: return commit();
     case XACT_EVENT_ABORT: return abort();
     case XACT_EVENT_PRE_PREPARE: return before_prepare();
-    case XACT_EVENT_PREPARE: return prepare();
+    case XACT_EVENT_PREPARE: return prepare_changes();
     case XACT_EVENT_PARALLEL_PRE_COMMIT: return;
     case XACT_EVENT_PARALLEL_COMMIT: return commit_worker();
     case XACT_EVENT_PARALLEL_ABORT: return abort_worker();

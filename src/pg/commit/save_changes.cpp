@@ -3,23 +3,17 @@
 extern "C" {
 #include "access/table.h"
 #include "storage/lmgr.h"
-#include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/relcache.h"
 #include "utils/snapmgr.h"
 }
 
 #include "pg/commit/save_changes.hpp"
-#include "pg/handle/filter_handle.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/citus.hpp"
-#include "pg/server/lock_wait.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/storage/restore_ranges.hpp"
-#include "pg/storage/saved_state.hpp"
 #include "pg/storage/write_log.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
-#include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
 namespace {

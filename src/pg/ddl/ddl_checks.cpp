@@ -3,57 +3,37 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_trigger.h"
-#include "commands/defrem.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
 #include "executor/spi.h"
-#include "foreign/foreign.h"
 #include "nodes/makefuncs.h"
-#include "nodes/parsenodes.h"
-#include "utils/acl.h"
+#include "parser/parse_coerce.h"
+#include "parser/parse_type.h"
 #include "utils/inval.h"
 }
 
-#include "core/filter/definition.hpp"
-#include "core/kind/kind_registry.hpp"
-#include "pg/catalog/dependencies.hpp"
-#include "pg/catalog/element_roles.hpp"
-#include "pg/catalog/filter_options.hpp"
-#include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
-#include "pg/catalog/server_options.hpp"
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/citus/citus_tables.hpp"
 #include "pg/ddl/ddl_checks.hpp"
-#include "pg/ddl/enum_labels.hpp"
 #include "pg/ddl/own_objects.hpp"
 #include "pg/ddl/remote_ddl.hpp"
 #include "pg/ddl/server_ddl.hpp"
-#include "pg/ddl/tree_ddl.hpp"
-#include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
-#include "pg/key/hash_method.hpp"
-#include "pg/key/key_hash.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/resize/resize_filter.hpp"
-#include "pg/server/lock_wait.hpp"
-#include "pg/server/problem_report.hpp"
-#include "pg/server/settings.hpp"
 #include "pg/server/syscache.hpp"
 #include "pg/shmem/log_pages.hpp"
-#include "pg/shmem/server_health.hpp"
-#include "pg/shmem/trigger_counts.hpp"
-#include "pg/storage/saved_state.hpp"
-#include "pg/transaction/transaction_changes.hpp"
+#include "pg/storage/image.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
 
 namespace streamfilter::pg {
@@ -240,7 +220,7 @@ void check_quotas(const FilterRelation* relation, bool altered) {
   check_memory_limit(relation, limits.memory_limit, others.memory);
 }
 
-void check_memory(const FilterRelation* relation) {
+void check_filter_memory(const FilterRelation* relation) {
   const uint64 memory = relation->definition.parameters.memory;
   if (shared_state == nullptr) {
     ereport(
@@ -400,7 +380,7 @@ void check_filter(Oid relid, Alteration alteration, Contradictions contradiction
   const bool has_state = altered && peek_slot(relation) != nullptr;
   if (altered && !same && !resized) warn_of_losses(relation, has_state, problem);
   if (is_remote(relation)) return check_slice_definitions(relation);
-  if (!has_state) check_memory(relation);
+  if (!has_state) check_filter_memory(relation);
   if (alteration == Alteration::state && !resized) save_if_due(relation);
 }
 
@@ -528,3 +508,194 @@ SF_FUNCTION(streamfilter_check_ddl) {
   check_triggers(statement);
   PG_RETURN_NULL();
 }
+
+// ---- labels of enums ----------------------------------------------------------------------------
+
+namespace streamfilter::pg {
+namespace {
+
+// InvalidOid: another session has dropped it.
+Oid find_type(List* name) {
+  HeapTuple tuple = LookupTypeName(nullptr, makeTypeNameFromNameList(name), nullptr, true);
+  if (!HeapTupleIsValid(tuple)) return InvalidOid;
+  const Oid type = typeTypeId(tuple);
+  ReleaseSysCache(tuple);
+  return type;
+}
+
+// The name of the first column that is accepted; nullptr: there is none.
+template <typename Accepts>
+const char* find_column(Oid relation, Accepts accepts) {
+  const char* name = nullptr;
+  scan_catalog<FormData_pg_attribute>(
+      AttributeRelationId, AttributeRelidNumIndexId, {{Anum_pg_attribute_attrelid, relation}},
+      [&](const FormData_pg_attribute& row, HeapTuple, TupleDesc) {
+        if (name == nullptr && row.attnum > 0 && !row.attisdropped && accepts(row.atttypid))
+          name = pstrdup(NameStr(row.attname));
+      });
+  return name;
+}
+
+const char* find_column_of(Oid relation, Oid label_type) {
+  return find_column(relation, [=](Oid type) { return contains_type(type, label_type); });
+}
+
+// A column of the table that can become a key of the filter by an implicit cast, for example to
+// text.
+const char* find_cast_column(Oid table, Oid filter, Oid label_type) {
+  return find_column(table, [=](Oid source) {
+    if (!contains_type(source, label_type)) return false;
+    const auto takes = [&source](Oid type) {
+      return can_coerce_type(1, &source, &type, COERCION_IMPLICIT);
+    };
+    return find_column(filter, takes) != nullptr;
+  });
+}
+
+void refuse_rename(const AlterEnumStmt* statement, Oid type, Oid filter, const char* column,
+                   Oid table) {
+  const char* filter_name = get_rel_name(filter);
+  const char* table_name = OidIsValid(table) ? get_rel_name(table) : "";
+  if (filter_name == nullptr || table_name == nullptr) return;  // dropped just now
+  ereport(
+      ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+      errmsg("cannot rename label \"%s\" of type %s", statement->oldVal, format_type_be(type)),
+      errdetail("Filter \"%s\" remembers labels of column \"%s\"%s%s%s: rows with the new label "
+                "would count as new, and rows of a later value with the former label as "
+                "repeats.",
+                filter_name, column, *table_name ? " of table \"" : "", table_name,
+                *table_name ? "\"" : ""),
+      errhint("Type: ALTER TYPE %s ADD VALUE %s AFTER %s; and use that label from now on. If the "
+              "former one must have another name, drop the filter before, and afterwards create "
+              "it again and fill it with streamfilter_warm().",
+              format_type_be(type), quote_literal_cstr(statement->newVal),
+              quote_literal_cstr(statement->oldVal)));
+}
+
+}  // namespace
+
+void check_renamed_label(Node* node) {
+  if (!IsA(node, AlterEnumStmt) || castNode(AlterEnumStmt, node)->oldVal == nullptr) return;
+  const auto* statement = castNode(AlterEnumStmt, node);
+  const Oid type = find_type(statement->typeName);
+  if (!OidIsValid(type)) return;
+  ListCell* cell;
+  foreach (cell, list_filters())
+    if (const char* column = find_column_of(lfirst_oid(cell), type))
+      refuse_rename(statement, type, lfirst_oid(cell), column, InvalidOid);
+  foreach (cell, find_triggers()) {
+    const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
+    if (const char* column = find_cast_column(row->table, row->binding.filter, type))
+      refuse_rename(statement, type, row->binding.filter, column, row->table);
+  }
+}
+
+// ---- trees --------------------------------------------------------------------------------------
+
+// A child depends on its parent: DROP names it, and CASCADE drops it. The dependency is found by
+// name when the child or its parent is created or altered.
+
+namespace {
+
+void look_again(Oid relid) {
+  if (is_in_catalog(RELOID, ObjectIdGetDatum(relid))) CacheInvalidateRelcacheByRelid(relid);
+}
+
+void look_again(List* relids) {
+  ListCell* cell;
+  foreach (cell, relids) look_again(lfirst_oid(cell));
+}
+
+void look_again_upwards(Oid relid) {
+  Oid ancestor = relid;
+  for (unsigned i = 0; i < kMaxTreeLevels && OidIsValid(ancestor); ++i) {
+    look_again(ancestor);
+    ancestor = find_parent(ancestor);
+  }
+}
+
+// Makes a filter depend on its parent, and on no other filter. An owner without rights on the
+// parent must not block its DROP.
+void depend_on_parent(Oid relid, Oid parent) {
+  ListCell* cell;
+  foreach (cell, objects_needed_by(relid, RelationRelationId)) {
+    if (lfirst_oid(cell) == parent || !is_filter(lfirst_oid(cell))) continue;
+    depend_no_more_on(relid, RelationRelationId, lfirst_oid(cell));
+    look_again_upwards(lfirst_oid(cell));
+  }
+  if (OidIsValid(parent) && is_filter(parent) && has_rights_on_parent(relid, parent))
+    depend_on(relid, RelationRelationId, parent);
+}
+
+// Checks children that were created before their parent, as in a dump, or that its ALTER affects.
+void check_children(const FilterRelation* relation) {
+  ListCell* cell;
+  foreach (cell, find_children(relation->relid)) {
+    const Oid child = lfirst_oid(cell);
+    depend_on_parent(child, relation->relid);
+    // An unreadable child must not prevent ALTER of its parent.
+    Fault fault;
+    if (const FilterRelation* read = try_load_filter_relation(child, fault))
+      check_fit(WARNING, read, relation);
+    else if (const char* name = get_rel_name(child); name != nullptr)  // not dropped just now
+      ereport(WARNING, errcode(fault.code),
+              errmsg("child \"%s\" of filter \"%s\" cannot be read", name, relation->name),
+              errdetail_internal("%s", fault.text()));
+  }
+}
+
+const char* list_names(List* relids) {
+  StringInfoData names;
+  initStringInfo(&names);
+  ListCell* cell;
+  foreach (cell, relids)
+    appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", qualified_name(lfirst_oid(cell)));
+  return names.data;
+}
+
+}  // namespace
+
+void check_tree(const FilterRelation* relation) {
+  if (relation->options.parent != nullptr) {
+    if (!OidIsValid(relation->parent)) {
+      report_missing_parent(WARNING, relation);
+    } else {
+      check_way_up(relation);
+      const FilterRelation* parent = load_filter_relation(relation->parent);
+      check_fit(ERROR, relation, parent);
+      check_rights_on_parent(WARNING, relation, parent);
+    }
+  }
+  depend_on_parent(relation->relid, relation->parent);
+  check_children(relation);
+  look_again_upwards(relation->relid);
+  look_again(find_descendants(relation->relid));
+}
+
+void warn_of_lost_children(Oid relid) {
+  List* lost = NIL;
+  ListCell* cell;
+  foreach (cell, filters_depending_on(RelationRelationId, relid))
+    if (find_parent(lfirst_oid(cell)) != relid) lost = lappend_oid(lost, lfirst_oid(cell));
+  if (lost == NIL) return;
+  look_again(lost);
+  ereport(WARNING,
+          errmsg("children of filter \"%s\" name their parent differently", get_rel_name(relid)),
+          errdetail("They are: %s.", list_names(lost)),
+          errhint("ALTER FOREIGN TABLE ... OPTIONS (SET parent '%s') for each of them.",
+                  qualified_name(relid)));
+}
+
+void leave_tree(Oid relid) { look_again_upwards(find_parent(relid)); }
+
+void warn_of_remembering_children(Oid relid, List* truncated) {
+  List* rest = list_difference_oid(find_descendants(relid), truncated);
+  if (rest == NIL) return;
+  ereport(WARNING,
+          errmsg("filters below filter \"%s\" go on remembering their keys", get_rel_name(relid)),
+          errdetail("They are: %s.", list_names(rest)),
+          errhint("TRUNCATE them together with \"%s\" to forget all keys of the tree.",
+                  get_rel_name(relid)));
+}
+
+}  // namespace streamfilter::pg

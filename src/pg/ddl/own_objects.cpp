@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
@@ -12,7 +11,6 @@ extern "C" {
 #include "commands/alter.h"
 #include "commands/extension.h"
 #include "nodes/parsenodes.h"
-#include "utils/lsyscache.h"
 }
 
 #include "pg/ddl/own_objects.hpp"

@@ -1,27 +1,16 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "executor/spi.h"
-#include "foreign/foreign.h"
-#include "lib/stringinfo.h"
-#include "miscadmin.h"
-#include "nodes/parsenodes.h"
 #include "utils/acl.h"
 }
 
-#include <initializer_list>
-
-#include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
-#include "pg/catalog/server_options.hpp"
 #include "pg/ddl/remote_ddl.hpp"
 #include "pg/handle/tree.hpp"
-#include "pg/remote/alter_parts.hpp"
-#include "pg/server/problem_report.hpp"
-#include "pg/server/settings.hpp"
+#include "pg/remote/remote_filter.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -92,7 +81,7 @@ bool changes_owner(const AlterTableStmt* statement) {
 }
 
 // Has the owner what connecting needs? Otherwise the owner could not even drop the filter here.
-bool may_connect(const FilterRelation* relation) {
+bool may_ask_servers(const FilterRelation* relation) {
   for (int i = 0; i < relation->server_count; ++i) {
     if (!has_user_mapping(relation->owner, relation->servers[i])) return false;
     const UserMapping* mapping = GetUserMapping(relation->owner, relation->servers[i]);
@@ -188,7 +177,7 @@ void alter_on_servers(Oid relid, const AlterTableStmt* statement) {
   const FilterRelation* relation = find_remote(relid);
   if (relation == nullptr) return;
   if (changes_owner(statement)) check_new_owner(relation);
-  if (reaches_parts(statement) && may_connect(relation)) alter_parts(relation);
+  if (reaches_parts(statement) && may_ask_servers(relation)) alter_parts(relation);
 }
 
 List* remote_filters_of(List* roles) {
@@ -249,7 +238,7 @@ void drop_on_servers(Oid relid) {
     if (is_held_elsewhere(relid)) warn_of_remains(relid);
     return;
   }
-  if (is_off() || !may_connect(relation)) return warn_of_remains(relid);
+  if (is_off() || !may_ask_servers(relation)) return warn_of_remains(relid);
   drop_parts(relation);
 }
 

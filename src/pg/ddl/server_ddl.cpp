@@ -4,13 +4,9 @@ extern "C" {
 #include "catalog/pg_foreign_server.h"
 #include "foreign/foreign.h"
 #include "lib/stringinfo.h"
-#include "nodes/parsenodes.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
 }
 
-#include "pg/catalog/dependencies.hpp"
-#include "pg/catalog/filter_options.hpp"
+#include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/ddl/server_ddl.hpp"

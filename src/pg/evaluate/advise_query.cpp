@@ -4,22 +4,12 @@
 
 extern "C" {
 #include "executor/spi.h"
-#include "miscadmin.h"
 }
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
-
 #include "core/advise/advise.hpp"
-#include "core/advise/forecast.hpp"
-#include "core/base/saturate.hpp"
-#include "core/filter/filter.hpp"
-#include "pg/key/key_hash.hpp"
-#include "pg/server/named_row.hpp"
-#include "pg/server/problem_report.hpp"
+#include "core/base/math_policy.hpp"
 #include "pg/server/progress.hpp"
-#include "pg/server/spi_cursor.hpp"
+#include "pg/server/rows.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {

@@ -7,13 +7,9 @@ extern "C" {
 #include "utils/array.h"
 }
 
-#include <cmath>
-
-#include "core/base/hash.hpp"
-#include "core/base/saturate.hpp"
-#include "core/model/slicing_model.hpp"
+#include "core/base/math_policy.hpp"
 #include "pg/evaluate/evaluation.hpp"
-#include "pg/server/named_row.hpp"
+#include "pg/server/rows.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {
@@ -62,7 +58,7 @@ struct RowGroup {
   ErrorCounts errors[kMaxEvaluated];
 };
 
-void count(RowGroup* group, const Verdict& verdict, int filters) {
+void count_verdict(RowGroup* group, const Verdict& verdict, int filters) {
   const bool is_new = verdict.previous == 0;
   ++group->rows;
   group->distinct_rows += is_new;
@@ -202,7 +198,7 @@ SF_FUNCTION(streamfilter_evaluate) {
   Verdict verdict;
   while (next_verdict(evaluation, &verdict)) {
     CHECK_FOR_INTERRUPTS();
-    count(all, verdict, filters.count);
+    count_verdict(all, verdict, filters.count);
   }
   for (int i = 0; i < filters.count; ++i) {
     const ErrorCounts& errors = all->errors[i];
@@ -236,7 +232,7 @@ SF_FUNCTION(streamfilter_profile) {
   while (next_verdict(evaluation, &verdict)) {
     CHECK_FOR_INTERRUPTS();
     const int index = group_of(by, verdict, evaluation->rows);
-    count(&groups[index], verdict, filters.count);
+    count_verdict(&groups[index], verdict, filters.count);
     last_position[index] = Max(last_position[index], verdict.position);
   }
   for (int i = 0; i < filters.count; ++i) {

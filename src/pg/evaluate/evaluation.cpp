@@ -5,7 +5,6 @@ extern "C" {
 #include "catalog/pg_operator.h"
 #include "executor/spi.h"
 #include "executor/tuptable.h"
-#include "miscadmin.h"
 #include "parser/parse_oper.h"
 #include "portability/instr_time.h"
 #include "utils/datum.h"
@@ -14,13 +13,11 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
-#include <cmath>
 #include <new>
 
 #include "pg/catalog/element_roles.hpp"
 #include "pg/evaluate/evaluation.hpp"
-#include "pg/key/key_hash.hpp"
-#include "pg/server/spi_cursor.hpp"
+#include "pg/server/rows.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {
@@ -100,7 +97,7 @@ FilterColumn role_column(TupleDesc source, int column, Role role) {
   return result;
 }
 
-void check_columns(TupleDesc source, const char* function) {
+void check_stream_columns(TupleDesc source, const char* function) {
   if (source->natts < 1 || source->natts > 3)
     ereport(ERROR, (errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
                     errmsg("the query of %s must have one to three columns, not %d", function,
@@ -194,7 +191,8 @@ Evaluation* new_evaluation(const Header* const* filters, int count) {
   return evaluation;
 }
 
-void begin_reading(Evaluation* evaluation, TupleDesc descriptor, const FormData_pg_attribute* key) {
+void begin_reading_stream(Evaluation* evaluation, TupleDesc descriptor,
+                          const FormData_pg_attribute* key) {
   auto* reader = static_cast<Reader*>(palloc0(sizeof(Reader)));
   Oid equal;
   evaluation->sort = begin_sort(descriptor, &equal);
@@ -228,7 +226,7 @@ Evaluation* evaluate(const char* query, const Header* const* filters, int count,
   Evaluation* evaluation = new_evaluation(filters, count);
   Portal portal = open_query(query, function);
   TupleDesc source = portal->tupDesc;
-  check_columns(source, function);
+  check_stream_columns(source, function);
   FilterColumn importance = role_column(source, 1, Role::importance);
   FilterColumn time = role_column(source, 2, Role::time);
   FilterRelation named{};
@@ -239,7 +237,7 @@ Evaluation* evaluate(const char* query, const Header* const* filters, int count,
   TypeHasher* hasher = make_type_hasher(key->atttypid, key->attcollation, "the key of the query");
 
   TupleDesc descriptor = sort_descriptor(key);
-  begin_reading(evaluation, descriptor, key);
+  begin_reading_stream(evaluation, descriptor, key);
 
   TupleTableSlot* row = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
   auto* batch = static_cast<EvaluatedRows*>(palloc(sizeof(EvaluatedRows)));

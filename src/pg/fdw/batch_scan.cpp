@@ -3,21 +3,15 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/htup_details.h"
-#include "commands/explain.h"
-#include "executor/executor.h"
 #include "executor/instrument.h"
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
-#include "nodes/plannodes.h"
 #include "storage/bufmgr.h"
 }
 
 #include "pg/citus/citus_nodes.hpp"
 #include "pg/fdw/batch_scan.hpp"
-#include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/key_builder.hpp"
 #include "pg/handle/waiting_code.hpp"
 #include "pg/trigger/judged_once.hpp"
 
@@ -225,7 +219,7 @@ pg_noinline void read_more_rows(BatchScanState* state) {
     bytes += size_of(state->slots[state->rows++]);
 }
 
-Outcome of_repeats(const BatchScanState* state) {
+Outcome outcome_of_repeats(const BatchScanState* state) {
   return state->mode == FilterMode::enforce ? Outcome::discarded : Outcome::would_discard;
 }
 
@@ -235,8 +229,8 @@ void judge_batch(BatchScanState* state) {
   check_mode(filter, InvalidOid);
   note_asked(filter);
   filter->origin = state->origin;
-  test_and_insert_keys(filter, state->elements, state->has_key, state->rows, of_repeats(state),
-                       state->seen);
+  test_and_insert_keys(filter, state->elements, state->has_key, state->rows,
+                       outcome_of_repeats(state), state->seen);
   state->judged = true;
 }
 
@@ -280,7 +274,7 @@ bool is_repeat(const BatchScanState* state, int i) {
   note_asked(filter);
   filter->origin = state->origin;
   return state->has_key[i] &&
-         test_and_insert_fetched_key(filter, state->elements[i], of_repeats(state));
+         test_and_insert_fetched_key(filter, state->elements[i], outcome_of_repeats(state));
 }
 
 bool passes(const BatchScanState* state, int i) {

@@ -6,17 +6,10 @@
 
 extern "C" {
 #include "nodes/execnodes.h"
-#include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
-#include "nodes/primnodes.h"
 }
 
-#include "pg/server/hooks.hpp"
-
 namespace streamfilter::pg {
-
-// Is it a call of streamfilter_seen()?
-bool is_seen_call(const FuncExpr* call);
 
 // Keys may be asked for before their rows if all rows are read and no code looks at the filter in
 // between.
@@ -30,11 +23,5 @@ void ask_ahead(PlanState* plan, const AheadRule& rule);
 
 // The state of the node in the executor.
 Node* create_batch_scan_state(CustomScan* plan);
-
-// Adds paths to a relation with a condition on a filter.
-void add_batch_scans(PathsCall* call);
-
-// Registers the node. Called by _PG_init when preloaded.
-void init_batch_scan();
 
 }  // namespace streamfilter::pg

@@ -9,13 +9,10 @@ extern "C" {
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "nodes/pathnodes.h"
-#include "nodes/plannodes.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
-#include "optimizer/paths.h"
 #include "optimizer/plancat.h"
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
@@ -23,9 +20,8 @@ extern "C" {
 }
 
 #include "pg/fdw/batch_scan.hpp"
-#include "pg/handle/filter_handle.hpp"
+#include "pg/fdw/batch_scan_plan.hpp"
 #include "pg/handle/waiting_code.hpp"
-#include "pg/server/settings.hpp"
 
 extern "C" Datum streamfilter_seen(PG_FUNCTION_ARGS);
 

@@ -2,9 +2,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "commands/explain.h"
 #include "executor/instrument.h"
-#include "foreign/foreign.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
@@ -16,11 +14,9 @@ extern "C" {
 
 #include <initializer_list>
 
-#include "core/filter/filter.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/handle/filter_handle.hpp"
-#include "pg/handle/judged_report.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/shmem/server_health.hpp"
 

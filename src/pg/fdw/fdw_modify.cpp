@@ -6,30 +6,23 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/htup_details.h"
 #include "access/transam.h"
 #include "catalog/pg_proc.h"
-#include "executor/executor.h"
-#include "nodes/execnodes.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 #include "optimizer/appendinfo.h"
 #include "parser/parsetree.h"
-#include "utils/rel.h"
 }
 
 #include "pg/catalog/lookup.hpp"
 #include "pg/citus/citus_nodes.hpp"
-#include "pg/ddl/tree_ddl.hpp"
+#include "pg/ddl/ddl_checks.hpp"
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/fdw/fdw_modify.hpp"
-#include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/key_builder.hpp"
-#include "pg/handle/slot_lifecycle.hpp"
-#include "pg/storage/saved_state.hpp"
+#include "pg/storage/image.hpp"
 #include "pg/trigger/judged_once.hpp"
 
 namespace streamfilter::pg {

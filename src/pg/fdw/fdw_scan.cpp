@@ -3,14 +3,12 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "executor/executor.h"
 #include "lib/stringinfo.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_coerce.h"
 #include "utils/rel.h"
 }
 
-#include "pg/catalog/element_roles.hpp"
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/handle/filter_keys.hpp"
 

@@ -6,8 +6,6 @@
 extern "C" {
 #include "catalog/namespace.h"
 #include "catalog/pg_foreign_server.h"
-#include "foreign/foreign.h"
-#include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_type.h"
@@ -15,8 +13,6 @@ extern "C" {
 #include "utils/regproc.h"
 #include "utils/ruleutils.h"
 }
-
-#include <initializer_list>
 
 #include "pg/catalog/definition_commands.hpp"
 #include "pg/catalog/filter_options.hpp"
@@ -117,7 +113,7 @@ Rows read_rows(const PGresult* result, const char* server) {
 }
 
 // The server, and option producer there, may contain anything.
-bool is_whole(const Row* row) {
+bool is_whole_filter(const Row* row) {
   if (row->filter() == nullptr || row->values[1] == nullptr || row->name() == nullptr ||
       row->first() == nullptr)
     return false;
@@ -127,7 +123,7 @@ bool is_whole(const Row* row) {
 
 void check_rows(const Rows* rows, const char* server) {
   for (const Row* row = rows->rows; row < rows->rows + rows->count; ++row)
-    if (!is_whole(row))
+    if (!is_whole_filter(row))
       ereport(ERROR, errcode(ERRCODE_FDW_INVALID_ATTRIBUTE_VALUE),
               errmsg("server \"%s\" gives an incomplete definition of filter \"%s\"", server,
                      row->filter() != nullptr ? row->filter() : "?"),

@@ -5,11 +5,10 @@
 extern "C" {
 #include "commands/defrem.h"
 #include "nodes/nodeFuncs.h"
-#include "nodes/plannodes.h"
 #include "optimizer/clauses.h"
 }
 
-#include "pg/fdw/batch_scan.hpp"
+#include "pg/fdw/batch_scan_plan.hpp"
 #include "pg/fdw/lost_rows.hpp"
 #include "pg/handle/waiting_code.hpp"
 
@@ -270,7 +269,7 @@ void warn(const LossSearch* search) {
                     "(SELECT ...) SELECT * FROM new WHERE NOT streamfilter_seen(...)."));
 }
 
-void look_at(const PlannedStmt* statement, Loss loss) {
+void look_at_statement(const PlannedStmt* statement, Loss loss) {
   const int subplans = Max(list_length(statement->subplans), 1);
   LossSearch search = {};
   search.statement = statement;
@@ -304,10 +303,10 @@ Explained how_explained(const Node* statement) {
   return Explained::plan;
 }
 
-pg_noinline void look_at(const PlannedStmt* statement) {
+pg_noinline void look_at_statement(const PlannedStmt* statement) {
   const bool gives_rows = statement->commandType == CMD_SELECT && explained == Explained::run;
   if (explained != Explained::plan && statement->planTree != nullptr)
-    look_at(statement, gives_rows ? Loss::explain : Loss::none);
+    look_at_statement(statement, gives_rows ? Loss::explain : Loss::none);
 }
 
 pg_noinline void set_explained(Explained value) { explained = value; }
@@ -317,7 +316,7 @@ pg_noinline void set_explained(Explained value) { explained = value; }
 PlannedStmt* look_for_lost_rows(PlannerCall* call) {
   PlannedStmt* statement = call->go_on();
   // A plan lists the functions that are not PostgreSQL's own.
-  if (unlikely(statement->invalItems != NIL)) look_at(statement);
+  if (unlikely(statement->invalItems != NIL)) look_at_statement(statement);
   return statement;
 }
 

@@ -7,36 +7,26 @@
 extern "C" {
 #include "catalog/pg_class.h"
 #include "catalog/pg_parameter_acl.h"
+#include "nodes/parsenodes.h"
 #include "port/pg_bitutils.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/catcache.h"
-#include "utils/hsearch.h"
 #include "utils/inval.h"
 }
 
-#include "core/filter/filter.hpp"
-#include "pg/catalog/dependencies.hpp"
-#include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/slice_origin.hpp"
 #include "pg/handle/filter_handle.hpp"
-#include "pg/handle/judged_report.hpp"
 #include "pg/handle/tree.hpp"
-#include "pg/key/trusted_code.hpp"
+#include "pg/key/hash_method.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/server/no_raise.hpp"
-#include "pg/server/settings.hpp"
 #include "pg/server/shared_memory.hpp"
-#include "pg/server/transaction_use.hpp"
 #include "pg/shmem/loss_estimate.hpp"
-#include "pg/shmem/trigger_counts.hpp"
-#include "pg/storage/restore_ranges.hpp"
+#include "pg/storage/restore.hpp"
 #include "pg/storage/saved_definition.hpp"
-#include "pg/storage/standby_replay.hpp"
-#include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
-#include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -115,7 +105,7 @@ void add_counters(FilterHandle* filter) {
 }
 
 // The first count since then.
-void note_dirty(FilterHandle* filter) {
+void note_rows_counted(FilterHandle* filter) {
   if (filter->uncounted.dirty) return;
   transaction_uses_filters = true;
   filter->uncounted.dirty = true;
@@ -166,7 +156,7 @@ TypeHasher** make_hashers(const FilterRelation* relation) {
 // Hash functions of user types are not trusted.
 bool hashes_as_owner(const FilterRelation* relation, TypeHasher* const* hashers) {
   for (int i = 0; i < relation->key_count; ++i)
-    if (runs_untrusted_code(hashers[i])) return true;
+    if (hasher_runs_untrusted_code(hashers[i])) return true;
   return false;
 }
 
@@ -335,7 +325,7 @@ AclMode right_for(Use use) {
   }
 }
 
-void check_rights(FilterHandle* filter, AclMode right) {
+void check_right_on(FilterHandle* filter, AclMode right) {
   const Oid user = GetUserId();
   if (filter->validity.checked_user != user) {
     filter->validity.checked_user = user;
@@ -405,7 +395,7 @@ void make_ready(FilterHandle* filter, Use use) {
   if (unlikely(!filter->validity.valid || filter->validity.lock_epoch != lock_epoch ||
                filter->validity.lockmode < lock_for(use)))
     revalidate(filter, use);
-  if (const AclMode right = right_for(use)) check_rights(filter, right);
+  if (const AclMode right = right_for(use)) check_right_on(filter, right);
   resolve_mode(filter, use == Use::judge || use == Use::judge_granted);
   if (unlikely(filter->slot == nullptr) && use != Use::define && filter->mode != FilterMode::off)
     attach(filter, use);
@@ -430,13 +420,13 @@ bool hash_specially(const FilterHandle* filter, const Datum* values, const bool*
 
 void follow_counts(FilterHandle* filter) {
   if (filter->uncounted.dirty) add_counters(filter);
-  note_dirty(filter);
+  note_rows_counted(filter);
   filter->uncounted.left = kFlushEvery;
 }
 
-void count(FilterHandle* filter, RowCount what) {
+void count_row(FilterHandle* filter, RowCount what) {
   ++filter->uncounted.rows[what];
-  note_dirty(filter);
+  note_rows_counted(filter);
 }
 
 void require_local(const FilterHandle* filter, const char* what) {
@@ -448,7 +438,7 @@ void require_local(const FilterHandle* filter, const char* what) {
 }
 
 void count_found(FilterHandle* filter, unsigned position) {
-  note_dirty(filter);
+  note_rows_counted(filter);
   ++filter->uncounted.found_at[position];
   filter->uncounted.found_positions |= UINT64CONST(1) << position;
 }
@@ -514,6 +504,88 @@ void check_override(const FilterRelation* relation, FilterMode mode, Oid table_o
           : errdetail("Role \"%s\" has set %s, but does not own the filter.", role, kSetting),
       errhint("RESET %s, or have a superuser GRANT SET ON PARAMETER %s TO %s.", kSetting, kSetting,
               quote_identifier(role)));
+}
+
+// ---- trees --------------------------------------------------------------------------------------
+
+TreeNode* make_tree_node(const FilterRelation* relation) {
+  List* children = find_children(relation->relid);
+  if (relation->options.parent == nullptr && children == NIL) return nullptr;
+  auto* node = static_cast<TreeNode*>(palloc0(sizeof(TreeNode)));
+  node->parent = OidIsValid(relation->parent) ? filter_handle(relation->parent) : nullptr;
+  node->child_count = list_length(children);
+  node->children = static_cast<FilterHandle**>(
+      palloc(sizeof(FilterHandle*) * Max(static_cast<Size>(node->child_count), 1)));
+  for (int i = 0; i < node->child_count; ++i)
+    node->children[i] = filter_handle(list_nth_oid(children, i));
+  ListCell* cell;
+  foreach (cell, find_descendants(relation->relid))
+    node->searched |=
+        static_cast<int>(tree_options_of(lfirst_oid(cell)).top_down) > relation->level;
+  return node;
+}
+
+void join_parent(FilterHandle* filter, FilterRelation* relation, Use use) {
+  check_way_up(relation);
+  TreeNode* node = filter->tree;
+  FilterHandle* parent = node->parent;
+  use_filter(parent, use == Use::test || use == Use::test_granted ? Use::test_granted
+                                                                  : Use::insert_granted);
+  if (node->checked != parent->version) {
+    check_fit(ERROR, relation, parent->relation);
+    check_rights_on_parent(ERROR, relation, parent->relation);
+    node->checked = parent->version;
+  }
+  if (!relation->adopts_seed) return;
+  relation->uncommitted |= parent->relation->uncommitted;
+  adopt_seed(relation, parent->rule.seed);
+}
+
+// ---- rows that were judged ----------------------------------------------------------------------
+
+bool collects_judged_rows = false;
+
+namespace {
+
+constexpr int kMaxFilters = 32;
+JudgedRows judged[kMaxFilters];
+int judged_count = 0;
+
+void append(StringInfo text, uint64 rows, const char* what) {
+  if (rows == 0) return;
+  const char* unit = rows == 1 ? " row" : " rows";
+  const bool first = text->len == 0;
+  appendStringInfo(text, "%s%llu%s %s", first ? "" : ", ", static_cast<unsigned long long>(rows),
+                   first ? unit : "", what);
+}
+
+}  // namespace
+
+void add_judged_rows(const JudgedRows& more) {
+  int i = 0;
+  while (i < judged_count && judged[i].filter != more.filter) ++i;
+  if (i == kMaxFilters) return;
+  if (i == judged_count) judged[judged_count++] = {more.filter, 0, {}};
+  judged[i].rows += more.rows;
+  for (int outcome = 0; outcome < kOutcomes; ++outcome)
+    judged[i].repeats[outcome] += more.repeats[outcome];
+}
+
+void collect_judged_rows(bool wanted) {
+  collects_judged_rows = wanted;
+  judged_count = 0;
+}
+
+int judged_filters() { return judged_count; }
+const JudgedRows& judged_by(int i) { return judged[i]; }
+
+const char* describe_judged_rows(const JudgedRows& rows) {
+  StringInfoData text;
+  initStringInfo(&text);
+  for (int outcome = 0; outcome < kOutcomes; ++outcome)
+    append(&text, rows.repeats[outcome], kWordsOf[outcome]);
+  if (text.len == 0) return nullptr;
+  return psprintf("%s, of %llu judged", text.data, static_cast<unsigned long long>(rows.rows));
 }
 
 }  // namespace streamfilter::pg

@@ -2,17 +2,63 @@
 // once and revalidated cheaply.
 #pragma once
 
-#include "core/filter/overfull.hpp"
-#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/element_roles.hpp"
-#include "pg/catalog/filter_relation.hpp"
-#include "pg/handle/judged_report.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/key/key_hash.hpp"
-#include "pg/server/settings.hpp"
 #include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
+
+// ---- rows that were judged ----------------------------------------------------------------------
+
+// What becomes of repeats, with the counters of each outcome; and counts of rows that filters have
+// judged in one statement, for sessions that report them.
+
+// What becomes of a row whose key is a repeat, the counter for it of filter and trigger, and words.
+#define STREAMFILTER_OUTCOMES(OUTCOME)       \
+  OUTCOME(discarded, discarded, "discarded") \
+  OUTCOME(marked, discarded, "marked")       \
+  OUTCOME(diverted, diverted, "diverted")    \
+  OUTCOME(would_discard, would_discard, "would be discarded")
+
+#define STREAMFILTER_OUTCOME_NAME(name, counter, words) name,
+#define STREAMFILTER_OUTCOME_ROW_COUNT(name, counter, words) RowCount::counter,
+#define STREAMFILTER_OUTCOME_TRIGGER_COUNT(name, counter, words) TriggerCount::counter,
+#define STREAMFILTER_OUTCOME_WORDS(name, counter, words) words,
+
+enum class Outcome : uint8 { STREAMFILTER_OUTCOMES(STREAMFILTER_OUTCOME_NAME) };
+
+constexpr RowCount kRowCountOf[] = {STREAMFILTER_OUTCOMES(STREAMFILTER_OUTCOME_ROW_COUNT)};
+constexpr TriggerCount kTriggerCountOf[] = {
+    STREAMFILTER_OUTCOMES(STREAMFILTER_OUTCOME_TRIGGER_COUNT)};
+constexpr const char* kWordsOf[] = {STREAMFILTER_OUTCOMES(STREAMFILTER_OUTCOME_WORDS)};
+constexpr int kOutcomes = lengthof(kWordsOf);
+
+struct JudgedRows {
+  Oid filter;
+  uint64 rows;
+  uint64 repeats[kOutcomes];
+
+  uint64& operator[](Outcome outcome) { return repeats[static_cast<int>(outcome)]; }
+};
+
+// Collecting? If so, flush_counters() adds its counts here.
+extern bool collects_judged_rows;
+
+// Cannot raise, so there is room for a fixed number of filters only.
+void add_judged_rows(const JudgedRows& more);
+
+// Starts or stops collecting; discards earlier counts.
+void collect_judged_rows(bool wanted);
+
+// Number of filters that have judged rows.
+int judged_filters();
+const JudgedRows& judged_by(int i);
+
+// "3 rows discarded, 1 diverted, of 10 judged", palloc'ed; nullptr if there was no repeat.
+const char* describe_judged_rows(const JudgedRows& rows);
+
+// ---- a filter in use ----------------------------------------------------------------------------
 
 // The mode for rows that a filter judges: its option, or a setting of the session.
 
@@ -206,7 +252,7 @@ inline TransactionChanges* changes_of(const FilterHandle* filter) {
 }
 
 // An element of the filter in the table of keys in flight.
-inline InFlightTag in_flight_tag(const FilterHandle* filter, const Element& element) {
+inline InFlightTag in_flight_tag_of(const FilterHandle* filter, const Element& element) {
   return in_flight_tag(filter->slot_generation, element.hash);
 }
 
@@ -217,7 +263,7 @@ inline bool has_truncated(const FilterHandle* filter) {
 }
 
 // An element of the filter that no column with a role tells more of.
-inline Element new_element(const FilterHandle* filter) {
+inline Element new_element_for(const FilterHandle* filter) {
   Element element{};
   if (unlikely(filter->times.used)) element.time = current_time();
   return element;
@@ -257,7 +303,7 @@ inline void count_answer(FilterHandle* filter, bool seen, Outcome of_repeats) {
   ++counts.rows[RowCount::tested];
   note_counted(filter);
 }
-void count(FilterHandle* filter, RowCount what);
+void count_row(FilterHandle* filter, RowCount what);
 
 // Raises 0A000 if the state is on another server; `what` names the operation.
 void require_local(const FilterHandle* filter, const char* what);

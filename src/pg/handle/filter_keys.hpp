@@ -4,7 +4,6 @@
 #pragma once
 
 #include "pg/handle/filter_handle.hpp"
-#include "pg/transaction/own_changes.hpp"
 
 namespace streamfilter::pg {
 

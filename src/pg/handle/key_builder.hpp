@@ -107,7 +107,7 @@ inline bool build_from(const KeyBuilder* builder, const Values& row, Element* el
 // if a cast has changed the filter.
 inline bool build_element(const KeyBuilder* builder, TupleTableSlot* row, Element* element) {
   slot_getsomeattrs(row, builder->width);
-  *element = new_element(builder->filter);
+  *element = new_element_for(builder->filter);
   if (unlikely(builder->first < 0))
     return build_from(builder, SlotValues{row->tts_values, row->tts_isnull}, element);
   return hash_filter_key(builder->filter, row->tts_values + builder->first,
@@ -117,7 +117,7 @@ inline bool build_element(const KeyBuilder* builder, TupleTableSlot* row, Elemen
 // Inlined by force: a scan calls it for each row.
 [[gnu::always_inline]] inline bool build_element(const KeyBuilder* builder,
                                                  const NullableDatum* row, Element* element) {
-  *element = new_element(builder->filter);
+  *element = new_element_for(builder->filter);
   return build_from(builder, GivenValues{row}, element);
 }
 
@@ -152,5 +152,29 @@ inline void begin_key_call(KeyCall* call, Oid relid, Use use) {
 // resolve_key_call.
 KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,
                        bool may_leave_out_roles);
+
+// ---- the time of an event -----------------------------------------------------------------------
+
+// Handles events whose time is too far ahead, which must not end the window of all others; events
+// that come too late to be remembered; and a server clock that goes back, after which new events
+// must not count as late.
+
+// Warns, once a session and filter, if a new key comes too late to be remembered. Call it with no
+// lock held.
+void warn_of_late(const FilterHandle* filter);
+inline void look_for_late(const FilterHandle* filter, const Element& element) {
+  if (unlikely(filter->times.used && !filter->times.by_clock) &&
+      is_too_late(filter->header, element))
+    warn_of_late(filter);
+}
+
+// If the event's time is too far ahead, counts it, warns once per session and definition, and
+// treats it as an event of the filter's present, which does not move the window. A time by the
+// server's clock becomes one by a clock that never goes back; warns if it has. Call it for keys to
+// insert, not for look-ups.
+void bound_event_time(FilterHandle* filter, Element* element);
+inline void bound_time(FilterHandle* filter, Element* element) {
+  if (unlikely(filter->times.used)) bound_event_time(filter, element);
+}
 
 }  // namespace streamfilter::pg

@@ -1,22 +1,22 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/xact.h"
 #include "catalog/pg_foreign_table.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/procarray.h"
 #include "utils/resowner.h"
+#include "utils/timestamp.h"
 }
 
-#include "pg/handle/event_time.hpp"
+#include "pg/handle/key_builder.hpp"
 #include "pg/handle/key_reservation.hpp"
-#include "pg/handle/overfull.hpp"
 #include "pg/handle/waiting_code.hpp"
-#include "pg/server/problem_report.hpp"
-#include "pg/server/settings.hpp"
+#include "pg/server/citus.hpp"
+#include "pg/server/monotonic.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/arrivals.hpp"
-#include "pg/shmem/citus_transaction.hpp"
+#include "pg/shmem/loss_estimate.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
@@ -224,7 +224,7 @@ ReserveResult try_to_reserve(FilterHandle* filter, const TransactionChanges* cha
   ReserveResult result = ReserveResult::none;
   LWLockAcquire(lock_of(partition), LW_EXCLUSIVE);
   InFlightEntry* entry = find_entry(partition, tag);
-  const Owner owner = request->met = owner_of(entry);
+  const Owner owner = request->met = owner_of_entry(entry);
   const bool own = owner != 0 && TransactionIdIsCurrentTransactionId(
                                      XidFromFullTransactionId(transaction_of(owner)));
   const uint64 exclusive_xact = pg_atomic_read_u64(&slot->exclusive_xact);
@@ -273,7 +273,7 @@ void overflow(FilterHandle* filter, TransactionChanges* changes) {
 // start in a transaction block, which may stay open while nothing runs, and in a statement that may
 // wait for others (a unique index, a foreign key, a client, a function), because it could not
 // replace the lock meanwhile.
-void make_room(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
+void make_room_for(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
   resolve_prepared(filter->relid);
   if (!changes->grows)
     changes->grows = IsTransactionBlock() || !waits(filter) || may_statement_wait(filter);
@@ -333,9 +333,9 @@ bool test_and_reserve(FilterHandle* filter, TransactionChanges* changes, const E
         if (request.registered)
           append_registered(changes, element, hint);
         else
-          append_change(changes, ChangeType::add, element, hint);
+          append_own_change(changes, ChangeType::add, element, hint);
         return false;
-      case ReserveResult::no_room: make_room(filter, changes, element); continue;
+      case ReserveResult::no_room: make_room_for(filter, changes, element); continue;
       case ReserveResult::any_key:
         if (at_once) return true;
         wait_for_any_key(filter, request.met);
@@ -345,7 +345,9 @@ bool test_and_reserve(FilterHandle* filter, TransactionChanges* changes, const E
     switch (meet(filter, &request, &arrived, at_once)) {
       case Meeting::again: continue;
       case Meeting::repeat: return true;
-      case Meeting::admitted: append_change(changes, ChangeType::add, element, hint); return false;
+      case Meeting::admitted:
+        append_own_change(changes, ChangeType::add, element, hint);
+        return false;
     }
   }
 }
@@ -353,6 +355,80 @@ bool test_and_reserve(FilterHandle* filter, TransactionChanges* changes, const E
 TransactionChanges* begin(const FilterHandle* filter) {
   return begin_changes(filter->slot, filter->header,
                        filter->relation->options.persistence == Persistence::logged);
+}
+
+// ---- overfull filters ---------------------------------------------------------------------------
+
+namespace {
+
+// An estimate costs more than the rest of a row, so it is kept until keys are applied.
+bool exceeds(FilterHandle* filter, const Element& element) {
+  const Parameters& parameters = filter->header->parameters;
+  if (parameters.k1 > 0) return exceeds_rate(filter->header, element.hash, filter->overfull.limit);
+  const uint32 slice = slice_of(parameters, element.hash);
+  OverfullVerdict& known = filter->overfull.verdicts[slice % lengthof(filter->overfull.verdicts)];
+  const uint64 applied = pg_atomic_read_u64(&filter->slot->applied) + 1;
+  if (known.applied == applied && known.slice == slice) return known.exceeds;
+  const LockHeld held(slice_lock(filter->slot, slice), LW_SHARED);
+  known = {applied, slice, exceeds_rate(filter->header, element.hash, filter->overfull.limit)};
+  return known.exceeds;
+}
+
+// Discarded rows also move the window of rows of a full filter (timing_bloom.cpp): by accepted rows
+// alone it would hardly recover.
+void count_key(FilterHandle* filter, const Element& element) {
+  const Parameters& parameters = filter->header->parameters;
+  if (ops_of(filter->header).forgets != Forgets::after_window || parameters.k1 > 0) return;
+  LWLock* lock = slice_lock(filter->slot, slice_of(parameters, element.hash));
+  unsigned position;
+  const LockHeld held(lock, LW_EXCLUSIVE);
+  promote(filter->header, element, position);
+}
+
+bool is_log_due(FilterSlot* slot) {
+  const int64 now = monotonic_us();
+  uint64 last = pg_atomic_read_u64(&slot->overfull_logged);
+  if (last != 0 && now - static_cast<int64>(last) < USECS_PER_MINUTE) return false;
+  return pg_atomic_compare_exchange_u64(&slot->overfull_logged, &last, static_cast<uint64>(now));
+}
+
+void warn_of(const FilterHandle* filter, int level) {
+  const bool passes = filter->overfull.passes;
+  const double rate = filter->overfull.limit.rate / kOverfullRate;
+  ereport(
+      level, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+      errmsg("filter \"%s\" holds more keys than its false-positive rate allows",
+             filter->relation->name),
+      passes ? errdetail("It would take more than %g of the new rows for repeats, so repeats "
+                         "pass.",
+                         rate)
+             : errdetail("It takes more than %g of the new rows for repeats, and discards them.",
+                         rate),
+      errhint("Give it more memory, with ALTER FOREIGN TABLE %s OPTIONS (SET memory ...), or "
+              "empty it, with TRUNCATE %s.",
+              quote_identifier(filter->relation->name), quote_identifier(filter->relation->name)));
+}
+
+}  // namespace
+
+bool passes_overfull(FilterHandle* filter, const Element& element) {
+  if (!exceeds(filter, element)) return false;
+  filter->overfull.met = true;
+  if (!filter->overfull.passes) {
+    count_key(filter, element);
+    return false;
+  }
+  ++filter->uncounted.spared;
+  ++filter->uncounted.rows[RowCount::passed_overfull];
+  return true;
+}
+
+void tell_overfull(FilterHandle* filter) {
+  filter->overfull.met = false;
+  const bool warns = !filter->overfull.warned;
+  filter->overfull.warned = true;
+  if (is_log_due(filter->slot)) warn_of(filter, LOG);
+  if (warns) warn_of(filter, WARNING);
 }
 
 }  // namespace streamfilter::pg

@@ -7,29 +7,21 @@
 
 extern "C" {
 #include "access/heapam.h"
-#include "access/tableam.h"
-#include "access/xact.h"
 #include "catalog/pg_database.h"
 #include "commands/extension.h"
-#include "miscadmin.h"
 #include "pgstat.h"
-#include "postmaster/bgworker.h"
 #include "storage/latch.h"
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 }
 
-#include <algorithm>
-
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/restore_worker.hpp"
-#include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
-#include "pg/server/settings.hpp"
 #include "pg/server/syscache.hpp"
-#include "pg/storage/restore_workers.hpp"
-#include "pg/storage/saved_state.hpp"
+#include "pg/storage/image.hpp"
+#include "pg/storage/restore_ranges.hpp"
 
 extern "C" {
 PGDLLEXPORT void streamfilter_restore_launcher(Datum);

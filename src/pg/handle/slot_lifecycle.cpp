@@ -4,30 +4,20 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "foreign/foreign.h"
-#include "storage/condition_variable.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 }
 
-#include "core/filter/filter.hpp"
-#include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
-#include "pg/server/lock_wait.hpp"
-#include "pg/server/settings.hpp"
 #include "pg/server/shared_memory.hpp"
-#include "pg/server/transaction_use.hpp"
 #include "pg/shmem/log_pages.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/state_copy.hpp"
-#include "pg/shmem/trigger_counts.hpp"
+#include "pg/storage/image.hpp"
 #include "pg/storage/restore.hpp"
-#include "pg/storage/restore_ranges.hpp"
-#include "pg/storage/restore_workers.hpp"
-#include "pg/storage/saved_state.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
 namespace streamfilter::pg {
@@ -83,7 +73,7 @@ void free_slots_in(Oid database) {
 }
 
 // Has the transaction built a later state for the same relation?
-bool is_superseded(const Work* item) {
+bool is_work_superseded(const Work* item) {
   for (const Work* newer = work; newer != item; newer = newer->next)
     if (newer->action == Action::define && newer->slot->relation == item->slot->relation)
       return true;
@@ -94,7 +84,7 @@ bool is_superseded(const Work* item) {
 void publish_definitions() {
   for (const Work* item = work; item != nullptr; item = item->next) {
     if (item->action != Action::define) continue;
-    if (is_superseded(item)) {
+    if (is_work_superseded(item)) {
       free_slot(item->slot);
       continue;
     }
@@ -461,7 +451,8 @@ void for_each_prepared(Function&& f) {
 // Frees states that the transaction has built before the last one of the same filter.
 void free_superseded_states() {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-  free_work([](const Work* item) { return item->action == Action::define && is_superseded(item); });
+  free_work(
+      [](const Work* item) { return item->action == Action::define && is_work_superseded(item); });
   LWLockRelease(shared_state->directory_lock);
   give_back_slots();
 }

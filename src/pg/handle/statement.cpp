@@ -3,17 +3,12 @@
 
 extern "C" {
 #include "commands/copy.h"
-#include "executor/execdesc.h"
 #include "nodes/parsenodes.h"
 #include "tcop/pquery.h"
-#include "utils/lsyscache.h"
 }
 
 #include "pg/handle/filter_handle.hpp"
-#include "pg/handle/judged_report.hpp"
 #include "pg/handle/statement.hpp"
-#include "pg/server/settings.hpp"
-#include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
 

@@ -7,14 +7,8 @@ extern "C" {
 #include "nodes/parsenodes.h"
 #include "utils/acl.h"
 #include "utils/inval.h"
-#include "utils/memutils.h"
-#include "utils/syscache.h"
 }
 
-#include "core/filter/common_options.hpp"
-#include "core/filter/option_values.hpp"
-#include "core/kind/kind_registry.hpp"
-#include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"

@@ -4,12 +4,10 @@ extern "C" {
 #include "port/pg_bitutils.h"
 }
 
-#include "core/filter/definition.hpp"
 #include "pg/handle/judge_key.hpp"
-#include "pg/handle/overfull.hpp"
+#include "pg/handle/key_reservation.hpp"
 #include "pg/handle/tree_keys.hpp"
 #include "pg/remote/remote_keys.hpp"
-#include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -82,8 +80,8 @@ class Access {
            root->node->keys.test(root, element_);
   }
 
-  void accessed(Node node) const { count(node, RowCount::accesses); }
-  void hit(Node node) const { count(node, RowCount::hits); }
+  void accessed(Node node) const { count_row(node, RowCount::accesses); }
+  void hit(Node node) const { count_row(node, RowCount::hits); }
 
  private:
   static uint64 applied(Node root) { return pg_atomic_read_u64(&root->slot->applied); }

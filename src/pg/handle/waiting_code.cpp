@@ -3,29 +3,23 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/table.h"
 #include "access/tableam.h"
 #include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_proc.h"
-#include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
-#include "nodes/plannodes.h"
 #include "parser/parsetree.h"
 #include "storage/lmgr.h"
 #include "tcop/dest.h"
-#include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
-#include "utils/rel.h"
 }
 
 #include "pg/catalog/volatile_code.hpp"
 #include "pg/handle/statement.hpp"
 #include "pg/handle/waiting_code.hpp"
-#include "pg/key/trusted_code.hpp"
+#include "pg/key/hash_method.hpp"
 #include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {

@@ -8,18 +8,12 @@
 
 extern "C" {
 #include "access/heapam.h"
-#include "access/xact.h"
-#include "catalog/pg_class.h"
 #include "commands/copyfrom_internal.h"
 #include "commands/progress.h"
-#include "commands/trigger.h"
 #include "executor/execPartition.h"
-#include "executor/executor.h"
-#include "miscadmin.h"
 #include "storage/fd.h"
 #include "utils/backend_progress.h"
 #include "utils/backend_status.h"
-#include "utils/rel.h"
 
 // Of a Port only the socket is read, its first member; the headers of Kerberos need not be there.
 #undef ENABLE_GSS
@@ -27,14 +21,12 @@ extern "C" {
 }
 
 #include <poll.h>
-#include <algorithm>
 
 #include "pg/catalog/volatile_code.hpp"
 #include "pg/handle/key_reservation.hpp"
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/target_rule.hpp"
-#include "pg/server/settings.hpp"
 #include "pg/trigger/row_source.hpp"
 
 namespace streamfilter::pg {
@@ -341,7 +333,7 @@ void hand_over_if_client_pauses(const CopyFromStateData* copy) {
   if (poll(&client, 1, kGap) == 0) hand_over_filters();
 }
 
-bool read_row(CopyRows* rows, ExprContext* context, TupleTableSlot* row) {
+bool read_copied_row(CopyRows* rows, ExprContext* context, TupleTableSlot* row) {
   MemoryContextSwitchTo(GetPerTupleMemoryContext(rows->estate));
   bool found = rows->has_plain_lines &&
                read_plain_line(rows->copy, context, row->tts_values, row->tts_isnull);
@@ -362,7 +354,7 @@ TupleTableSlot* read_next_row(CopyRows* rows, int64* excluded) {
   for (;;) {
     CHECK_FOR_INTERRUPTS();
     ExecClearTuple(row);
-    if (!read_row(rows, context, row)) return nullptr;
+    if (!read_copied_row(rows, context, row)) return nullptr;
     ExecStoreVirtualTuple(row);
     row->tts_tableOid = RelationGetRelid(copy->rel);
     context->ecxt_scantuple = row;

@@ -2,20 +2,16 @@
 
 extern "C" {
 #include "access/table.h"
-#include "catalog/pg_type.h"
-#include "executor/executor.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
 #include "rewrite/rewriteHandler.h"
-#include "utils/rel.h"
 #include "utils/timestamp.h"
 }
 
 #include "pg/catalog/volatile_code.hpp"
 #include "pg/ingest/diverted_rows.hpp"
 #include "pg/ingest/target_rule.hpp"
-#include "pg/key/trusted_code.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/trigger/divert.hpp"
 
@@ -68,7 +64,8 @@ Expr* given_value(const RowJudge* judge, int source) {
 }
 
 // Generated columns are computed when the row is written.
-Expr* value_of(const RowJudge* judge, Relation target, const FormData_pg_attribute* column) {
+Expr* value_for_column(const RowJudge* judge, Relation target,
+                       const FormData_pg_attribute* column) {
   if (column->attisdropped) return reinterpret_cast<Expr*>(makeNullConst(INT4OID, -1, InvalidOid));
   if (column->attgenerated != '\0')
     return reinterpret_cast<Expr*>(
@@ -86,7 +83,7 @@ Expr* value_of(const RowJudge* judge, Relation target, const FormData_pg_attribu
 List* list_values(const RowJudge* judge, Relation target) {
   List* values = NIL;
   for (int i = 1; i <= RelationGetNumberOfAttributes(target); ++i) {
-    Expr* value = value_of(judge, target, TupleDescAttr(RelationGetDescr(target), i - 1));
+    Expr* value = value_for_column(judge, target, TupleDescAttr(RelationGetDescr(target), i - 1));
     if (value == nullptr) return NIL;
     values = lappend(values, makeTargetEntry(expression_planner(value), static_cast<AttrNumber>(i),
                                              nullptr, false));
@@ -131,7 +128,7 @@ DivertTarget* open_target(Diverting* all, Relation table, Oid owner) {
   return target;
 }
 
-DivertTarget* find_target(Diverting* all, const RowJudge* judge, Relation table) {
+DivertTarget* find_divert_target(Diverting* all, const RowJudge* judge, Relation table) {
   ListCell* cell;
   foreach (cell, all->targets) {
     auto* target = static_cast<DivertTarget*>(lfirst(cell));
@@ -156,7 +153,7 @@ DivertedRows* open_diverted(Diverting* all, const RowJudge* judge, const char** 
       values, GetPerTupleExprContext(all->estate),
       MakeSingleTupleTableSlot(CreateTupleDescCopy(RelationGetDescr(table)), &TTSOpsVirtual),
       nullptr, CreateTupleDescCopy(RelationGetDescr(judge->table)));
-  rows->target = find_target(all, judge, table);
+  rows->target = find_divert_target(all, judge, table);
   return rows;
 }
 

@@ -3,12 +3,8 @@
 extern "C" {
 #include "access/tableam.h"
 #include "access/tupconvert.h"
-#include "catalog/pg_class.h"
-#include "commands/trigger.h"
 #include "executor/execPartition.h"
-#include "executor/executor.h"
 #include "executor/instrument.h"
-#include "utils/rel.h"
 }
 
 #include "pg/handle/filter_keys.hpp"
@@ -16,10 +12,7 @@ extern "C" {
 #include "pg/ingest/diverted_rows.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/target_rule.hpp"
-#include "pg/server/settings.hpp"
 #include "pg/trigger/judged_once.hpp"
-#include "pg/trigger/row_source.hpp"
-#include "pg/trigger/trigger_rows.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -106,7 +99,7 @@ IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
   return table;
 }
 
-void open_diverted(Ingest* ingest, IngestTable* table) {
+void open_diverted_of(Ingest* ingest, IngestTable* table) {
   MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
   table->diverted = open_diverted(&ingest->diverting, &table->judge, &table->obstacle);
   MemoryContextSwitchTo(caller);
@@ -116,17 +109,17 @@ void open_diverted(Ingest* ingest, IngestTable* table) {
 void prepare_table(Ingest* ingest, IngestTable* table) {
   table->prepared = true;
   if (!table->judged) return;
-  prepare(&table->judge);
+  prepare_judge(&table->judge);
   if (needs_each_row(&table->judge.keys))
     table->obstacle = "the key of each row is needed as soon as it is known";
   else if (ingest->asked && !stands_alone(table->judge.keys.filter))
     table->obstacle = "the query asks a filter, too, which may be of the same tree";
   else if (table->judge.kind == TriggerKind::divert)
-    open_diverted(ingest, table);
+    open_diverted_of(ingest, table);
 }
 
 // The executor has a place in ResultRelInfo for COPY's data about a target.
-IngestTable* table_of(Ingest* ingest, ResultRelInfo* target) {
+IngestTable* ingest_table_of(Ingest* ingest, ResultRelInfo* target) {
   if (likely(target->ri_CopyMultiInsertBuffer != nullptr))
     return reinterpret_cast<IngestTable*>(target->ri_CopyMultiInsertBuffer);
   IngestTable* table = make_table(ingest, target);
@@ -148,7 +141,7 @@ void read_key(Ingest* ingest, int i, TupleTableSlot* row) {
   ingest->has_key[i] = false;
   if (!table->judged) return;
   MemoryContext caller = MemoryContextSwitchTo(ingest->batch_memory);
-  prepare(&table->judge);
+  prepare_judge(&table->judge);
   if (unlikely(ingest->skips_conflicts) && is_judged(table))
     check_conflicts(&table->judge, table->target);
   if (is_judged(table)) ingest->has_key[i] = make_element(&table->judge, row, &ingest->elements[i]);
@@ -195,7 +188,8 @@ void judge_run(Ingest* ingest, int first, int end) {
   const Outcome outcome = of_repeats(&ingest->tables[first]->judge);
   test_and_insert_keys(ingest->tables[first]->judge.keys.filter, ingest->elements + first,
                        ingest->has_key + first, end - first, outcome, ingest->repeats + first);
-  for (int i = first; i < end; ++i) count(&ingest->tables[i]->judge, ingest->repeats[i], outcome);
+  for (int i = first; i < end; ++i)
+    count_judged(&ingest->tables[i]->judge, ingest->repeats[i], outcome);
   if (unlikely(clock != nullptr)) stop_clocks(ingest, first, end);
 }
 
@@ -339,7 +333,7 @@ IngestTable* find_table(Ingest* ingest, TupleTableSlot* row) {
   ResultRelInfo* target =
       ExecFindPartition(ingest->node, ingest->node->rootResultRelInfo,
                         ingest->node->mt_partition_tuple_routing, row, ingest->estate);
-  return table_of(ingest, target);
+  return ingest_table_of(ingest, target);
 }
 
 }  // namespace
@@ -362,7 +356,7 @@ Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, boo
   ingest->diverting = {ingest->estate, watch, NIL, nullptr};
   ingest->statement = running_statement;
   if (!is_partitioned(node->rootResultRelInfo))
-    ingest->only = table_of(ingest, node->rootResultRelInfo);
+    ingest->only = ingest_table_of(ingest, node->rootResultRelInfo);
   MemoryContextSwitchTo(caller);
   return ingest;
 }

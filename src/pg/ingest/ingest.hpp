@@ -3,10 +3,6 @@
 // after the other, as long as nothing in between looks at the table (target_rule.hpp).
 #pragma once
 
-extern "C" {
-#include "nodes/execnodes.h"
-}
-
 #include "pg/ingest/batch_writer.hpp"
 
 namespace streamfilter::pg {

@@ -6,6 +6,8 @@ extern "C" {
 #include "nodes/plannodes.h"
 }
 
+#include "pg/server/hooks.hpp"
+
 namespace streamfilter::pg {
 
 // Puts the node above `insert`, for a query with this number of calls of streamfilter_seen().
@@ -14,5 +16,11 @@ Plan* make_insert_node(ModifyTable* insert, int calls, const char* obstacle);
 
 // Registers the node; called by init_batch_insert.
 void init_insert_node();
+
+// ---- planning -----------------------------------------------------------------------------------
+
+// Which INSERTs are planned with a node that inserts in batches.
+
+PlannedStmt* plan_insert(PlannerCall* call);
 
 }  // namespace streamfilter::pg

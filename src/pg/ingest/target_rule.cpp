@@ -4,26 +4,20 @@
 
 extern "C" {
 #include "access/sysattr.h"
-#include "access/table.h"
 #include "access/tableam.h"
-#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
-#include "commands/trigger.h"
 #include "nodes/bitmapset.h"
 #include "optimizer/optimizer.h"
 #include "partitioning/partdesc.h"
 #include "storage/lmgr.h"
-#include "utils/builtins.h"
 #include "utils/partcache.h"
-#include "utils/rel.h"
 #include "utils/rls.h"
 }
 
-#include "pg/binding/trigger_definition.hpp"
 #include "pg/catalog/volatile_code.hpp"
 #include "pg/citus/shard_triggers.hpp"
 #include "pg/ingest/target_rule.hpp"

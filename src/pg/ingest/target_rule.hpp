@@ -5,7 +5,7 @@ extern "C" {
 #include "nodes/execnodes.h"
 }
 
-#include "pg/binding/trigger_kind.hpp"
+#include "pg/binding/trigger_binding.hpp"
 
 namespace streamfilter::pg {
 

@@ -3,7 +3,7 @@
 // a numeric: two keys that always collide are no approximation.)
 #pragma once
 
-#include "core/base/value_hash.hpp"
+#include "core/base/hash.hpp"
 
 namespace streamfilter::pg {
 

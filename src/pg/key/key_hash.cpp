@@ -7,10 +7,8 @@
 #include "pg/server/syscache.hpp"
 
 extern "C" {
-#include "access/tupdesc.h"
 #include "utils/array.h"
 #include "utils/arrayaccess.h"
-#include "utils/fmgroids.h"
 #include "utils/multirangetypes.h"
 #include "utils/rangetypes.h"
 #include "utils/typcache.h"
@@ -18,7 +16,6 @@ extern "C" {
 
 #include "pg/key/column_hash.hpp"
 #include "pg/key/hash_method.hpp"
-#include "pg/key/trusted_code.hpp"
 
 namespace streamfilter::pg {
 
@@ -268,7 +265,7 @@ uint64 hash_collated(TypeHasher* hasher, Datum value, uint64 seed) {
   return hash;
 }
 
-bool is_integer(const TypeHasher* hasher) {
+bool hashes_integer(const TypeHasher* hasher) {
   return hasher->method == Method::int16 || hasher->method == Method::int32 ||
          hasher->method == Method::int64;
 }
@@ -345,10 +342,10 @@ TypeHasher* make_type_hasher(Oid type, Oid collation, const char* what) {
 }
 
 // Rows always, because their types can be altered to call other functions.
-bool runs_untrusted_code(const TypeHasher* hasher) {
+bool hasher_runs_untrusted_code(const TypeHasher* hasher) {
   if (hasher->method == Method::record) return true;
   if (hasher->call != nullptr && !is_trusted_function(hasher->function.fn_oid)) return true;
-  return hasher->element != nullptr && runs_untrusted_code(hasher->element);
+  return hasher->element != nullptr && hasher_runs_untrusted_code(hasher->element);
 }
 
 uint64 hash_datum(TypeHasher* hasher, Datum value, uint64 seed) {
@@ -387,7 +384,7 @@ KeyRule key_rule(const Parameters& parameters) {
 }
 
 void check_key_rule(TypeHasher* const* hashers, int count, const KeyRule& rule) {
-  if (!rule.integer || (count == 1 && is_integer(hashers[0]))) return;
+  if (!rule.integer || (count == 1 && hashes_integer(hashers[0]))) return;
   ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                   errmsg("fingerprint 'integer' needs a key of one integer column"),
                   count == 1 ? errdetail("It is %s, of type %s.", hashers[0]->what,

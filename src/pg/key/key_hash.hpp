@@ -23,8 +23,8 @@ bool check_type(Oid type, const char* what, Fault& fault);
 // Can values of the type be hashed? Fault 42883, as make_type_hasher raises it.
 bool check_hashable(Oid type, const char* what, Fault& fault);
 
-// Does the hasher call a function that is not trusted (trusted_code.hpp)?
-bool runs_untrusted_code(const TypeHasher* hasher);
+// Does the hasher call a function that is not trusted (hash_method.hpp)?
+bool hasher_runs_untrusted_code(const TypeHasher* hasher);
 
 // The hash of one value, detoasting where needed. May allocate in the current memory context when
 // values are toasted or of types that are hashed by their operator class.

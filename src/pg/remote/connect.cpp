@@ -4,18 +4,13 @@ extern "C" {
 #include <poll.h>
 
 #include "commands/defrem.h"
-#include "foreign/foreign.h"
 #include "mb/pg_wchar.h"
 #include "storage/fd.h"
-#include "utils/builtins.h"
 #include "utils/wait_event.h"
 }
 
-#include <algorithm>
-
 #include "pg/catalog/lookup.hpp"
 #include "pg/remote/connect.hpp"
-#include "pg/remote/peer_text.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/deferred_messages.hpp"
 #include "pg/server/monotonic.hpp"

@@ -8,9 +8,7 @@ extern "C" {
 #include "utils/wait_event.h"
 }
 
-#include "pg/remote/peer_text.hpp"
 #include "pg/remote/pipeline.hpp"
-#include "pg/server/compat.hpp"
 #include "pg/server/monotonic.hpp"
 #include "pg/server/wait_events.hpp"
 

@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "lib/stringinfo.h"
 #include "libpq/pqformat.h"
 #include "port/pg_bswap.h"
 #include "utils/timestamp.h"

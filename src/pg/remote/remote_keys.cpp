@@ -1,4 +1,4 @@
-// A key has one or several probes (slicing.hpp), each with its own hash, on some server. One probe
+// A key has one or several probes (layout.hpp), each with its own hash, on some server. One probe
 // is tested and set by one message. With several, a new key is first reserved in one of them, the
 // primary probe, before it is inserted in the others; so of two transactions that add a key at
 // once, one finds the other.
@@ -9,8 +9,6 @@
 #include "pg/server/postgres.hpp"
 
 #include "core/filter/filter.hpp"
-#include "core/format/slicing.hpp"
-#include "pg/remote/remote_filter.hpp"
 #include "pg/remote/remote_keys.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/monotonic.hpp"
@@ -144,7 +142,7 @@ void warn_of_overfull(const RemoteFilter* remote, Connection* connection) {
               quote_identifier(remote->relation->name)));
 }
 
-void warn_of_late(const RemoteFilter* remote, Connection* connection) {
+void warn_of_late_keys(const RemoteFilter* remote, Connection* connection) {
   connection->late = false;
   ereport(WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
           errmsg("an event comes too late for filter \"%s\" on server \"%s\"",
@@ -172,7 +170,8 @@ void take_answers(ProbeBatch* batch, const Share* share, bool unreachable) {
   share->call.connection->required |= may_fail && share->call.call != Call::test;
   if (unlikely(share->call.connection->overfull))
     warn_of_overfull(batch->remote, share->call.connection);
-  if (unlikely(share->call.connection->late)) warn_of_late(batch->remote, share->call.connection);
+  if (unlikely(share->call.connection->late))
+    warn_of_late_keys(batch->remote, share->call.connection);
   SliceCounts& first = work[share->states[0]->slice];
   ++first[SliceCount::messages];
   first[SliceCount::bytes_sent] += share->call.sent;

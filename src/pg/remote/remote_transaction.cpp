@@ -4,12 +4,11 @@ extern "C" {
 #include <poll.h>
 }
 
-#include "pg/remote/connection.hpp"
 #include "pg/remote/pipeline.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/deferred_messages.hpp"
+#include "pg/server/hooks.hpp"
 #include "pg/server/monotonic.hpp"
-#include "pg/server/transaction_use.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -7,7 +7,6 @@ extern "C" {
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "core/filter/filter.hpp"
 #include "core/filter/resize.hpp"
 #include "pg/resize/copy_state.hpp"
 #include "pg/server/fault_points.hpp"

@@ -12,33 +12,22 @@ extern "C" {
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 }
 
-#include "core/filter/definition.hpp"
-#include "core/filter/filter.hpp"
-#include "core/filter/options.hpp"
-#include "core/filter/promise.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/citus/citus_nodes.hpp"
-#include "pg/handle/filter_handle.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/resize/copy_state.hpp"
 #include "pg/resize/resize_filter.hpp"
 #include "pg/server/fault_points.hpp"
-#include "pg/server/lock_wait.hpp"
-#include "pg/server/problem_report.hpp"
-#include "pg/server/settings.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/state_copy.hpp"
 #include "pg/storage/image.hpp"
-#include "pg/storage/saved_state.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
-#include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -298,7 +287,7 @@ void say_what_for(const FilterRelation* relation, int left) {
 }
 
 // Before each attempt to lock, little is left to save.
-void lock_filter(const Resize* resize, Progress* progress) {
+void lock_resized(const Resize* resize, Progress* progress) {
   constexpr int kQuiet = 3, kBetween = 10;  // attempts without a notice
   progress->begin("waiting for transactions", 0, "attempts");
   const CommitWait wait;
@@ -351,7 +340,7 @@ void run_resize(Resize* resize) {
                     psprintf("resizing filter \"%s\"", get_rel_name(resize->relid)));
   make_copy(resize, &progress);
   save_copy(resize, &progress);
-  lock_filter(resize, &progress);
+  lock_resized(resize, &progress);
   swap(resize);
   MemoryContextSwitchTo(caller);
   MemoryContextDelete(work);

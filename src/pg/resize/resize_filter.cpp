@@ -1,23 +1,14 @@
 #include "pg/server/postgres.hpp"
 
-#include <algorithm>
-#include <bit>
-
-#include "core/filter/filter.hpp"
-#include "core/filter/option_values.hpp"
 #include "core/filter/resize.hpp"
 #include "pg/handle/filter_handle.hpp"
-#include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/resize/resize_filter.hpp"
-#include "pg/server/progress.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/storage/restore_ranges.hpp"
 #include "pg/storage/saved_definition.hpp"
-#include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
-#include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
 namespace {

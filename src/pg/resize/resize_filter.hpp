@@ -2,7 +2,6 @@
 // resize/resize_call.cpp does so while rows come.
 #pragma once
 
-#include "core/base/status.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/shmem/filter_directory.hpp"
 

@@ -1,16 +1,18 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/htup_details.h"
-#include "catalog/pg_type.h"
+#include "access/subtrans.h"
 #include "funcapi.h"
 #include "parser/parse_func.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
 #include "utils/guc.h"
 #include "utils/typcache.h"
 }
 
 #include "core/base/hash.hpp"
 #include "pg/server/citus.hpp"
+#include "pg/server/shared_memory.hpp"
 
 namespace streamfilter::pg {
 
@@ -62,6 +64,49 @@ uint64 shard_in_name(const char* name) {
   char* end;
   const uint64 number = strtou64(separator + 1, &end, 10);
   return *end == '\0' ? number : 0;
+}
+
+// ---- distributed transactions -------------------------------------------------------------------
+
+namespace {
+
+// Per session, the distributed transaction that it works for.
+pg_atomic_uint64* parts = nullptr;
+uint64 own = 0;
+
+Size bytes() { return mul_size(sizeof(pg_atomic_uint64), static_cast<Size>(MaxBackends)); }
+
+// Ordinary sessions come first among all processes.
+pg_atomic_uint64* part_of(const PGPROC* session) { return &parts[session - ProcGlobal->allProcs]; }
+
+}  // namespace
+
+void join_distributed_transaction(uint64 distributed) {
+  if (distributed == own) return;
+  own = distributed;
+  pg_atomic_write_u64(part_of(MyProc), own);
+}
+
+void leave_distributed_transaction() {
+  if (likely(own == 0)) return;
+  own = 0;
+  pg_atomic_write_u64(part_of(MyProc), 0);
+}
+
+bool is_same_distributed_transaction(FullTransactionId transaction) {
+  if (likely(own == 0)) return false;
+  const TransactionId xid = XidFromFullTransactionId(transaction);
+  if (!TransactionIdIsInProgress(xid)) return false;
+  const int pid = BackendXidGetPid(SubTransGetTopmostTransaction(xid));
+  const PGPROC* session = pid == 0 ? nullptr : BackendPidGetProc(pid);
+  return session != nullptr && session != MyProc && pg_atomic_read_u64(part_of(session)) == own;
+}
+
+void request_citus_transactions() { RequestAddinShmemSpace(bytes()); }
+
+void start_citus_transactions() {
+  if (attach_shared(parts, "streamfilter citus transactions", bytes()))
+    for (int i = 0; i < MaxBackends; ++i) pg_atomic_init_u64(&parts[i], 0);
 }
 
 }  // namespace streamfilter::pg

@@ -3,7 +3,6 @@
 extern "C" {
 #include "catalog/namespace.h"
 #include "mb/pg_wchar.h"
-#include "utils/builtins.h"
 #include "utils/timestamp.h"
 }
 

@@ -5,8 +5,6 @@ extern "C" {
 #include <signal.h>
 
 #include "port/atomics.h"
-#include "storage/ipc.h"
-#include "storage/shmem.h"
 #include "utils/inval.h"
 }
 
@@ -35,7 +33,7 @@ struct Point {
 Point* points = nullptr;
 bool directs = false;  // this session has called a function below, and passes all points
 
-bool is_skipped(Point* point) {
+bool is_point_skipped(Point* point) {
   uint32 times = pg_atomic_read_u32(&point->skipped);
   while (times > 0)
     if (pg_atomic_compare_exchange_u32(&point->skipped, &times, times - 1)) return true;
@@ -77,7 +75,7 @@ void stop_at(FaultPoint point) {
   if (points == nullptr || directs) return;
   Point* at = &points[static_cast<int>(point)];
   const Action action = action_at(at);
-  if (action == Action::pass || is_skipped(at)) return;
+  if (action == Action::pass || is_point_skipped(at)) return;
   switch (action) {
     case Action::pass:
     case Action::skip: break;

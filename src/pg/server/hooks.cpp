@@ -6,7 +6,6 @@ extern "C" {
 
 #include "pg/server/deferred_messages.hpp"
 #include "pg/server/hooks.hpp"
-#include "pg/server/transaction_use.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -91,3 +90,5 @@ void take_hooks(const HookSteps& steps) {
 }
 
 }  // namespace streamfilter::pg
+
+// ---- does the transaction use filters? ----------------------------------------------------------

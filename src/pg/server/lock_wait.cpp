@@ -5,7 +5,6 @@ extern "C" {
 #include "postmaster/bgworker.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 }
 
 #include <algorithm>

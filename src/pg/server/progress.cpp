@@ -2,18 +2,15 @@
 
 extern "C" {
 #include "catalog/pg_authid.h"
-#include "miscadmin.h"
-#include "storage/ipc.h"
 #include "storage/procarray.h"
-#include "storage/shmem.h"
 #include "storage/spin.h"
 #include "utils/acl.h"
 #include "utils/timestamp.h"
 }
 
 #include "pg/server/monotonic.hpp"
-#include "pg/server/named_row.hpp"
 #include "pg/server/progress.hpp"
+#include "pg/server/rows.hpp"
 #include "pg/server/shared_memory.hpp"
 
 namespace streamfilter::pg {

@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "miscadmin.h"
 #include "replication/logicalworker.h"
 #include "utils/guc.h"
 }
@@ -59,7 +58,9 @@ bool remember_origin(void** extra, GucSource source) {
 }
 
 // PostgreSQL stores the origin with the value, and restores both after a rollback.
-bool check_mode(int*, void** extra, GucSource source) { return remember_origin(extra, source); }
+bool check_mode_setting(int*, void** extra, GucSource source) {
+  return remember_origin(extra, source);
+}
 bool check_enabled(bool*, void** extra, GucSource source) { return remember_origin(extra, source); }
 
 void assign_mode(int value, void* extra) {
@@ -82,7 +83,7 @@ void init_switches() {
   DefineCustomEnumVariable("streamfilter.mode",
                            "What filters do with repeats, in place of their option mode.",
                            "Empty: the option of each filter counts.", &mode_value, kOwnMode,
-                           kModes, PGC_USERSET, 0, check_mode, assign_mode, nullptr);
+                           kModes, PGC_USERSET, 0, check_mode_setting, assign_mode, nullptr);
   DefineCustomBoolVariable("streamfilter.batch_scan",
                            "Reads rows ahead where a scan is filtered by NOT streamfilter_seen().",
                            "The result is the same; keys are judged one by one all the same.",

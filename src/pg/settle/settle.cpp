@@ -9,21 +9,15 @@
 extern "C" {
 #include "executor/spi.h"
 #include "storage/itemptr.h"
-#include "utils/array.h"
 #include "utils/guc.h"
-#include "utils/portal.h"
 }
 
-#include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/key_builder.hpp"
 #include "pg/server/fault_points.hpp"
-#include "pg/server/named_row.hpp"
 #include "pg/server/progress.hpp"
-#include "pg/settle/settle_code.hpp"
+#include "pg/server/rows.hpp"
 #include "pg/settle/settle_task.hpp"
 #include "pg/trigger/divert.hpp"
-#include "pg/trigger/restored_rows.hpp"
 #include "pg/trigger/row_source.hpp"
 
 namespace streamfilter::pg {

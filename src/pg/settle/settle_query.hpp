@@ -54,4 +54,15 @@ const char* statement_for_restoring(const SettleTask* task);
 const char* query_for_duplicates(const SettleTask* task);
 const char* statement_for_duplicates(const SettleTask* task);
 
+// ---- whose code runs ----------------------------------------------------------------------------
+
+// Whose code the statements of streamfilter_settle() would run in the caller's name.
+
+// Call it within SPI, before any statement of the task is planned: that runs constant parts of
+// expressions. Raises 42501 if a type, cast, comparison or index that the statements use belongs to
+// a role that is neither the caller nor a superuser. Triggers, defaults, generated columns,
+// partition keys and CHECK constraints of the two tables are not looked at: they run as for any
+// DELETE and INSERT.
+void check_code_of_settling(const SettleTask* task, bool since);
+
 }  // namespace streamfilter::pg

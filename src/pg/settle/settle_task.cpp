@@ -5,17 +5,13 @@ extern "C" {
 #include "catalog/catalog.h"
 #include "catalog/pg_class.h"
 #include "storage/lmgr.h"
-#include "utils/acl.h"
-#include "utils/rel.h"
 #include "utils/rls.h"
 #include "utils/typcache.h"
 }
 
-#include "pg/binding/trigger_definition.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/citus/citus_tables.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/key/hash_method.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/syscache.hpp"
 #include "pg/settle/settle_task.hpp"

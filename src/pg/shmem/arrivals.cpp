@@ -1,12 +1,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "miscadmin.h"
-#include "storage/condition_variable.h"
-#include "storage/ipc.h"
 #include "storage/proc.h"
 #include "storage/s_lock.h"
-#include "storage/shmem.h"
 #include "utils/wait_event.h"
 }
 

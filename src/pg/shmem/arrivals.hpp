@@ -4,7 +4,6 @@
 // applied in the order of the marks.
 #pragma once
 
-#include "core/base/hash.hpp"
 #include "pg/server/lock_wait.hpp"
 #include "pg/shmem/filter_directory.hpp"
 

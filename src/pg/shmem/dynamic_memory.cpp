@@ -1,9 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "miscadmin.h"
-}
-
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

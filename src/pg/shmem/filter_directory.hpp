@@ -3,8 +3,6 @@
 
 extern "C" {
 #include "access/xlogdefs.h"
-#include "datatype/timestamp.h"
-#include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 }
@@ -14,7 +12,7 @@ extern "C" {
 #include "core/filter/filter.hpp"
 #include "pg/server/hooks.hpp"
 #include "pg/shmem/dynamic_memory.hpp"
-#include "pg/shmem/statistics.hpp"
+#include "pg/shmem/trigger_counts.hpp"
 
 namespace streamfilter::pg {
 
@@ -58,11 +56,11 @@ struct SavedState {
   pg_atomic_uint32 epoch;       // changes when an image is written
   pg_atomic_uint32 committing[2];  // transactions about to commit, by parity of the epoch
   pg_atomic_uint32 following;      // a session is following the log
-  pg_atomic_uint32 last_page;      // of the log, with the filter's latest row (write_row)
+  pg_atomic_uint32 last_page;      // of the log, with the filter's latest row (write_state_row)
   pg_atomic_uint64 next_number;    // of the log's next row
-  // Size of the rows, as tuples (StateScan, write_row), that committed transactions have written to
-  // the log since the last image, which subtracts what it has found here. So errors from rollbacks
-  // and crashes do not add up.
+  // Size of the rows, as tuples (StateScan, write_state_row), that committed transactions have
+  // written to the log since the last image, which subtracts what it has found here. So errors from
+  // rollbacks and crashes do not add up.
   pg_atomic_uint64 log_bytes;
   pg_atomic_uint64 next_worker;  // when a worker may be started again, in monotonic_us()
   // On a standby: image and snapshot at the last look.
@@ -133,7 +131,7 @@ struct alignas(PG_CACHE_LINE_SIZE) FilterSlot {
   pg_atomic_uint64 unregistered;     // keys of unfinished transactions that are not in that table
   pg_atomic_uint64 applied;          // how often transactions have brought their changes in
   // While a live filter is restored: the ranges of slices still missing, as bits, the ranges that a
-  // session waits for, and the pid of the restoring process (missing_ranges.hpp).
+  // session waits for, and the pid of the restoring process (below).
   pg_atomic_uint64 missing, wanted;
   pg_atomic_uint32 restorer;
   // Transactions marked as arriving (arrivals.hpp) that add keys which the table in flight does not
@@ -298,5 +296,38 @@ MemoryUse memory_use();
 
 // HINT for ereport: what to do if a filter does not fit.
 int errhint_more_memory();
+
+// ---- ranges that are missing --------------------------------------------------------------------
+
+// A filter that is used while it is restored: it comes in up to 64 ranges, those first that a row
+// waits for. Nobody but the restorer touches what is missing.
+
+constexpr uint32 kMostRanges = 64;
+
+inline bool is_whole(const FilterSlot* slot) {
+  return pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&slot->missing)) == 0;
+}
+
+// Before others see the slot: all is missing, and this process restores it.
+void begin_ranges(FilterSlot* slot, uint32 count);
+
+// Does a session wait for a range that is missing?
+bool is_any_wanted(FilterSlot* slot);
+
+// Returns a range that a session waits for, else any. Some range must be missing.
+uint32 next_range(FilterSlot* slot);
+
+// Marks the range as restored.
+void end_range(FilterSlot* slot, uint32 range);
+
+// These are missing again.
+void miss_ranges(FilterSlot* slot, uint64 ranges);
+
+// This process restores it no longer, and may have left ranges out. Cannot fail.
+void end_restoring(FilterSlot* slot);
+
+// Waits until the ranges of these bits are there. False: nobody restores the filter any more, and
+// this process is to go on with it. Raises what waiting can.
+bool wait_for_ranges(FilterSlot* slot, uint64 ranges);
 
 }  // namespace streamfilter::pg

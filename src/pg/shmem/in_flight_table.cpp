@@ -11,15 +11,10 @@ extern "C" {
 #include "access/transam.h"
 #include "access/twophase.h"
 #include "port/pg_bitutils.h"
-#include "storage/condition_variable.h"
 #include "storage/procarray.h"
-#include "storage/shmem.h"
 }
 
-#include <cmath>
-
 #include "pg/server/fault_points.hpp"
-#include "pg/server/lock_batches.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/server/shared_memory.hpp"
 #include "pg/server/wait_events.hpp"
@@ -308,7 +303,7 @@ InFlightEntry* find_entry(InFlightPartition* partition, InFlightTag tag) {
   return elsewhere != nullptr ? elsewhere : entry;
 }
 
-Owner owner_of(const InFlightEntry* entry) { return entry->tag == 0 ? 0 : entry->owner; }
+Owner owner_of_entry(const InFlightEntry* entry) { return entry->tag == 0 ? 0 : entry->owner; }
 
 bool add_in_flight(InFlightPartition* partition, InFlightEntry* entry, InFlightTag tag, Owner owner,
                    uint32 own) {

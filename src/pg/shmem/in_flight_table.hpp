@@ -3,8 +3,6 @@
 // always have room; more take dynamic memory, which is given back when no key is in it.
 #pragma once
 
-#include "core/base/hash.hpp"
-#include "core/base/prefetch_list.hpp"
 #include "pg/shmem/filter_directory.hpp"
 
 namespace streamfilter::pg {
@@ -53,7 +51,7 @@ struct InFlightEntry {
 InFlightEntry* find_entry(InFlightPartition* partition, InFlightTag tag);
 
 // Who has added the key; 0: nobody.
-Owner owner_of(const InFlightEntry* entry);
+Owner owner_of_entry(const InFlightEntry* entry);
 
 // Adds a key that is not there, at the entry found for it. `own` is the number of the transaction's
 // keys in the table: of the reserved part it leaves as much for all others. False: there is no room

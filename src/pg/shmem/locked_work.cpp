@@ -3,8 +3,6 @@
 #ifdef STREAMFILTER_FAULTS
 extern "C" {
 #include "port/atomics.h"
-#include "storage/ipc.h"
-#include "storage/shmem.h"
 #include "utils/wait_event.h"
 }
 

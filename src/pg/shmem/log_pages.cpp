@@ -4,10 +4,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "miscadmin.h"
 #include "port/atomics.h"
-#include "storage/lwlock.h"
-#include "storage/shmem.h"
 }
 
 #include "core/base/hash.hpp"

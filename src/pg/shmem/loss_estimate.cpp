@@ -4,9 +4,6 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
-#include <bit>
-#include <cmath>
-
 #include "pg/server/shared_memory.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 

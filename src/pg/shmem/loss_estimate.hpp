@@ -16,7 +16,6 @@
 // streamfilter_tuning.
 #pragma once
 
-#include "core/filter/filter.hpp"
 #include "pg/shmem/filter_directory.hpp"
 
 namespace streamfilter::pg {

@@ -1,10 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "port/atomics.h"
-#include "storage/lwlock.h"
-#include "storage/shmem.h"
-#include "utils/hsearch.h"
 #include "utils/timestamp.h"
 }
 

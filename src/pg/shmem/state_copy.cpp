@@ -2,9 +2,7 @@
 
 #include <initializer_list>
 
-#include "core/filter/filter.hpp"
 #include "pg/server/shared_memory.hpp"
-#include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/state_copy.hpp"
 

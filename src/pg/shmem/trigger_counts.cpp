@@ -3,15 +3,13 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "port/atomics.h"
-#include "storage/lwlock.h"
-#include "storage/shmem.h"
-#include "utils/hsearch.h"
 #include "utils/timestamp.h"
 }
 
+#include <initializer_list>
+
+#include "pg/server/hooks.hpp"
 #include "pg/server/shared_memory.hpp"
-#include "pg/server/transaction_use.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 
 namespace streamfilter::pg {
@@ -48,12 +46,12 @@ HTAB* entries = nullptr;
 HTAB* all_pending = nullptr;
 PendingTriggerCounts* dirty = nullptr;
 
-CountEntry* find_entry(Oid database, Oid trigger) {
+CountEntry* find_counts(Oid database, Oid trigger) {
   const CountKey key = {database, trigger};
   return static_cast<CountEntry*>(hash_search(entries, &key, HASH_FIND, nullptr));
 }
 
-CountEntry* find_entry(Oid trigger) { return find_entry(MyDatabaseId, trigger); }
+CountEntry* find_counts(Oid trigger) { return find_counts(MyDatabaseId, trigger); }
 
 bool has_entries(Oid database) {
   bool found = false;
@@ -92,7 +90,7 @@ void clear(CountEntry* entry, TimestampTz now) {
 
 // Needs the exclusive lock; nullptr: there is no room.
 CountEntry* make_entry(const PendingTriggerCounts* pending) {
-  if (CountEntry* entry = find_entry(pending->trigger)) return entry;
+  if (CountEntry* entry = find_counts(pending->trigger)) return entry;
   const TimestampTz now = GetCurrentTimestamp();
   if (hash_get_num_entries(entries) >= kMaxTriggers) {
     shared->full = true;
@@ -115,7 +113,7 @@ void add(CountEntry* entry, const PendingTriggerCounts* pending) {
 
 void flush(const PendingTriggerCounts* pending) {
   LWLockAcquire(shared->lock, LW_SHARED);
-  CountEntry* entry = find_entry(pending->trigger);
+  CountEntry* entry = find_counts(pending->trigger);
   if (entry != nullptr) add(entry, pending);
   LWLockRelease(shared->lock);
   if (entry != nullptr) return;
@@ -160,7 +158,7 @@ bool read_trigger_counts(Oid trigger, TriggerCounts* counts, TimestampTz* since)
   *since = 0;
   if (shared == nullptr) return false;
   const LockHeld held(shared->lock, LW_SHARED);
-  CountEntry* entry = find_entry(trigger);
+  CountEntry* entry = find_counts(trigger);
   if (entry != nullptr) *counts = entry->counts.read();
   *since = entry != nullptr ? entry->since : shared->since;
   return entry != nullptr || !shared->full;
@@ -173,7 +171,7 @@ bool has_trigger_counts(Oid database, Oid trigger) {
     return true;
   const LockHeld held(shared->lock, LW_SHARED);
   const bool found =
-      OidIsValid(trigger) ? find_entry(database, trigger) != nullptr : has_entries(database);
+      OidIsValid(trigger) ? find_counts(database, trigger) != nullptr : has_entries(database);
   return found;
 }
 
@@ -216,6 +214,67 @@ void start_trigger_counts() {
     shared->look_after = 0;
   }
   entries = attach_hash_table<CountKey, CountEntry>("streamfilter trigger counts", kMaxTriggers);
+}
+
+// ---- counts of filters --------------------------------------------------------------------------
+
+namespace {
+
+uint64 hash_of(const char* name, uint64 position = 0) {
+  return hash_bytes(name, strlen(name), position);
+}
+
+// Calls visit(hash of its name, value).
+template <typename Visit>
+void for_each_counter(Statistics* stats, Visit&& visit) {
+  for (int i = 0; i < RowCounts::kCount; ++i)
+    visit(hash_of(kRowCounters[i].name), &stats->counts.values[i]);
+  for (unsigned i = 0; i < kMaxRanks; ++i) visit(hash_of("found_at", i), &stats->found_at[i]);
+  for (unsigned i = 0; i <= kFillSteps; ++i) visit(hash_of("missed_at", i), &stats->missed_at[i]);
+}
+
+template <typename Visit>
+void for_each_value(Statistics* stats, Visit&& visit) {
+  for_each_counter(stats, visit);
+  visit(hash_of("created"), &stats->created);
+  visit(hash_of("last_reset"), &stats->last_reset);
+  visit(hash_of("stats_reset"), &stats->stats_reset);
+}
+
+}  // namespace
+
+void start_statistics(Statistics* stats, TimestampTz now) {
+  for_each_counter(stats, [](uint64, pg_atomic_uint64* value) { pg_atomic_init_u64(value, 0); });
+  for (pg_atomic_uint64* time : {&stats->created, &stats->last_reset, &stats->stats_reset})
+    pg_atomic_init_u64(time, static_cast<uint64>(now));
+}
+
+void reset_statistics(Statistics* stats, TimestampTz now) {
+  for_each_counter(stats, [](uint64, pg_atomic_uint64* value) { pg_atomic_write_u64(value, 0); });
+  pg_atomic_write_u64(&stats->stats_reset, static_cast<uint64>(now));
+}
+
+void take_over_statistics(Statistics* to, const Statistics& from) {
+  to->counts.set(from.counts.read());
+  pg_atomic_write_u64(&to->created, pg_atomic_read_u64(&from.created));
+  pg_atomic_write_u64(&to->last_reset, pg_atomic_read_u64(&from.last_reset));
+  pg_atomic_write_u64(&to->stats_reset, pg_atomic_read_u64(&from.stats_reset));
+}
+
+int save_statistics(const Statistics& stats, SavedStatistic* saved) {
+  int count = 0;
+  for_each_value(const_cast<Statistics*>(&stats), [&](uint64 name, pg_atomic_uint64* value) {
+    const uint64 now = pg_atomic_read_u64(value);
+    if (now != 0) saved[count++] = {name, now};
+  });
+  return count;
+}
+
+void load_statistics(Statistics* stats, const SavedStatistic* saved, int count) {
+  for_each_value(stats, [&](uint64 name, pg_atomic_uint64* value) {
+    for (int i = 0; i < count; ++i)
+      if (saved[i].name == name) pg_atomic_write_u64(value, saved[i].value);
+  });
 }
 
 }  // namespace streamfilter::pg

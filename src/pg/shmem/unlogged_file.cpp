@@ -14,11 +14,9 @@ extern "C" {
 #include "catalog/pg_control.h"
 #include "port/pg_crc32c.h"
 #include "storage/fd.h"
-#include "storage/ipc.h"
 #include "utils/timestamp.h"
 }
 
-#include "core/filter/filter.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/server_health.hpp"
@@ -63,7 +61,7 @@ struct StatisticsRecord {
 };
 
 template <typename Record>
-uint64 sum_of(const Record& record) {
+uint64 sum_of_record(const Record& record) {
   return hash_bytes(&record, offsetof(Record, sum), kFileMagic);
 }
 
@@ -102,10 +100,10 @@ bool has_block(const FilterSlot* slot) {
 }
 
 bool write_records(FILE* file, FilterRecord& record, const Statistics& stats) {
-  record.sum = sum_of(record);
+  record.sum = sum_of_record(record);
   StatisticsRecord counted{};
   counted.count = static_cast<uint64>(save_statistics(stats, counted.saved));
-  counted.sum = sum_of(counted);
+  counted.sum = sum_of_record(counted);
   return fwrite(&record, sizeof record, 1, file) == 1 &&
          fwrite(&counted, sizeof counted, 1, file) == 1;
 }
@@ -136,7 +134,7 @@ void write_work(Oid database, Oid relation, const FilterWork& work, void* file) 
   write_records(static_cast<FILE*>(file), record, stats);
 }
 
-void count_work(Oid, Oid, const FilterWork&, void* count) { ++*static_cast<uint64*>(count); }
+void count_filter(Oid, Oid, const FilterWork&, void* count) { ++*static_cast<uint64*>(count); }
 
 bool write_filters(FILE* file, const FileHeader& header) {
   if (fwrite(&header, sizeof header, 1, file) != 1) return false;
@@ -173,12 +171,12 @@ void write_file(int code, Datum) {
   const NoRaise marked;
   uint64 count = 0;
   for (int i = 0; i < shared_state->slot_count; ++i) count += is_kept(&shared_state->slots[i]);
-  visit_filter_work(count_work, &count);
+  visit_filter_work(count_filter, &count);
   FileHeader header{};
   if (count == 0 || !read_checkpoint(&header.system, &header.checkpoint)) return;
   header.magic = kFileMagic;
   header.count = count;
-  header.sum = sum_of(header);
+  header.sum = sum_of_record(header);
   if (write_durably(header)) return;
   write_stderr("could not write file \"%s\", unlogged filters will be empty: %s\n", kFile,
                strerror(errno));
@@ -189,7 +187,7 @@ void write_file(int code, Datum) {
 // Reads the statistics behind a record into a slot that has been reset.
 bool read_statistics(FILE* file, Statistics* stats) {
   StatisticsRecord counted;
-  if (fread(&counted, sizeof counted, 1, file) != 1 || counted.sum != sum_of(counted) ||
+  if (fread(&counted, sizeof counted, 1, file) != 1 || counted.sum != sum_of_record(counted) ||
       counted.count > lengthof(counted.saved))
     return false;
   load_statistics(stats, counted.saved, static_cast<int>(counted.count));
@@ -229,7 +227,8 @@ void start_live(FilterSlot* slot, TimestampTz saved) {
 // Reads one filter into a slot. False: the rest of the file is unusable.
 bool read_filter(FILE* file) {
   FilterRecord record;
-  if (fread(&record, sizeof record, 1, file) != 1 || record.sum != sum_of(record)) return false;
+  if (fread(&record, sizeof record, 1, file) != 1 || record.sum != sum_of_record(record))
+    return false;
   Statistics stats;
   start_statistics(&stats, GetCurrentTimestamp());
   if (!read_statistics(file, &stats)) return false;
@@ -301,8 +300,9 @@ bool is_of_other_version(const FileHeader& header) {
 }
 
 bool read_filters(FILE* file, FileHeader* header, bool (*belongs)(const FileHeader&)) {
-  bool good = fread(header, sizeof *header, 1, file) == 1 && header->sum == sum_of(*header) &&
-              header->magic == kFileMagic && belongs(*header);
+  bool good = fread(header, sizeof *header, 1, file) == 1 &&
+              header->sum == sum_of_record(*header) && header->magic == kFileMagic &&
+              belongs(*header);
   for (uint64 i = 0; good && i < header->count; ++i) good = read_filter(file);
   return good;
 }

@@ -1,18 +1,280 @@
-// Functions on named filters, for use in any query.
+// Functions on named filters: for use in any query, and what is saved of them.
 #include "pg/server/postgres.hpp"
 
-#include "core/filter/filter.hpp"
+extern "C" {
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "storage/lmgr.h"
+#include "tcop/tcopprot.h"
+#include "utils/acl.h"
+#include "utils/backend_status.h"
+#include "utils/snapmgr.h"
+}
+
+#include "pg/catalog/lookup.hpp"
+#include "pg/catalog/option_list.hpp"
 #include "pg/citus/citus_nodes.hpp"
-#include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/key_builder.hpp"
+#include "pg/handle/tree.hpp"
 #include "pg/remote/remote_keys.hpp"
-#include "pg/server/problem_report.hpp"
+#include "pg/shmem/state_copy.hpp"
+#include "pg/storage/image.hpp"
 #include "pg/trigger/judged_once.hpp"
 #include "pg/value/value.hpp"
 
+namespace streamfilter::pg {
+namespace {
+
+void save_now(FilterHandle* filter) {
+  if (filter->relation->options.persistence == Persistence::unlogged) {
+    ereport(NOTICE, errmsg("filter \"%s\" is unlogged: it is saved when the server is shut down",
+                           filter->relation->name));
+    return;
+  }
+  use_filter(filter, Use::test_granted);
+  // The session that resizes it waits for users of the filter, so each would wait for the other.
+  if (copy_of(filter->slot) != nullptr)
+    ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE),
+            errmsg("filter \"%s\" is being resized, and saved then", filter->relation->name));
+  save_filter(filter, false);
+}
+
+// False for filters on other servers, and for filters not in memory: their last image has
+// everything.
+bool has_state_here(Oid relid) {
+  const FilterRelation* relation = load_filter_relation(relid);
+  return !is_remote(relation) && peek_slot(relation) != nullptr;
+}
+
+// Filters that could not be saved, and the reasons.
+struct Failures {
+  StringInfoData list;
+  int count;
+};
+
+void note_failure(Failures* failures, const char* name, const ErrorData* error) {
+  appendStringInfo(&failures->list, "%s%s: %s", failures->count > 0 ? "\n" : "",
+                   quote_identifier(name), error->message);
+  ++failures->count;
+}
+
+// In a savepoint, so that a failure removes the unfinished image. Cancellation is no failure of
+// this filter, nor is it one that the filter was dropped meanwhile.
+void try_to_save(Oid relid, Failures* failures) {
+  ErrorData* error = error_in_savepoint([relid] {
+    if (!has_state_here(relid)) return;
+    FilterHandle* filter = filter_handle(relid);
+    use_filter(filter, Use::define);
+    save_now(filter);
+  });
+  if (error == nullptr) return;
+  if (error->sqlerrcode == ERRCODE_QUERY_CANCELED) ReThrowError(error);
+  if (const char* name = get_rel_name(relid); name != nullptr) note_failure(failures, name, error);
+  FreeErrorData(error);
+}
+
+void check_may_write() {
+  PreventCommandDuringRecovery("streamfilter_save()");
+  PreventCommandIfReadOnly("streamfilter_save()");
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
 using namespace streamfilter;
 using namespace streamfilter::pg;
+
+// streamfilter_save(filter regclass): saves the state of a logged filter now. Needs ownership.
+SF_FUNCTION(streamfilter_save) {
+  check_may_write();
+  const Oid relid = PG_GETARG_OID(0);
+  FilterHandle* filter = filter_handle(relid);
+  use_filter(filter, Use::define);
+  require_one_node(relid, "streamfilter_save()",
+                   "run_command_on_all_nodes($$SELECT streamfilter_save('...')$$)", false);
+  require_own_filter(relid);
+  if (is_remote(filter->relation))
+    call_parts(filter->relation, {"streamfilter_save", "save"});
+  else
+    save_now(filter);
+  PG_RETURN_VOID();
+}
+
+// streamfilter_save(): the same for all logged filters of the user on this server. A filter that
+// cannot be saved does not keep others from it.
+SF_FUNCTION(streamfilter_save_all) {
+  (void)fcinfo;
+  check_may_write();
+  Failures failures{};
+  initStringInfo(&failures.list);
+  List* filters = list_filters();
+  ListCell* cell;
+  foreach (cell, filters)
+    require_one_node(lfirst_oid(cell), "streamfilter_save()",
+                     "run_command_on_all_nodes($$SELECT streamfilter_save()$$)", false);
+  foreach (cell, filters) {
+    CHECK_FOR_INTERRUPTS();
+    if (is_owner(lfirst_oid(cell), GetUserId())) try_to_save(lfirst_oid(cell), &failures);
+  }
+  if (failures.count > 0)
+    ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+            errmsg_plural("%d filter could not be saved", "%d filters could not be saved",
+                          failures.count, failures.count),
+            errdetail_internal("%s", failures.list.data));
+  PG_RETURN_VOID();
+}
+
+// ---- the worker that saves a filter whose log has outgrown it ----------------------------------
+
+extern "C" {
+PGDLLEXPORT void streamfilter_save_worker(Datum);
+}
+
+void streamfilter_save_worker(Datum) {
+  Oid ids[2];
+  memcpy(ids, MyBgworkerEntry->bgw_extra, sizeof ids);
+  // The default handler would end the process at once, even within a critical section.
+  pqsignal(SIGTERM, die);
+  BackgroundWorkerUnblockSignals();
+  BackgroundWorkerInitializeConnectionByOid(ids[0], InvalidOid, 0);
+  pgstat_report_activity(STATE_RUNNING, "streamfilter: saving a filter");
+  StartTransactionCommand();
+  vacuum_after_image(ids[1]);
+  CommitTransactionCommand();
+  StartTransactionCommand();
+  PushActiveSnapshot(GetTransactionSnapshot());
+  if (is_filter(ids[1])) {
+    FilterHandle* filter = filter_handle(ids[1]);
+    use_filter(filter, Use::test_granted);
+    if (filter->relation->options.persistence == Persistence::logged) save_filter(filter, false);
+  }
+  PopActiveSnapshot();
+  CommitTransactionCommand();
+  pgstat_report_activity(STATE_IDLE, nullptr);
+}
+
+// ---- forgetting what is saved -------------------------------------------------------------------
+
+namespace streamfilter::pg {
+namespace {
+
+void check_may_forget() {
+  PreventCommandDuringRecovery("streamfilter_forget_saved()");
+  PreventCommandIfReadOnly("streamfilter_forget_saved()");
+}
+
+// The first slot after nullptr. While the relation is locked, its slots stay in their list.
+FilterSlot* slot_after(const FilterSlot* slot, Oid relid) {
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  FilterSlot* next = slot != nullptr ? next_slot_of(slot) : first_slot_of(MyDatabaseId, relid);
+  LWLockRelease(shared_state->directory_lock);
+  return next;
+}
+
+// Notes for the end of the transaction that nothing is saved any more. Slots of uncommitted
+// definitions, or being built by others, are safe while the relation is locked.
+void note_forgotten(Oid relid) {
+  if (shared_state == nullptr) return;
+  for (FilterSlot* slot = nullptr; (slot = slot_after(slot, relid)) != nullptr;) {
+    if (slot->state != SlotState::live && slot->state != SlotState::pending) continue;
+    TransactionChanges* changes = begin_changes(slot, block_of(slot), slot->saved.logged);
+    if (changes->saving.saved_at != 0)
+      ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+              errmsg("this transaction has saved filter \"%s\"", get_rel_name(relid)),
+              errhint("Commit before."));
+    changes->saving.forgotten_level = GetCurrentTransactionNestLevel();
+    if (slot->saved.logged)
+      ereport(NOTICE, errmsg("nothing is saved of filter \"%s\" now", get_rel_name(relid)),
+              errhint("Until its next change or streamfilter_save() saves all of it, a restart "
+                      "empties it."));
+  }
+}
+
+// The lock keeps away sessions that would write to its log, or are reading what is deleted.
+uint64 forget_saved(Oid relid) {
+  LockRelationOid(relid, AccessExclusiveLock);
+  if (!is_filter(relid)) return 0;  // dropped meanwhile
+  const uint64 bytes = delete_saved_state(relid);
+  note_forgotten(relid);
+  return bytes;
+}
+
+// Deletes what its servers have saved. An unreadable definition does not name them.
+uint64 forget_on_servers(Oid relid) {
+  Fault fault;
+  const FilterRelation* relation = show_filter_relation(relid, fault);
+  if (relation == nullptr) {
+    if (find_option(options_of_filter(relid), "servers") != nullptr)
+      ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+              errmsg("filter \"%s\" cannot be read: what its servers have saved stays",
+                     get_rel_name(relid)),
+              errdetail_internal("%s", fault.text()),
+              errhint("Type on each of them: SELECT streamfilter_forget_saved('...')."));
+    return 0;
+  }
+  if (!is_remote(relation)) return 0;
+  const uint64 bytes =
+      call_parts(relation, {"streamfilter_forget_saved", "forget what is saved of"});
+  if (bytes > 0)
+    ereport(
+        NOTICE, errmsg("nothing is saved of filter \"%s\" on its servers now", relation->name),
+        errhint(
+            "Until its next change or streamfilter_save() saves all of it, a restart empties it."));
+  return bytes;
+}
+
+void lock_filters() {
+  ListCell* cell;
+  foreach (cell, list_filters()) LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+}
+
+}  // namespace
+}  // namespace streamfilter::pg
+
+// streamfilter_forget_saved(filter regclass) → bigint: deletes what is saved of the filter, and
+// returns its bytes. Needs ownership. The filter itself stays unchanged.
+SF_FUNCTION(streamfilter_forget_saved) {
+  check_may_forget();
+  const Oid relid = PG_GETARG_OID(0);
+  require_own_filter(relid);
+  require_one_node(relid, "streamfilter_forget_saved()",
+                   "run_command_on_all_nodes($$SELECT streamfilter_forget_saved('...')$$)", false);
+  const uint64 bytes = forget_saved(relid);
+  PG_RETURN_INT64(static_cast<int64>(bytes + forget_on_servers(relid)));
+}
+
+// streamfilter_forget_saved(): the same for all filters of the database, whatever the state of the
+// heaps. For superusers.
+SF_FUNCTION(streamfilter_forget_all_saved) {
+  (void)fcinfo;
+  check_may_forget();
+  if (!superuser())
+    ereport(ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+            errmsg("must be superuser to forget what is saved of all filters"));
+  ListCell* cell;
+  foreach (cell, list_filters())
+    require_one_node(lfirst_oid(cell), "streamfilter_forget_saved()",
+                     "run_command_on_all_nodes($$SELECT streamfilter_forget_saved()$$)", false);
+  lock_filters();
+  StateTables tables;
+  open_all_saved(&tables);
+  lock_filters();  // one may have been created meanwhile
+  foreach (cell, list_filters()) note_forgotten(lfirst_oid(cell));
+  empty_state_tables(tables);
+  close_state_tables(tables);
+  PG_RETURN_VOID();
+}
+
+// Declared by tests: (filter regclass) → bigint, the assumed bytes of the filter's log. NULL: the
+// filter is not in memory.
+SF_FUNCTION(streamfilter_log_bytes) {
+  const FilterSlot* slot = peek_slot(load_filter_relation(PG_GETARG_OID(0)));
+  if (slot == nullptr) PG_RETURN_NULL();
+  PG_RETURN_INT64(static_cast<int64>(
+      pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&slot->saved.log_bytes))));
+}
+
+// ---- functions for use in any query -------------------------------------------------------------
 
 // streamfilter_seen(filter regclass, VARIADIC key "any") → boolean: was the key seen before?
 // Remembers it once the transaction commits. Also false if the filter's mode lets all rows pass.

@@ -4,19 +4,15 @@
 
 extern "C" {
 #include "catalog/pg_class.h"
-#include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
-#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/timestamp.h"
 }
 
 #include "pg/binding/trigger_binding.hpp"
-#include "pg/binding/trigger_kind.hpp"
 #include "pg/handle/filter_handle.hpp"
-#include "pg/server/named_row.hpp"
+#include "pg/server/rows.hpp"
 #include "pg/shmem/server_health.hpp"
-#include "pg/shmem/trigger_counts.hpp"
 #include "pg/sql/stats_view.hpp"
 
 namespace streamfilter::pg {
@@ -43,7 +39,7 @@ void put_table(ReturnSetInfo* set, const char* counts_of, const char* prefix,
   }
 }
 
-RowCounts counts_of(const FilterHandle* filter) {
+RowCounts row_counts_of(const FilterHandle* filter) {
   return is_remote(filter->relation) ? read_filter_work(filter->relid).counts
                                      : counts_to_show(filter->relation);
 }
@@ -53,7 +49,7 @@ void add_up_to(FilterHandle* filter, const ArrayType* wanted) {
   if (ArrayGetNItems(ARR_NDIM(wanted), ARR_DIMS(wanted)) != RowCounts::kCount)
     elog(ERROR, "%d counters are wanted", RowCounts::kCount);
   use_filter(filter, Use::test_granted);
-  const RowCounts before = counts_of(filter);
+  const RowCounts before = row_counts_of(filter);
   const auto* values = reinterpret_cast<const uint64*>(ARR_DATA_PTR(wanted));
   HandleCounts& uncounted = filter->uncounted;
   for (int i = 0; i < RowCounts::kCount; ++i)
@@ -62,7 +58,7 @@ void add_up_to(FilterHandle* filter, const ArrayType* wanted) {
   uncounted.spared = uncounted.rows[RowCount::accepted];
   uncounted.marked = uncounted.rows[RowCount::discarded];
   --uncounted.rows[RowCount::tested];
-  count(filter, RowCount::tested);
+  count_row(filter, RowCount::tested);
   flush_counters();
 }
 
@@ -88,7 +84,7 @@ SF_FUNCTION(streamfilter_set_counters) {
   FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   use_filter(filter, Use::define);
   if (!PG_ARGISNULL(1)) add_up_to(filter, PG_GETARG_ARRAYTYPE_P(1));
-  const RowCounts counts = counts_of(filter);
+  const RowCounts counts = row_counts_of(filter);
   Datum values[RowCounts::kCount];
   for (int i = 0; i < RowCounts::kCount; ++i)
     values[i] = Int64GetDatum(static_cast<int64>(counts.values[i]));
@@ -106,7 +102,7 @@ SF_FUNCTION(streamfilter_trigger_stat) {
       get_rel_relkind(row.table) != RELKIND_PARTITIONED_TABLE) {
     const Oid filter = filter_of_trigger(&row);
     if (OidIsValid(filter)) result.put("filter", ObjectIdGetDatum(filter));
-    result.put("kind", name_of(kind));
+    result.put("kind", short_name(kind));
     flush_counters();
     TriggerCounts counts;
     TimestampTz since;

@@ -6,7 +6,6 @@ extern "C" {
 #include "funcapi.h"
 }
 
-#include "core/filter/filter.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/shmem/filter_directory.hpp"
 

@@ -2,26 +2,19 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_class.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
 #include "nodes/parsenodes.h"
 #include "parser/parser.h"
-#include "utils/array.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
-#include "utils/portal.h"
 }
 
-#include "core/base/nearest_name.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/citus/citus_nodes.hpp"
-#include "pg/handle/event_time.hpp"
 #include "pg/handle/filter_keys.hpp"
-#include "pg/handle/key_builder.hpp"
 #include "pg/handle/waiting_code.hpp"
 #include "pg/server/progress.hpp"
-#include "pg/server/spi_cursor.hpp"
+#include "pg/server/rows.hpp"
 #include "pg/settle/settle_task.hpp"
 #include "pg/trigger/judged_once.hpp"
 

@@ -2,15 +2,22 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/heapam.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "catalog/pg_class.h"
+#include "commands/vacuum.h"
 #include "postmaster/bgworker.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "storage/procarray.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 }
 
-#include "core/filter/filter.hpp"
+#include <initializer_list>
+
 #include "pg/server/fault_points.hpp"
 #include "pg/server/monotonic.hpp"
 #include "pg/server/settings.hpp"
@@ -18,10 +25,8 @@ extern "C" {
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/state_copy.hpp"
 #include "pg/storage/image.hpp"
-#include "pg/storage/state_heaps.hpp"
 #include "pg/storage/write_log.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
-#include "pg/transaction/transaction_changes.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -81,7 +86,7 @@ class ImageWriter {
     row_.data = data;
     row_.size = size;
     row_.sum = sum_of(row_);
-    write_row(table_, row_);
+    write_state_row(table_, row_);
     ++count_;
   }
 
@@ -196,6 +201,115 @@ void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes) {
   memcpy(worker.bgw_extra + sizeof(Oid), &slot->relation, sizeof(Oid));
   BackgroundWorkerHandle* handle;
   RegisterDynamicBackgroundWorker(&worker, &handle);  // no worker is free: try later
+}
+
+// ---- VACUUM of the heaps ------------------------------------------------------------------------
+
+// Gives room back that an image has left. Autovacuum does not do it in time: it goes by statistics
+// that a crash loses.
+
+namespace {
+
+// Can nobody see any more what the filter's latest image has deleted? Then the image's own rows are
+// old enough, too.
+bool is_latest_image_old(Relation images, Oid filter) {
+  Snapshot snapshot = register_latest_snapshot();
+  StateScan scan(images, filter, snapshot);
+  const HeapTuple row = scan.next();
+  const bool old =
+      row != nullptr && TransactionIdPrecedes(HeapTupleHeaderGetXmin(row->t_data),
+                                              GetOldestNonRemovableTransactionId(images));
+  scan.end();
+  UnregisterSnapshot(snapshot);
+  return old;
+}
+
+// Without giving pages back to the system, which would lock readers out, here and on standbys.
+void vacuum_heap(Relation heap) {
+  VacuumParams parameters{};
+  parameters.options = VACOPT_VACUUM;
+  parameters.freeze_min_age = parameters.freeze_table_age = -1;
+  parameters.multixact_freeze_min_age = parameters.multixact_freeze_table_age = -1;
+  parameters.log_min_duration = -1;
+  parameters.index_cleanup = VACOPTVALUE_AUTO;
+  parameters.truncate = VACOPTVALUE_DISABLED;
+  parameters.nworkers = -1;
+  table_relation_vacuum(heap, &parameters, GetAccessStrategy(BAS_VACUUM));
+}
+
+}  // namespace
+
+void vacuum_after_image(Oid filter) {
+  StateTables tables;
+  if (!open_state_tables(filter, AccessShareLock, AccessShareLock, &tables)) return;
+  if (is_latest_image_old(tables.images, filter))
+    for (Relation heap : {tables.images, tables.log})
+      if (ConditionalLockRelationOid(RelationGetRelid(heap), ShareUpdateExclusiveLock))
+        vacuum_heap(heap);
+  close_state_tables(tables);
+}
+
+// ---- what is saved ------------------------------------------------------------------------------
+
+namespace {
+
+bool has_rows(Relation table, Oid filter, Snapshot snapshot) {
+  StateScan scan(table, filter, snapshot);
+  const bool found = scan.next() != nullptr;
+  scan.end();
+  return found;
+}
+
+}  // namespace
+
+bool is_anything_saved(Oid relation) {
+  StateTables tables;
+  if (!has_state_tables(relation) ||
+      !open_state_tables(relation, AccessShareLock, AccessShareLock, &tables))
+    return false;
+  Snapshot snapshot = register_latest_snapshot();
+  const bool found =
+      has_rows(tables.log, relation, snapshot) || has_rows(tables.images, relation, snapshot);
+  UnregisterSnapshot(snapshot);
+  close_state_tables(tables);
+  return found;
+}
+
+uint64 delete_saved_state(Oid relation, const int64* except) {
+  StateTables tables;
+  if (!is_anything_saved(relation) ||
+      !open_state_tables(relation, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
+    return 0;
+  CommandCounterIncrement();
+  Snapshot snapshot = register_latest_snapshot();
+  const uint64 bytes = delete_rows(tables.images, relation, snapshot, except) +
+                       delete_rows(tables.log, relation, snapshot, except);
+  UnregisterSnapshot(snapshot);
+  close_state_tables(tables);
+  return bytes;
+}
+
+uint64 move_log_rows(Relation log, const FilterSlot* from, FilterSlot* to) {
+  CommandCounterIncrement();
+  Snapshot snapshot = register_latest_snapshot();
+  uint64 bytes = 0;
+  StateScan scan(log, from->relation, snapshot);
+  while (HeapTuple tuple = scan.next()) {
+    LogRow row;
+    if (identity_in(log, tuple) != from->saved.identity) continue;
+    if (!read_state_row(log, tuple, &row) || !is_sound(row))
+      ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
+              errmsg("the saved log of filter \"%s\" is damaged", get_rel_name(from->relation)));
+    // The copy has its own header and collations.
+    if (!is_header(row.change) && row.change != LogChange::collations) {
+      row.identity = to->saved.identity;
+      bytes += write_state_row(log, row, &to->saved.last_page);
+    }
+    simple_heap_delete(log, &tuple->t_self);
+  }
+  scan.end();
+  UnregisterSnapshot(snapshot);
+  return bytes;
 }
 
 }  // namespace streamfilter::pg

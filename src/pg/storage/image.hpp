@@ -1,10 +1,6 @@
 // Writes images of logged filters.
 #pragma once
 
-extern "C" {
-#include "utils/snapshot.h"
-}
-
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/storage/state_heaps.hpp"
 
@@ -38,5 +34,20 @@ void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes);
 // Vacuums both heaps, if rows that the filter's latest image has deleted may go, and nobody else is
 // at it: the next one takes their room. Needs a transaction without other work.
 void vacuum_after_image(Oid filter);
+
+// ---- what is saved ------------------------------------------------------------------------------
+
+// What is saved of a filter, in log and image.
+
+// Is anything saved of a filter, in log or image? Keeps nobody waiting.
+bool is_anything_saved(Oid relation);
+
+// Deletes the saved state of a filter in the current transaction, except rows of identity `except`
+// if given. Returns the deleted bytes.
+uint64 delete_saved_state(Oid relation, const int64* except = nullptr);
+
+// Call after finish_save of a copy: gives rows logged since to the copy, which has their changes
+// already. Returns their bytes.
+uint64 move_log_rows(Relation log, const FilterSlot* from, FilterSlot* to);
 
 }  // namespace streamfilter::pg

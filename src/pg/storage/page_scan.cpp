@@ -6,9 +6,7 @@ extern "C" {
 #include "access/relscan.h"
 #include "access/tableam.h"
 #include "access/transam.h"
-#include "access/xact.h"
 #include "access/xlog.h"
-#include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "utils/snapmgr.h"
 }

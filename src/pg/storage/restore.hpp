@@ -1,8 +1,6 @@
 // Fills a filter with what is saved of it, by image and log.
 #pragma once
 
-#include "pg/catalog/filter_relation.hpp"
-#include "pg/shmem/filter_directory.hpp"
 #include "pg/storage/restore_ranges.hpp"
 
 namespace streamfilter::pg {
@@ -21,5 +19,10 @@ bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters)
 // For follow_log: reads everything again while sessions read the filter. If the primary has another
 // geometry, retires the slot, which then must be rebuilt.
 void load_again(FilterSlot* slot, const FilterRelation* relation);
+
+// ---- a standby ----------------------------------------------------------------------------------
+
+// On a standby: applies what has been replayed since the last look.
+void follow_log(FilterSlot* slot, const FilterRelation* relation);
 
 }  // namespace streamfilter::pg

@@ -2,25 +2,19 @@
 
 extern "C" {
 #include "access/xlog.h"
-#include "miscadmin.h"
-#include "storage/ipc.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 }
 
-#include "core/filter/filter.hpp"
 #include "core/filter/resize.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/monotonic.hpp"
 #include "pg/server/no_raise.hpp"
-#include "pg/server/settings.hpp"
 #include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
-#include "pg/shmem/missing_ranges.hpp"
 #include "pg/storage/restore_ranges.hpp"
-#include "pg/storage/restore_workers.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -112,7 +106,7 @@ LoggedChanges collect_changes(const StateReading& reading, int64 first_row) {
   while (reading.sort->next(&row)) {
     if (row.number < first_row || row.identity != reading.slot->saved.identity) continue;
     const uint64 count = count_changes(row);
-    for (uint64 i = 0; i < count; ++i) keep_change(&all, change_at(row, i));
+    for (uint64 i = 0; i < count; ++i) keep_change(&all, logged_change_at(row, i));
   }
   const LoggedChanges sorted = sort_by_range(reading, all);
   if (all.changes != nullptr) pfree(all.changes);
@@ -128,7 +122,7 @@ void empty_slices(Header* block, SliceRange slices) {
   }
 }
 
-bool is_sound(const FilterSlot* slot, uint32 slice) {
+bool is_slice_sound(const FilterSlot* slot, uint32 slice) {
   Problem problem;
   const Header* block = block_of(slot);
   return check_slice(block->parameters, slice_at(block, slice), slice, problem);
@@ -191,7 +185,7 @@ bool check_rows(const StateReading& reading) {
   bool are_sound = true;
   for (uint32 i = 0; i < block_of(slot)->parameters.slices; ++i) {
     CHECK_FOR_INTERRUPTS();
-    are_sound &= !empty_used_slice(slot, i, is_sound);
+    are_sound &= !empty_used_slice(slot, i, is_slice_sound);
   }
   return are_sound;
 }
@@ -367,6 +361,39 @@ void await_slices(FilterSlot* slot, const FilterRelation* relation, uint64 range
   if (wait_for_ranges(slot, ranges)) return;
   restore_rest(slot, relation, has_worker ? ranges : PG_UINT64_MAX);
   if (has_worker && !is_whole(slot)) start_worker(slot);
+}
+
+// ---- workers ------------------------------------------------------------------------------------
+
+bool is_restore_worker = false, opens_early = false;
+
+BackgroundWorker make_restore_worker(const char* function, const char* name) {
+  BackgroundWorker worker{};
+  worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+  worker.bgw_start_time = BgWorkerStart_ConsistentState;
+  worker.bgw_restart_time = BGW_NEVER_RESTART;
+  strlcpy(worker.bgw_library_name, "streamfilter", sizeof worker.bgw_library_name);
+  strlcpy(worker.bgw_function_name, function, sizeof worker.bgw_function_name);
+  strlcpy(worker.bgw_name, name, sizeof worker.bgw_name);
+  strlcpy(worker.bgw_type, name, sizeof worker.bgw_type);
+  return worker;
+}
+
+BackgroundWorkerHandle* start_restore_worker(Oid database, Oid filter) {
+  if (restore_workers == 0 || !IsUnderPostmaster) return nullptr;
+  BackgroundWorker worker =
+      make_restore_worker("streamfilter_restore_worker", "streamfilter restore");
+  worker.bgw_main_arg = ObjectIdGetDatum(database);
+  memcpy(worker.bgw_extra, &filter, sizeof filter);
+  worker.bgw_notify_pid = MyProcPid;
+  BackgroundWorkerHandle* handle = nullptr;
+  return RegisterDynamicBackgroundWorker(&worker, &handle) ? handle : nullptr;
+}
+
+bool is_running(BackgroundWorkerHandle* worker) {
+  pid_t pid;
+  const BgwHandleStatus status = GetBackgroundWorkerPid(worker, &pid);
+  return status == BGWH_STARTED || status == BGWH_NOT_YET_STARTED;
 }
 
 }  // namespace streamfilter::pg

@@ -1,9 +1,12 @@
-// A filter whose rows come while it is restored: range by range (missing_ranges.hpp), from the
+// A filter whose rows come while it is restored: range by range (filter_directory.hpp), from the
 // image and what the log has for them. A range is some slices, or some chunks of one, if there are
 // few and a key uses one line.
 #pragma once
 
-#include "pg/shmem/missing_ranges.hpp"
+extern "C" {
+#include "postmaster/bgworker.h"
+}
+
 #include "pg/storage/state_reader.hpp"
 
 namespace streamfilter::pg {
@@ -36,5 +39,25 @@ inline void await_slice(FilterSlot* slot, const FilterRelation* relation, uint64
   if (likely(is_whole(slot))) return;
   await_slices(slot, relation, UINT64CONST(1) << range_of_key(slot, hash));
 }
+
+// ---- workers ------------------------------------------------------------------------------------
+
+// Background workers that restore filters (handle/restore_worker.cpp), as who needs them starts
+// them.
+
+// Is this process one? And may rows come before all of the filter is there?
+extern bool is_restore_worker, opens_early;
+
+// The error by which it gives up a filter that another session wants to lock.
+constexpr int kGivesWay = ERRCODE_OBJECT_IN_USE;
+
+BackgroundWorker make_restore_worker(const char* function, const char* name);
+
+// Starts one for a database: all that is saved there; or for one filter of it. nullptr: there are
+// to be none, or no place is free.
+BackgroundWorkerHandle* start_restore_worker(Oid database, Oid filter);
+
+// Has it not ended?
+bool is_running(BackgroundWorkerHandle* worker);
 
 }  // namespace streamfilter::pg

@@ -6,11 +6,9 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "lib/stringinfo.h"
-#include "miscadmin.h"
 #include "utils/fmgrprotos.h"
 }
 
-#include "core/filter/definition.hpp"
 #include "core/filter/filter.hpp"
 #include "pg/server/syscache.hpp"
 #include "pg/storage/saved_definition.hpp"

@@ -1,10 +1,5 @@
 #include "pg/storage/saved_rows.hpp"
 
-#include <algorithm>
-#include <cstring>
-
-#include "core/base/hash.hpp"
-
 namespace streamfilter::pg {
 namespace {
 
@@ -35,7 +30,7 @@ std::uint64_t count_changes(const LogRow& row) {
   return row.change == LogChange::reset ? 1 : row.size / change_size(row.change);
 }
 
-LoggedChange change_at(const LogRow& row, std::uint64_t position) {
+LoggedChange logged_change_at(const LogRow& row, std::uint64_t position) {
   RolesRecord record{};
   const std::size_t size = change_size(row.change);
   if (row.change != LogChange::reset) std::memcpy(&record, row.data + position * size, size);

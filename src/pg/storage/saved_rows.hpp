@@ -58,7 +58,7 @@ struct LoggedChange {
   LogChange change;
   Element element;
 };
-LoggedChange change_at(const LogRow& row, std::uint64_t position);
+LoggedChange logged_change_at(const LogRow& row, std::uint64_t position);
 
 // Bytes of one change, and writing it there.
 std::size_t change_size(LogChange change);

@@ -2,9 +2,6 @@
 
 extern "C" {
 #include "access/heapam.h"
-#include "access/stratnum.h"
-#include "access/table.h"
-#include "access/tableam.h"
 #include "catalog/index.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_class.h"
@@ -15,17 +12,12 @@ extern "C" {
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/procarray.h"
-#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 }
 
-#include <initializer_list>
-
-#include "core/base/hash.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/server/syscache.hpp"
 #include "pg/shmem/locked_work.hpp"
@@ -149,7 +141,7 @@ Oid place_of_log(Oid filter) {
   pg_unreachable();
 }
 
-Oid filter_of(Relation table, HeapTuple tuple) {
+Oid filter_of_row(Relation table, HeapTuple tuple) {
   bool isnull;
   const Datum value = heap_getattr(tuple, kFilterColumn, RelationGetDescr(table), &isnull);
   return isnull ? InvalidOid : DatumGetObjectId(value);
@@ -275,7 +267,7 @@ HeapTuple StateScan::next() {
     HeapTuple tuple = places_ != nullptr  ? next_row(places_)
                       : pages_ != nullptr ? next_row(pages_)
                                           : heap_getnext(rows_, ForwardScanDirection);
-    if (tuple == nullptr || filter_of(table_, tuple) == filter_) return tuple;
+    if (tuple == nullptr || filter_of_row(table_, tuple) == filter_) return tuple;
   }
 }
 
@@ -302,7 +294,7 @@ void aim_at_page(Relation log, Oid filter, uint32 next_page) {
 
 }  // namespace
 
-Size write_row(Relation table, const LogRow& row, pg_atomic_uint32* last_page) {
+Size write_state_row(Relation table, const LogRow& row, pg_atomic_uint32* last_page) {
   bytea* data = make_bytea(row.data, row.size);
   const Datum values[kLogColumns] = {
       ObjectIdGetDatum(row.filter), CharGetDatum(static_cast<char>(row.change)),
@@ -316,7 +308,7 @@ Size write_row(Relation table, const LogRow& row, pg_atomic_uint32* last_page) {
   return bytes;
 }
 
-void write_row(Relation table, const ImageRow& row) {
+void write_state_row(Relation table, const ImageRow& row) {
   bytea* data = make_bytea(row.data, row.size);
   const Datum values[kImageColumns] = {ObjectIdGetDatum(row.filter), Int32GetDatum(row.chunks),
                                        Int32GetDatum(row.number),    Int64GetDatum(row.sum),
@@ -327,7 +319,7 @@ void write_row(Relation table, const ImageRow& row) {
   pfree(data);
 }
 
-bool read_row(Relation table, HeapTuple tuple, LogRow* row) {
+bool read_state_row(Relation table, HeapTuple tuple, LogRow* row) {
   Datum values[kImageColumns];
   if (!deform(table, tuple, kLogColumns, values)) return false;
   row->filter = DatumGetObjectId(values[0]);
@@ -337,7 +329,7 @@ bool read_row(Relation table, HeapTuple tuple, LogRow* row) {
   return read_data(tuple, values[4], &row->data, &row->size);
 }
 
-bool read_row(Relation table, HeapTuple tuple, ImageRow* row) {
+bool read_state_row(Relation table, HeapTuple tuple, ImageRow* row) {
   Datum values[kImageColumns];
   if (!deform(table, tuple, kImageColumns, values)) return false;
   row->filter = DatumGetObjectId(values[0]);

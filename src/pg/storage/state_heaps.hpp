@@ -80,12 +80,12 @@ bool has_image_order(Relation images);
 
 // Adds a row; needs a RowExclusiveLock. Returns the bytes of its tuple. The rows of a filter lie
 // together: *last_page is that of its latest row, plus 1; 0: not known.
-Size write_row(Relation table, const LogRow& row, pg_atomic_uint32* last_page);
-void write_row(Relation table, const ImageRow& row);
+Size write_state_row(Relation table, const LogRow& row, pg_atomic_uint32* last_page);
+void write_state_row(Relation table, const ImageRow& row);
 
 // False: damaged.
-bool read_row(Relation table, HeapTuple tuple, LogRow* row);
-bool read_row(Relation table, HeapTuple tuple, ImageRow* row);
+bool read_state_row(Relation table, HeapTuple tuple, LogRow* row);
+bool read_state_row(Relation table, HeapTuple tuple, ImageRow* row);
 
 // The identity in a row of either heap.
 int64 identity_in(Relation table, HeapTuple tuple);

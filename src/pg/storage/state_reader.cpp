@@ -6,23 +6,16 @@ extern "C" {
 #include "access/xlog.h"
 #include "catalog/pg_operator_d.h"
 #include "executor/tuptable.h"
-#include "miscadmin.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
 #include "utils/guc.h"
-#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 }
 
-#include <algorithm>
-
-#include "core/filter/filter.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/shared_memory.hpp"
-#include "pg/shmem/dynamic_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
-#include "pg/storage/last_look.hpp"
 #include "pg/storage/saved_definition.hpp"
 #include "pg/storage/state_reader.hpp"
 #include "pg/transaction/apply_changes.hpp"
@@ -87,7 +80,7 @@ void read_prepared(StateReading* reading) {
     const TransactionId xid = HeapTupleHeaderGetXmin(tuple->t_data);
     LogRow row;
     if (!TransactionIdIsNormal(xid) || TransactionIdIsCurrentTransactionId(xid) ||
-        !TransactionIdIsInProgress(xid) || !read_row(log, tuple, &row) || !is_sound(row))
+        !TransactionIdIsInProgress(xid) || !read_state_row(log, tuple, &row) || !is_sound(row))
       continue;
     reading->next_number = Max(reading->next_number, static_cast<uint64>(row.number) + 1);
     reading->has_prepared = true;
@@ -95,7 +88,7 @@ void read_prepared(StateReading* reading) {
     if (row.change != LogChange::add && row.change != LogChange::roles) continue;
     const uint64 count = count_changes(row);
     for (uint64 i = 0; i < count; ++i)
-      if (!put_back_in_flight(reading->slot, xid, change_at(row, i).element)) {
+      if (!put_back_in_flight(reading->slot, xid, logged_change_at(row, i).element)) {
         ereport(
             WARNING, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
             errmsg("keys of prepared transaction %u do not fit among those in flight", xid),
@@ -115,7 +108,7 @@ void read_log(StateReading* reading) {
     reading->progress->add(1);
     if (!is_wanted(reading, tuple->t_data)) continue;
     LogRow row;
-    if (!read_row(table, tuple, &row) || !is_sound(row)) {
+    if (!read_state_row(table, tuple, &row) || !is_sound(row)) {
       ++reading->log.damaged;
       continue;
     }
@@ -190,7 +183,7 @@ void read_image(StateReading* reading) {
   while (HeapTuple tuple = scan.next()) {
     reading->progress->add(1);
     ImageRow row;
-    if (!read_row(table, tuple, &row) || row.number < 0 || row.sum != sum_of(row))
+    if (!read_state_row(table, tuple, &row) || row.number < 0 || row.sum != sum_of(row))
       image->damage = "A chunk is not what was written.";
     else
       take_image_row(reading, row);
@@ -240,7 +233,7 @@ namespace {
 void replay_row(FilterSlot* slot, Header* block, const LogRow& row) {
   if (row.change == LogChange::reset) return format_all_slices(slot, block);
   const uint64 count = count_changes(row);
-  for (uint64 i = 0; i < count; ++i) replay_change(slot, block, change_at(row, i));
+  for (uint64 i = 0; i < count; ++i) replay_change(slot, block, logged_change_at(row, i));
 }
 
 }  // namespace
@@ -332,7 +325,7 @@ bool RowSort::next(LogRow* row) {
   sorted_ = true;
   if (!tuplesort_gettupleslot(sort_, true, false, next_slot_, nullptr)) return false;
   copy_ = ExecCopySlotHeapTuple(next_slot_);
-  return read_row(table_, copy_, row);  // it was read before
+  return read_state_row(table_, copy_, row);  // it was read before
 }
 
 void RowSort::end() {
@@ -341,6 +334,72 @@ void RowSort::end() {
   ExecDropSingleTupleTableSlot(next_slot_);
   tuplesort_end(sort_);
   AtEOXact_GUC(true, settings_);
+}
+
+// ---- the last look of a standby -----------------------------------------------------------------
+
+namespace {
+
+bool comes_before(TransactionId one, TransactionId other) {
+  return TransactionIdPrecedes(one, other);
+}
+
+// Stores ascending ids. If older ones make too many ranges, count stays -1.
+void remember(const TransactionId* ids, uint32 count, SavedState::RunningXids* ran) {
+  uint32 made = 0;
+  memset(ran->latest, 0, sizeof ran->latest);
+  for (uint32 i = 0; i < count; ++i) {
+    const uint32 age = ran->xmax - 1 - ids[i];
+    if (age < SavedState::RunningXids::kLatest) {
+      ran->latest[age / 64] |= uint64{1} << age % 64;
+      continue;
+    }
+    TransactionId next = InvalidTransactionId;
+    if (made > 0) {
+      next = ran->ranges[made - 1].last;
+      TransactionIdAdvance(next);
+    }
+    if (made > 0 && next == ids[i]) {
+      ran->ranges[made - 1].last = ids[i];
+      continue;
+    }
+    if (made == SavedState::RunningXids::kRanges) return;
+    ran->ranges[made++] = {ids[i], ids[i]};
+  }
+  ran->count = static_cast<int>(made);
+}
+
+}  // namespace
+
+// An overflowed snapshot lacks subtransactions. None of them has written to the log: a transaction
+// does so at commit, under its own id, which is never left out.
+void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed) {
+  SavedState* saved = &slot->saved;
+  SavedState::RunningXids* ran = &saved->ran;
+  ran->xmin = snapshot->xmin;
+  ran->xmax = snapshot->xmax;
+  ran->count = -1;
+  if (snapshot->takenDuringRecovery) {
+    const Size bytes = sizeof(TransactionId) * static_cast<Size>(snapshot->subxcnt);
+    auto* ids = static_cast<TransactionId*>(palloc(bytes + 1));
+    memcpy(ids, snapshot->subxip, bytes);
+    std::sort(ids, ids + snapshot->subxcnt, comes_before);
+    remember(ids, static_cast<uint32>(snapshot->subxcnt), ran);
+    pfree(ids);
+  }
+  saved->replayed = replayed;
+}
+
+bool is_news(const SavedState* saved, TransactionId xid) {
+  const SavedState::RunningXids& ran = saved->ran;
+  if (comes_before(xid, ran.xmin)) return false;
+  if (!comes_before(xid, ran.xmax)) return true;
+  const uint32 age = ran.xmax - 1 - xid;
+  if (age < SavedState::RunningXids::kLatest) return ran.latest[age / 64] >> age % 64 & 1;
+  const SavedState::RunningXids::Range* end = ran.ranges + ran.count;
+  const SavedState::RunningXids::Range* range = std::partition_point(
+      ran.ranges, end, [xid](const auto& each) { return comes_before(each.last, xid); });
+  return range != end && !comes_before(xid, range->first);
 }
 
 }  // namespace streamfilter::pg

@@ -131,4 +131,13 @@ void replay_rows(const StateReading& reading, Header* block, int64 from, int64 i
 void warn_damaged(FilterSlot* slot, const FilterRelation* relation, const char* what,
                   const char* detail);
 
+// ---- the last look of a standby -----------------------------------------------------------------
+
+// What a standby saw when it last looked at a filter's log: later it reads what is news.
+
+// Remembers the snapshot of the last look, and up to which WAL position it was replayed.
+void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed);
+// Was the transaction running at that look, or did it begin later?
+bool is_news(const SavedState* saved, TransactionId xid);
+
 }  // namespace streamfilter::pg

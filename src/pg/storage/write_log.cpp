@@ -1,6 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-#include "core/filter/filter.hpp"
 #include "pg/storage/saved_definition.hpp"
 #include "pg/storage/write_log.hpp"
 
@@ -47,7 +46,7 @@ class LogWriter {
   void write(LogRow& row) {
     CHECK_FOR_INTERRUPTS();
     row.number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot_->saved.next_number, 1));
-    bytes_ += write_row(table_, row, &slot_->saved.last_page);
+    bytes_ += write_state_row(table_, row, &slot_->saved.last_page);
   }
 
   Relation table_;
@@ -66,8 +65,9 @@ LogChange sort_of(const ChangeLog* log, const Change* change) {
 Size write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header) {
   const auto write = [table, slot](LogChange sort, const char* data, Size size) {
     const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->saved.next_number, 1));
-    return write_row(table, LogRow{slot->relation, sort, number, slot->saved.identity, data, size},
-                     &slot->saved.last_page);
+    return write_state_row(table,
+                           LogRow{slot->relation, sort, number, slot->saved.identity, data, size},
+                           &slot->saved.last_page);
   };
   const Size bytes = write(change, reinterpret_cast<const char*>(header), sizeof(Header));
   const char* collations = collations_of(slot->relation);

@@ -4,7 +4,7 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
-#include "pg/server/lock_batches.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/transaction/apply_changes.hpp"
 

@@ -1,8 +1,6 @@
 // Brings the changes of a transaction into a filter, and keys into its slices.
 #pragma once
 
-#include "core/filter/filter.hpp"
-#include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/state_copy.hpp"
 #include "pg/transaction/own_changes.hpp"
 

@@ -8,7 +8,6 @@ extern "C" {
 #include <emmintrin.h>
 #endif
 
-#include "core/base/hash.hpp"
 #include "pg/transaction/own_changes.hpp"
 #include "pg/transaction/own_changes_memory.hpp"
 
@@ -71,7 +70,7 @@ uint32 look_into_line(const IndexSlot* line, uint32 tag) {
 }
 
 // The first slot, from a line on, with one of these bits.
-uint32 find_slot(const ChangeLog* log, uint32 line, uint32 tag, uint32 wanted) {
+uint32 find_in_line(const ChangeLog* log, uint32 line, uint32 tag, uint32 wanted) {
   for (;; line = (line + kLineSlots) & last_slot(log)) {
     const uint32 bits = look_into_line(&log->index[line], tag) & wanted;
     if (likely(bits != 0)) return line + static_cast<uint32>(pg_rightmost_one_pos32(bits)) / 2;
@@ -80,7 +79,7 @@ uint32 find_slot(const ChangeLog* log, uint32 line, uint32 tag, uint32 wanted) {
 
 // The first slot that is unused or has the tag.
 uint32 find_tag(const ChangeLog* log, uint32 tag) {
-  return find_slot(log, home_of(log, tag), tag, PG_UINT32_MAX);
+  return find_in_line(log, home_of(log, tag), tag, PG_UINT32_MAX);
 }
 
 Size index_bytes(int bits) { return (sizeof(IndexSlot) << bits) + kLineSize; }
@@ -99,7 +98,8 @@ void grow_index(ChangeLog* log) {
   const int old_bits = log->index_bits;
   make_index(log, Max(old_bits + 1, kSecondBits));
   for (Size i = 0; i < Size{1} << old_bits; ++i)
-    if (old[i].next != 0) log->index[find_slot(log, home_of(log, old[i].tag), 0, kUnused)] = old[i];
+    if (old[i].next != 0)
+      log->index[find_in_line(log, home_of(log, old[i].tag), 0, kUnused)] = old[i];
   free_for_log(old_memory, index_bytes(old_bits));
 }
 

@@ -2,10 +2,8 @@
 
 extern "C" {
 #include "commands/tablespace.h"
-#include "miscadmin.h"
 #include "storage/fd.h"
 #include "utils/guc.h"
-#include "utils/memutils.h"
 #include "utils/wait_event.h"
 }
 

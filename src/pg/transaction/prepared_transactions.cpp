@@ -11,18 +11,14 @@
 extern "C" {
 #include "access/transam.h"
 #include "access/twophase.h"
-#include "storage/ipc.h"
 #include "storage/lmgr.h"
-#include "storage/shmem.h"
 }
 
-#include "core/filter/filter.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/server/shared_memory.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/locked_work.hpp"
-#include "pg/shmem/state_copy.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
@@ -95,23 +91,25 @@ uint32 transaction_capacity() {
 
 FilterSlot* slot_of(const PreparedKey& key) { return &shared_state->slots[key.transaction >> 48]; }
 
-bool is_alive(const PreparedKey& key) { return slot_of(key)->generation == key.generation; }
+bool is_of_live_slot(const PreparedKey& key) { return slot_of(key)->generation == key.generation; }
 
 // While its filter is being loaded, a key brought into the filter could be overwritten.
 bool is_being_loaded(const PreparedKey& key) {
-  return is_alive(key) && slot_of(key)->state == SlotState::building;
+  return is_of_live_slot(key) && slot_of(key)->state == SlotState::building;
 }
 
 bool is_key(const PreparedKey& key) { return key.change <= PreparedChange::repeat; }
 
 // Such a key is not in the table of keys in flight; other sessions are told to wait for any key.
-bool is_hidden(const PreparedKey& key) { return is_key(key) && key.owner == 0 && is_alive(key); }
+bool is_hidden(const PreparedKey& key) {
+  return is_key(key) && key.owner == 0 && is_of_live_slot(key);
+}
 
 // Until the transaction ends, no other session uses the filter.
 void count_removal(const PreparedKey& key, int32 by) {
   if (is_key(key)) return;
   prepared->removals += static_cast<uint32>(by);
-  if (is_alive(key)) pg_atomic_fetch_add_u32(&slot_of(key)->prepared_removals, by);
+  if (is_of_live_slot(key)) pg_atomic_fetch_add_u32(&slot_of(key)->prepared_removals, by);
 }
 
 // The functions below need the lock, exclusive for changes.
@@ -158,7 +156,7 @@ PreparedTransaction* enter_transaction(FullTransactionId transaction) {
 }
 
 // Needs room.
-uint32 take_key() {
+uint32 take_free_key() {
   KeyPart* part = prepared->parts;
   while (part->count == part->capacity) ++part;
   ++part->count;
@@ -172,7 +170,7 @@ uint32 take_key() {
 // Needs room.
 void store_key(FullTransactionId transaction, const PreparedKey& key) {
   PreparedTransaction* of = enter_transaction(transaction);
-  const uint32 at = take_key();
+  const uint32 at = take_free_key();
   key_at(at) = key;
   key_at(at).next = kNone;
   (of->first == kNone ? of->first : key_at(of->last).next) = at;
@@ -344,7 +342,7 @@ void apply(const PreparedKey& key) {
 
 // Needs directory_lock, exclusive.
 void define(const PreparedKey& key, bool committed) {
-  if (!is_alive(key)) return;
+  if (!is_of_live_slot(key)) return;
   FilterSlot* slot = slot_of(key);
   if (key.change == PreparedChange::define && committed)
     make_live(slot);
@@ -367,7 +365,9 @@ class KeySlot {
     if (slot == slot_ && key.generation == generation_) return state_;
     leave();
     LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-    state_ = !is_alive(key) ? State::gone : is_being_loaded(key) ? State::loading : State::ready;
+    state_ = !is_of_live_slot(key)  ? State::gone
+             : is_being_loaded(key) ? State::loading
+                                    : State::ready;
     if (state_ == State::ready) pin_slot(slot);
     LWLockRelease(shared_state->directory_lock);
     slot_ = slot;
@@ -427,7 +427,7 @@ class Ending {
     uint32 count = 0;
     for_each([&](const PreparedKey& key) {
       if (!key.done) return;
-      if (committed_ && is_alive(key) && key.change <= PreparedChange::reset)
+      if (committed_ && is_of_live_slot(key) && key.change <= PreparedChange::reset)
         pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
       if (key.owner == 0) return;
       if (count == kMaxRemoved) {
@@ -462,7 +462,7 @@ class Ending {
 };
 
 // False: another session is about to do so.
-bool resolve(FullTransactionId transaction, bool committed) {
+bool resolve_prepared(FullTransactionId transaction, bool committed) {
   stop_at(FaultPoint::resolve);
   HOLD_INTERRUPTS();
   uint32 last;
@@ -680,7 +680,8 @@ bool put_back(InFlightTag tag, Owner owner) {
   InFlightPartition* partition = partition_of(tag);
   LWLockAcquire(lock_of(partition), LW_EXCLUSIVE);
   InFlightEntry* entry = find_entry(partition, tag);
-  const bool done = owner_of(entry) != 0 || add_prepared_in_flight(partition, entry, tag, owner);
+  const bool done =
+      owner_of_entry(entry) != 0 || add_prepared_in_flight(partition, entry, tag, owner);
   LWLockRelease(lock_of(partition));
   return done;
 }
@@ -716,8 +717,8 @@ void resolve_all(Concern concern, bool waits) {
   for (uint32 at = 0;
        transaction = transaction_at(&at, concern), FullTransactionIdIsValid(transaction); ++at) {
     const XactStatus status = xact_status(transaction);
-    if (status != XactStatus::running && !resolve(transaction, status == XactStatus::committed) &&
-        waits)
+    if (status != XactStatus::running &&
+        !resolve_prepared(transaction, status == XactStatus::committed) && waits)
       wait_until_ended(transaction);
   }
 }

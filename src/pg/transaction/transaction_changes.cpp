@@ -2,15 +2,11 @@
 
 extern "C" {
 #include "common/hashfn.h"
-#include "miscadmin.h"
 #include "storage/lmgr.h"
 }
 
-#include "core/filter/filter.hpp"
 #include "pg/server/citus.hpp"
-#include "pg/server/transaction_use.hpp"
 #include "pg/shmem/arrivals.hpp"
-#include "pg/shmem/citus_transaction.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/own_changes_memory.hpp"
@@ -211,8 +207,8 @@ void note_savepoint(TransactionChanges* changes) {
   changes->savepoints = savepoint;
 }
 
-void append_change(TransactionChanges* changes, ChangeType type, const Element& element,
-                   const IndexHint& hint) {
+void append_own_change(TransactionChanges* changes, ChangeType type, const Element& element,
+                       const IndexHint& hint) {
   append_change(&changes->log, type, element, hint);
   note_time(changes, element);
   changes->erases |= type == ChangeType::erase;
@@ -233,7 +229,7 @@ void append_registered(TransactionChanges* changes, const Element& element, cons
 }
 
 void begin_new_keys(TransactionChanges* changes) {
-  reserve_change(changes);
+  reserve_own_change(changes);
   if (changes->savepoints->owner != kNoChange) return;
   const Owner owner = make_owner(changes->slot, GetCurrentFullTransactionId());
   if (changes->owner_count == changes->owner_capacity) {
@@ -389,7 +385,7 @@ namespace {
 
 // 0 if not known. Ids of subtransactions between the outermost and the current one are those noted
 // with their keys.
-Owner owner_of(const TransactionChanges* changes, const Savepoint* savepoint) {
+Owner owner_of_savepoint(const TransactionChanges* changes, const Savepoint* savepoint) {
   if (savepoint->owner != kNoChange) return changes->owners[savepoint->owner];
   if (savepoint->level == 1) return make_owner(changes->slot, GetTopFullTransactionId());
   if (savepoint->subtransaction == GetCurrentSubTransactionId())
@@ -419,7 +415,7 @@ bool renew_owners(TransactionChanges* changes, const Savepoints& savepoints) {
   auto* owners = static_cast<Owner*>(
       MemoryContextAlloc(TopTransactionContext, sizeof(Owner) * static_cast<Size>(capacity)));
   for (uint32 i = 0; i < savepoints.count; ++i)
-    if ((owners[i] = owner_of(changes, savepoints.at[i])) == 0) return false;
+    if ((owners[i] = owner_of_savepoint(changes, savepoints.at[i])) == 0) return false;
   pfree(changes->owners);
   changes->owners = owners;
   changes->owner_capacity = capacity;
@@ -435,7 +431,7 @@ bool register_key(TransactionChanges* changes, Change* change, uint32 owner) {
   for (;;) {
     LWLockAcquire(lock_of(partition), LW_EXCLUSIVE);
     InFlightEntry* entry = find_entry(partition, tag);
-    const Owner there = owner_of(entry);
+    const Owner there = owner_of_entry(entry);
     // A key that was erased and added again is there already.
     const bool own = there != 0 && TransactionIdIsCurrentTransactionId(
                                        XidFromFullTransactionId(transaction_of(there)));
@@ -494,6 +490,65 @@ bool register_all_keys(TransactionChanges* changes) {
   else
     publish_count(changes);
   return done;
+}
+
+// ---- what they say of a key ---------------------------------------------------------------------
+
+namespace {
+
+bool holds(const MergedValue* value, const Element& element) {
+  if (value->slice == kAllSlices) return test(value->header(), element);
+  const Parameters& parameters = value->header()->parameters;
+  for (unsigned i = 0; i < probes(parameters); ++i) {
+    const KeyProbe probe = probe_of(parameters, element.hash, i);
+    if (probe.slice != value->slice || !test_probe(value->header(), element, {0, probe.hash}))
+      return false;
+  }
+  return true;
+}
+
+OwnView view_of(const TransactionChanges* changes, const Element& element, uint32 last) {
+  const ChangeLog* log = &changes->log;
+  const OwnView rest = log->last_reset == kNoChange ? OwnView::untouched : OwnView::forgotten;
+  if (last == kNoChange || (rest == OwnView::forgotten && last < log->last_reset)) return rest;
+  if (change_at(log, last)->is(ChangeType::erase)) return OwnView::forgotten;
+  if (const FilterOps& ops = ops_of(changes->header); ops.expired != nullptr) {
+    Element present = element;
+    present.time = Max(present.time, changes->latest);
+    if (ops.expired(changes->header->parameters, element_at(log, last), present,
+                    log->count - last - 1))
+      return rest;
+  }
+  return OwnView::added;
+}
+
+// Was the key in one of the values that the transaction has merged? `last` is the key's own last
+// change.
+bool in_merged_value(const TransactionChanges* changes, const Element& element, uint32 last) {
+  const ChangeLog* log = &changes->log;
+  for (uint32 i = log->last_merge; i != kNoChange; i = change_at(log, i)->previous) {
+    // A later reset has removed the value's keys.
+    if ((log->last_reset != kNoChange && i < log->last_reset) || (last != kNoChange && i < last))
+      return false;
+    if (holds(merged_value(change_at(log, i)), element)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+OwnView view_of_changed(const TransactionChanges* changes, const Element& element, uint32 last) {
+  const OwnView view = view_of(changes, element, last);
+  if (likely(changes->log.last_merge == kNoChange) || view == OwnView::added) return view;
+  return in_merged_value(changes, element, last) ? OwnView::added : view;
+}
+
+Element as_accepted(const TransactionChanges* changes, const Element& element,
+                    const IndexHint& hint) {
+  Element result = element;
+  if (uses_time(changes->header->parameters) && hint.last != kNoChange)
+    result.time = element_at(&changes->log, hint.last).time;
+  return result;
 }
 
 }  // namespace streamfilter::pg

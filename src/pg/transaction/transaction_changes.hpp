@@ -72,7 +72,7 @@ TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged)
 // Makes room for one change of the current subtransaction, so that `append_change` cannot fail.
 // Raises 53200, 54000.
 void note_savepoint(TransactionChanges* changes);
-inline void reserve_change(TransactionChanges* changes) {
+inline void reserve_own_change(TransactionChanges* changes) {
   if (unlikely(changes->savepoints == nullptr ||
                changes->savepoints->subtransaction != GetCurrentSubTransactionId()))
     note_savepoint(changes);
@@ -89,8 +89,8 @@ inline Owner reserve_new_key(TransactionChanges* changes) {
   reserve_change(&changes->log);
   return changes->owners[changes->savepoints->owner];
 }
-void append_change(TransactionChanges* changes, ChangeType type, const Element& element,
-                   const IndexHint& hint = {});
+void append_own_change(TransactionChanges* changes, ChangeType type, const Element& element,
+                       const IndexHint& hint = {});
 
 // Adds a new key that the owner in reserve_new_key has put into the table of keys in flight.
 void append_registered(TransactionChanges* changes, const Element& element, const IndexHint& hint);
@@ -157,5 +157,36 @@ void forget_transaction_changes();
 void keep_changes_of_subtransaction(SubTransactionId parent);
 // Undoes the changes, and removes their keys from the table of keys in flight.
 void retract_changes_of_subtransaction();
+
+// ---- what they say of a key ---------------------------------------------------------------------
+
+// What the transaction's own changes say about a key, before others see them.
+
+// A key that has left the window since is untouched.
+enum class OwnView : uint8 { untouched, added, forgotten };
+struct OwnKey {
+  OwnView view = OwnView::untouched;
+  IndexHint hint;  // of its changes; valid until the next change
+};
+inline OwnView view_of_added(const IndexHint& hint) {
+  return hint.last == kNoChange ? OwnView::untouched : OwnView::added;
+}
+OwnView view_of_changed(const TransactionChanges* changes, const Element& element, uint32 last);
+inline OwnKey view_at(const TransactionChanges* changes, const Element& element,
+                      const IndexHint& hint) {
+  return {likely(changes->only_adds) ? view_of_added(hint)
+                                     : view_of_changed(changes, element, hint.last),
+          hint};
+}
+// `changes` may be nullptr: there are none.
+inline OwnKey find_own(const TransactionChanges* changes, const Element& element) {
+  if (changes == nullptr) return {};
+  return view_at(changes, element, find_key(&changes->log, element.hash));
+}
+
+// The element with the time of the row that this transaction accepted, if it did: a repeat does not
+// prolong a window.
+Element as_accepted(const TransactionChanges* changes, const Element& element,
+                    const IndexHint& hint);
 
 }  // namespace streamfilter::pg

@@ -1,19 +1,11 @@
 // streamfilter_discard, streamfilter_mark and streamfilter_divert, row by row.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "utils/memutils.h"
-}
-
 #include "pg/citus/shard_triggers.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/no_raise.hpp"
-#include "pg/server/settings.hpp"
-#include "pg/shmem/filter_directory.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/judged_once.hpp"
-#include "pg/trigger/restored_rows.hpp"
-#include "pg/trigger/row_source.hpp"
 #include "pg/trigger/trigger_rows.hpp"
 
 namespace streamfilter::pg {
@@ -155,7 +147,7 @@ bool judge(const RowJudge* judge, TupleTableSlot* row) {
   Element element;
   const bool repeat = make_element(judge, row, &element) &&
                       test_and_insert_key(judge->keys.filter, element, outcome);
-  count(judge, repeat, outcome);
+  count_judged(judge, repeat, outcome);
   return repeat;
 }
 
@@ -177,7 +169,7 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   RowJudge* of_table = state->judge;
   of_table->trigger = call->tg_trigger;
   of_table->table = call->tg_relation;
-  prepare(of_table);
+  prepare_judge(of_table);
   const FilterMode mode = of_table->keys.filter->mode;
   if (unlikely(mode == FilterMode::off)) return call->tg_trigtuple;
   if (unlikely(state->exists_already)) return learn(of_table, call);

@@ -3,7 +3,6 @@
 
 extern "C" {
 #include "access/relation.h"
-#include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
@@ -12,18 +11,12 @@ extern "C" {
 #include "lib/stringinfo.h"
 #include "parser/parse_coerce.h"
 #include "storage/lmgr.h"
-#include "utils/acl.h"
-#include "utils/hsearch.h"
-#include "utils/memutils.h"
 #include "utils/timestamp.h"
 }
 
-#include "pg/binding/trigger_rights.hpp"
 #include "pg/catalog/lookup.hpp"
-#include "pg/key/trusted_code.hpp"
 #include "pg/server/shared_memory.hpp"
 #include "pg/trigger/divert.hpp"
-#include "pg/trigger/table_watch.hpp"
 
 namespace streamfilter::pg {
 
@@ -168,7 +161,7 @@ InsertPlan* find_plan(Oid trigger) {
   return plan;
 }
 
-bool is_current(const InsertPlan* plan, Oid target) {
+bool is_current_plan(const InsertPlan* plan, Oid target) {
   return plan->plan != nullptr && plan->target == target &&
          plan->table_changes == plan->table_watch->changes &&
          plan->target_changes == plan->target_watch->changes &&
@@ -211,7 +204,7 @@ const char* insert_text(InsertPlan* plan, Relation table, Relation target) {
 }
 
 // Unless it is kept, the plan ends with SPI_finish().
-void make_plan(InsertPlan* plan, Relation table, Oid target_id, bool keep) {
+void make_insert_plan(InsertPlan* plan, Relation table, Oid target_id, bool keep) {
   Relation target = relation_open(target_id, NoLock);
   plan->target = target_id;
   plan->table_watch = watch_table(RelationGetRelid(table));
@@ -253,19 +246,19 @@ Datum value_for(int source, TupleTableSlot* row, const FilterHandle* filter, cha
   pg_unreachable();
 }
 
-void insert(const TriggerData* call, Oid target, const FilterHandle* filter) {
+void insert_diverted(const TriggerData* call, Oid target, const FilterHandle* filter) {
   SPI_connect();
   const Oid trigger = call->tg_trigger->tgoid;
   InsertPlan* plan = find_plan(trigger);
   InsertPlan once = {};
-  if (!is_current(plan, target)) {
+  if (!is_current_plan(plan, target)) {
     const bool keep = !is_plan_running(trigger);
     once.memory = CurrentMemoryContext;
     if (keep)
       forget(plan);
     else
       plan = &once;
-    make_plan(plan, call->tg_relation, target, keep);
+    make_insert_plan(plan, call->tg_relation, target, keep);
   }
   auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * (plan->count + 1)));
   auto* nulls = static_cast<char*>(palloc(plan->count + 1));
@@ -371,7 +364,7 @@ void divert_row(const TriggerData* call, Oid target, Oid owner, const FilterHand
   PG_TRY();
   {
     const Caller caller = become_owner(target, owner);
-    insert(call, target, filter);
+    insert_diverted(call, target, filter);
     return_to(caller);
   }
   PG_FINALLY();
@@ -380,3 +373,5 @@ void divert_row(const TriggerData* call, Oid target, Oid owner, const FilterHand
 }
 
 }  // namespace streamfilter::pg
+
+// ---- rows that come back ------------------------------------------------------------------------

@@ -3,13 +3,7 @@
 // the table that CREATE TRIGGER named, in a security-restricted operation. Columns go by name.
 #pragma once
 
-extern "C" {
-#include "commands/trigger.h"
-#include "utils/rel.h"
-}
-
 #include "pg/binding/trigger_definition.hpp"
-#include "pg/handle/filter_handle.hpp"
 
 namespace streamfilter::pg {
 
@@ -46,6 +40,51 @@ extern const struct Diversion* running_diversion;
 bool diverts(const FilterHandle* filter);
 inline bool is_diverting(const FilterHandle* filter) {
   return unlikely(running_diversion != nullptr) && diverts(filter);
+}
+
+// ---- rows that come back ------------------------------------------------------------------------
+
+// streamfilter_settle() moves false positives back into their table. The filter has judged these
+// rows before, wrongly, so our triggers let them pass.
+
+// The table whose rows are being settled; at most one per session.
+struct RestoredRows {
+  Oid table;         // the topmost table; InvalidOid if none
+  uint64 statement;  // inserts the rows; 0 until the first row
+  bool keeps_keys;   // deleted rows have copies that stay, so their keys do, too
+};
+
+inline RestoredRows restored_rows = {};
+
+// Rows that user triggers insert meanwhile belong to other statements.
+inline bool is_restored_in(Oid table, uint64 statement) {
+  if (topmost_table(table) != restored_rows.table) return false;
+  if (restored_rows.statement == 0) restored_rows.statement = statement;
+  return restored_rows.statement == statement;
+}
+
+// Is a row that `statement` inserts into the table a restored one? Called for every row.
+inline bool is_restored(const RelationData* table, uint64 statement) {
+  return unlikely(OidIsValid(restored_rows.table)) && is_restored_in(table->rd_id, statement);
+}
+
+// Do keys of rows deleted from the table stay in the filter?
+inline bool keeps_keys(const RelationData* table) {
+  return unlikely(restored_rows.keeps_keys) && topmost_table(table->rd_id) == restored_rows.table;
+}
+
+// Calls run() while rows of the table are settled.
+template <typename Run>
+void while_restoring(const RestoredRows& rows, const Run& run) {
+  const RestoredRows outer = restored_rows;
+  PG_TRY();
+  {
+    restored_rows = rows;
+    run();
+  }
+  PG_FINALLY();
+  { restored_rows = outer; }
+  PG_END_TRY();
 }
 
 }  // namespace streamfilter::pg

@@ -2,23 +2,16 @@
 
 extern "C" {
 #include "access/table.h"
-#include "access/tableam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "lib/stringinfo.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 }
 
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
-#include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/remote/remote_filter.hpp"
-#include "pg/server/transaction_use.hpp"
-#include "pg/shmem/filter_directory.hpp"
-#include "pg/storage/saved_state.hpp"
+#include "pg/storage/image.hpp"
 #include "pg/trigger/forgetful_filters.hpp"
 
 namespace streamfilter::pg {

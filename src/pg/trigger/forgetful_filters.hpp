@@ -1,12 +1,7 @@
 // Filters that know less than their tables: after a crash, and from the start.
 #pragma once
 
-extern "C" {
-#include "utils/rel.h"
-}
-
 #include "pg/binding/trigger_definition.hpp"
-#include "pg/catalog/filter_relation.hpp"
 
 namespace streamfilter::pg {
 

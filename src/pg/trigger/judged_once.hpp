@@ -2,7 +2,6 @@
 // second answer would always be "repeat", and the row would be lost.
 #pragma once
 
-#include "pg/handle/filter_handle.hpp"
 #include "pg/trigger/row_source.hpp"
 
 namespace streamfilter::pg {

@@ -12,8 +12,6 @@ extern "C" {
 }
 
 #include "pg/handle/key_reservation.hpp"
-#include "pg/key/hash_method.hpp"
-#include "pg/server/settings.hpp"
 #include "pg/trigger/key_indexes.hpp"
 
 namespace streamfilter::pg {

@@ -4,9 +4,7 @@
 #pragma once
 
 extern "C" {
-#include "executor/tuptable.h"
 #include "nodes/execnodes.h"
-#include "utils/rel.h"
 }
 
 #include "pg/binding/trigger_definition.hpp"

@@ -11,12 +11,8 @@ extern "C" {
 #include "nodes/execnodes.h"
 #include "nodes/parsenodes.h"
 #include "parser/parsetree.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
-#include "utils/rel.h"
 }
 
-#include "core/kind/kind_registry.hpp"
 #include "pg/binding/trigger_definition.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/handle/tree.hpp"

@@ -3,13 +3,9 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "executor/execdesc.h"
-#include "nodes/execnodes.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "replication/logicalworker.h"
-#include "utils/lsyscache.h"
-#include "utils/rel.h"
 }
 
 #include "pg/trigger/row_source.hpp"

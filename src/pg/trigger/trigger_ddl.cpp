@@ -2,29 +2,21 @@
 
 extern "C" {
 #include "access/relation.h"
-#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
 #include "storage/lmgr.h"
-#include "utils/acl.h"
 }
 
-#include "pg/binding/trigger_binding.hpp"
-#include "pg/binding/trigger_definition.hpp"
-#include "pg/binding/trigger_rights.hpp"
-#include "pg/catalog/dependencies.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/citus/citus_tables.hpp"
 #include "pg/citus/shard_triggers.hpp"
 #include "pg/handle/tree.hpp"
-#include "pg/server/problem_report.hpp"
-#include "pg/server/settings.hpp"
 #include "pg/server/syscache.hpp"
 #include "pg/trigger/divert.hpp"
-#include "pg/trigger/forget_definition.hpp"
+#include "pg/trigger/forget_trigger.hpp"
 #include "pg/trigger/forgetful_filters.hpp"
 #include "pg/trigger/key_indexes.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
@@ -66,7 +58,7 @@ void for_each_trigger(Oid root, Visit visit, bool wait = true) {
 // ---- CREATE TRIGGER ----------------------------------------------------------------------------
 
 // Two triggers with one filter would see a repeat in every row.
-void check_judged_once(const Trigger* created, Oid table, Oid filter) {
+void check_sole_judge(const Trigger* created, Oid table, Oid filter) {
   for_each_trigger(table, [=](const Trigger* other, TriggerKind kind, Relation holder) {
     const TriggerOrigin origin = find_origin(other, holder);
     if (!judges(kind) || origin.trigger == created->tgoid || origin.binding.filter != filter)
@@ -126,7 +118,7 @@ void bind_forgetting(const Trigger* trigger, Relation table) {
   bind_trigger(trigger->tgoid, {filter, InvalidOid});
 }
 
-void warn_of_crash(const Trigger* trigger, TriggerKind kind, Relation table) {
+void check_crash_safety(const Trigger* trigger, TriggerKind kind, Relation table) {
   const TriggerOrigin origin = find_origin(trigger, table);
   const Oid filter = find_filter(trigger, kind, &origin);
   if (OidIsValid(filter)) warn_of_crash(table, load_filter_relation(filter));
@@ -147,12 +139,12 @@ void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
   if (!OidIsValid(filter)) return;
   const FilterRelation* relation = load_filter_relation(filter);
   const TriggerPlan* plan = make_plan(trigger, kind, table, relation);
-  check_judged_once(trigger, RelationGetRelid(table), filter);
+  check_sole_judge(trigger, RelationGetRelid(table), filter);
   check_not_diverted_here(RelationGetRelid(table), filter);
   const Oid target = check_diversion(trigger, kind, table, &origin, missing_right);
   if (kind == TriggerKind::divert && !OidIsValid(target)) return;
   if (OidIsValid(target)) {
-    check_judged_once(trigger, target, filter);
+    check_sole_judge(trigger, target, filter);
     warn_if_less_durable(origin.table, target);
   }
   bind_trigger(trigger->tgoid, {filter, target});
@@ -177,7 +169,7 @@ void check_created(const CreateTrigStmt* statement, char* schema) {
     const bool is_created =
         created != nullptr && find_origin(trigger, holder).trigger == created->tgoid;
     check_is_last(trigger, holder->trigdesc, holder, is_created ? ERROR : WARNING);
-    if (is_created) warn_of_crash(trigger, its_kind, holder);
+    if (is_created) check_crash_safety(trigger, its_kind, holder);
   });
   if (created != nullptr && find_kind(created->tgfoid, &kind)) adopt_created(created, kind, table);
   relation_close(table, NoLock);
@@ -314,7 +306,7 @@ bool alters_persistence(const AlterTableStmt* statement) {
 
 void warn_of_crash_of_table(Oid relid) {
   for_each_trigger(relid, [](const Trigger* trigger, TriggerKind kind, Relation table) {
-    if (judges(kind)) warn_of_crash(trigger, kind, table);
+    if (judges(kind)) check_crash_safety(trigger, kind, table);
   });
 }
 

@@ -6,7 +6,6 @@ extern "C" {
 #include "catalog/pg_inherits.h"
 }
 
-#include "pg/binding/trigger_binding.hpp"
 #include "pg/citus/shard_triggers.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/syscache.hpp"
@@ -102,7 +101,7 @@ void init_row_judge(RowJudge* judge, TriggerKind kind, uint64 statement, MemoryC
   judge->context = AllocSetContextCreate(parent, "streamfilter trigger", ALLOCSET_SMALL_SIZES);
 }
 
-void resolve(RowJudge* judge) {
+void resolve_judge(RowJudge* judge) {
   judge->keys.filter = nullptr;
   judge->lasts = false;
   MemoryContextReset(judge->context);

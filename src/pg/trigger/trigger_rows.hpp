@@ -2,16 +2,8 @@
 // for pg/ingest, which has many.
 #pragma once
 
-extern "C" {
-#include "commands/trigger.h"
-#include "executor/tuptable.h"
-#include "utils/rel.h"
-}
-
 #include "pg/binding/trigger_definition.hpp"
-#include "pg/handle/event_time.hpp"
-#include "pg/shmem/trigger_counts.hpp"
-#include "pg/trigger/table_watch.hpp"
+#include "pg/catalog/lookup.hpp"
 
 namespace streamfilter::pg {
 
@@ -51,7 +43,7 @@ void set_kind(RowJudge* judge, TriggerKind kind);
 // Takes memory from `parent`. Everything else is zero.
 void init_row_judge(RowJudge* judge, TriggerKind kind, uint64 statement, MemoryContext parent);
 
-void resolve(RowJudge* judge);
+void resolve_judge(RowJudge* judge);
 
 // The triggers that the statement fires for the table. Those in the relation cache come and go
 // while it runs: none may be left, and where a savepoint was rolled back the entry is an old one.
@@ -67,9 +59,9 @@ inline bool is_resolved(const RowJudge* judge) {
 }
 
 // Resolves, locks and attaches whatever is not ready. Call it again whenever foreign code has run.
-[[gnu::always_inline]] inline void prepare(RowJudge* judge) {
+[[gnu::always_inline]] inline void prepare_judge(RowJudge* judge) {
   if (likely(judge->keys.filter != nullptr)) use_filter(judge->keys.filter, Use::judge_granted);
-  if (unlikely(!is_resolved(judge))) resolve(judge);
+  if (unlikely(!is_resolved(judge))) resolve_judge(judge);
   judge->keys.filter->origin = judge->keys_from;
   judge->keys.filter->origin.triggers = triggers_of(judge);
   check_mode(judge->keys.filter, judge->owner);
@@ -94,7 +86,7 @@ inline Outcome of_repeats(const RowJudge* judge) {
 }
 
 // Counts a judged row for the trigger; the filter has counted its key.
-inline void count(const RowJudge* judge, bool repeat, Outcome of_repeats) {
+inline void count_judged(const RowJudge* judge, bool repeat, Outcome of_repeats) {
   TriggerCounts& counts = *counts_to_add_to(judge->pending_counts);
   ++counts[TriggerCount::rows];
   counts[kTriggerCountOf[static_cast<int>(of_repeats)]] += repeat;

@@ -2,10 +2,7 @@
 
 #include "pg/value/compact_value.hpp"
 
-#include <algorithm>
-
 #include "core/filter/sparse_form.hpp"
-#include "pg/server/problem_report.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {

@@ -7,12 +7,10 @@ extern "C" {
 #include "utils/array.h"
 }
 
-#include <algorithm>
-
 #include "core/filter/parallel_batch.hpp"
 #include "pg/catalog/element_roles.hpp"
-#include "pg/server/named_row.hpp"
-#include "pg/value/aggregate_arguments.hpp"
+#include "pg/server/rows.hpp"
+#include "pg/value/growing_state.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {

@@ -3,19 +3,14 @@
 
 extern "C" {
 #include "executor/spi.h"
-#include "funcapi.h"
 #include "parser/parse_coerce.h"
 #include "utils/array.h"
-#include "utils/tuplestore.h"
 }
 
-#include "core/base/nearest_name.hpp"
 #include "pg/catalog/column_coercion.hpp"
 #include "pg/catalog/element_roles.hpp"
-#include "pg/catalog/filter_relation.hpp"
-#include "pg/key/key_hash.hpp"
 #include "pg/server/progress.hpp"
-#include "pg/server/spi_cursor.hpp"
+#include "pg/server/rows.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {

@@ -3,9 +3,6 @@
 #include "pg/server/postgres.hpp"
 
 #include "pg/catalog/element_roles.hpp"
-#include "pg/server/problem_report.hpp"
-#include "pg/value/aggregate_arguments.hpp"
-#include "pg/value/distinct_count.hpp"
 #include "pg/value/growing_state.hpp"
 #include "pg/value/value.hpp"
 
@@ -92,7 +89,7 @@ GrowingState* first_state(FunctionCallInfo fcinfo, CallSite* site, bool for_filt
   return state;
 }
 
-void check_prototype(FunctionCallInfo fcinfo, StateExtra* extra) {
+void check_kept_prototype(FunctionCallInfo fcinfo, StateExtra* extra) {
   const uint64 given = given_prototype(fcinfo, 2);
   if (given != 0 && given == extra->given) return;
   if (extra->prototype != checksum(get_prototype(fcinfo, 2))) raise_changed_prototype();
@@ -102,7 +99,7 @@ void check_prototype(FunctionCallInfo fcinfo, StateExtra* extra) {
 GrowingState* state_for_row(FunctionCallInfo fcinfo, CallSite* site, bool for_filter) {
   GrowingState* state = get_state(fcinfo, 0);
   if (unlikely(state == nullptr)) return first_state(fcinfo, site, for_filter);
-  if (unlikely(!site->constant_prototype)) check_prototype(fcinfo, state->extra);
+  if (unlikely(!site->constant_prototype)) check_kept_prototype(fcinfo, state->extra);
   return state;
 }
 
@@ -125,7 +122,7 @@ void remember(FunctionCallInfo fcinfo, const CallSite* site, GrowingState* state
   if (!hash_argument(fcinfo, site, parameters, nulls, &hash)) return;
   if (state->extra != nullptr && state->extra->in_window)
     return insert_in_window(fcinfo, state, hash);
-  if (state->parameters != nullptr) return insert(fcinfo, state, hash);
+  if (state->parameters != nullptr) return insert_hash(fcinfo, state, hash);
   Element element = new_element(parameters);
   element.hash = hash;
   insert(state->filter, element);
@@ -172,7 +169,8 @@ SF_FUNCTION(streamfilter_agg_combine) {
   GrowingState* from = get_state(fcinfo, 1);
   if (from == nullptr) return return_state(fcinfo, into);
   if (into == nullptr)
-    PG_RETURN_POINTER(copy_state(from, keep_parameters(fcinfo, from), aggregate_context(fcinfo)));
+    PG_RETURN_POINTER(
+        copy_growing_state(from, keep_parameters(fcinfo, from), aggregate_context(fcinfo)));
   merge_state(fcinfo, into, from);
   PG_RETURN_POINTER(into);
 }

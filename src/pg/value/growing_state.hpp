@@ -7,7 +7,6 @@
 #pragma once
 
 #include "core/filter/compact_form.hpp"
-#include "core/kind/exa_log_log.hpp"
 
 namespace streamfilter::pg {
 
@@ -77,7 +76,7 @@ inline void wait_for_memory(GrowingState* state, const WaitingKey& key) {
   state->count = (state->count + 1) % GrowingState::kWaiting;
 }
 
-inline void insert(FunctionCallInfo fcinfo, GrowingState* state, uint64 hash) {
+inline void insert_hash(FunctionCallInfo fcinfo, GrowingState* state, uint64 hash) {
   const Parameters& p = *state->parameters;
   if (likely(state->filter != nullptr)) {
     const WaitingKey key = {exa_log_log::token_of(hash, p.integer(0)),
@@ -100,7 +99,8 @@ void insert_in_window(FunctionCallInfo fcinfo, GrowingState* state, uint64 hash)
 void merge_state(FunctionCallInfo fcinfo, GrowingState* into, GrowingState* from);
 
 // A palloc'd copy, with these `parameters` if it has words.
-GrowingState* copy_state(GrowingState* from, const Parameters* parameters, MemoryContext context);
+GrowingState* copy_growing_state(GrowingState* from, const Parameters* parameters,
+                                 MemoryContext context);
 
 // The value, palloc'd.
 Datum finished_value(GrowingState* state);
@@ -110,5 +110,48 @@ int64 count_keys(GrowingState* state);
 // The state as bytes, and back.
 bytea* serialize_state(GrowingState* state);
 GrowingState* deserialize_state(Datum bytes);
+
+// ---- arguments of aggregates --------------------------------------------------------------------
+
+// Facts about the call of an aggregate's transition function.
+
+// Context of the state. Raises if the function was called outside an aggregate.
+MemoryContext aggregate_context(FunctionCallInfo fcinfo);
+
+// Is argument `number` of the aggregate (from 0) the same in all rows? For aggregates whose last
+// argument is no record: an engine may run the transition function inside an aggregate of its own,
+// and pass the arguments as a record.
+bool is_constant_argument(FunctionCallInfo fcinfo, int number);
+
+// Is it the same, too, whenever the aggregate runs again?
+bool is_literal_argument(FunctionCallInfo fcinfo, int number);
+
+// The prototype in argument `number` of the transition function. Both raise if it is NULL.
+const Header* get_prototype(FunctionCallInfo fcinfo, int number);
+void check_prototype(FunctionCallInfo fcinfo, int number);
+
+// A number for the given prototype: if it is the same for two rows, so is the prototype, and need
+// not be read. (A large value is given by its storage place.) 0: not known.
+uint64 given_prototype(FunctionCallInfo fcinfo, int number);
+
+[[noreturn]] void raise_changed_prototype();
+
+// ---- counts of distinct keys --------------------------------------------------------------------
+
+// Counts distinct keys, for aggregates.
+
+// The default: for any number of keys, and nearly exact for few.
+constexpr char kCountingPrototype[] = "ell(memory=1MB)";
+
+// Complete parameters. Raises errors in the definition.
+Parameters parse_prototype(const char* definition);
+
+// Number of distinct keys that the filter has seen. Raises feature_not_supported if its kind cannot
+// tell; warns if it is full, because the number is then a lower bound.
+int64 count_keys(const Header* filter);
+
+// The number of keys behind `count` words in `places` places (exa_log_log_words.hpp).
+int64 count_distinct_words(const Parameters& parameters, const exa_log_log::Word* words,
+                           uint32 places, uint32 count);
 
 }  // namespace streamfilter::pg

@@ -5,9 +5,8 @@
 #include "pg/server/postgres.hpp"
 
 #include "pg/catalog/element_roles.hpp"
-#include "pg/value/aggregate_arguments.hpp"
 #include "pg/value/compact_value.hpp"
-#include "pg/value/distinct_count.hpp"
+#include "pg/value/growing_state.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {

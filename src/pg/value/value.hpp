@@ -1,6 +1,10 @@
 // Values of the SQL type streamfilter: the core's block, with the varlena length in Header::host.
 #pragma once
 
+extern "C" {
+struct StringInfoData;
+}
+
 #include "core/filter/filter.hpp"
 #include "pg/key/key_hash.hpp"
 
@@ -51,5 +55,18 @@ TypeHasher* make_key_hasher(FunctionCallInfo fcinfo, int number);
 
 // The hasher, made at the first call and kept in fn_extra, which the caller must not use otherwise.
 TypeHasher* key_hasher(FunctionCallInfo fcinfo, int number);
+
+// ---- parameters as jsonb ------------------------------------------------------------------------
+
+// Parameters as JSON, for streamfilter_info and streamfilter_stats.
+
+// Appends the kind's parameters as a JSON object: {"max": 1, "k": 3, …}. `reason` says why the kind
+// was chosen, `derived_now` what this version derives if another had derived the parameters;
+// nullptr: nothing.
+void append_parameters_json(StringInfoData* out, const Parameters& parameters,
+                            const char* reason = nullptr, const Parameters* derived_now = nullptr);
+
+// Parses JSON text into a jsonb datum.
+Datum json_to_jsonb(const char* json);
 
 }  // namespace streamfilter::pg

@@ -6,12 +6,9 @@ extern "C" {
 #include "lib/stringinfo.h"
 }
 
-#include <cmath>
-
 #include "core/filter/resize.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/value/compact_value.hpp"
-#include "pg/value/parameters_json.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {

@@ -9,7 +9,6 @@ extern "C" {
 }
 
 #include "core/filter/value_form.hpp"
-#include "pg/server/problem_report.hpp"
 #include "pg/server/settings.hpp"
 
 namespace streamfilter::pg {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/lib/streams.hpp"
-#include "core/advise/forecast.hpp"
+#include "core/advise/advise.hpp"
 #include "unit/support/filters.hpp"
 
 using namespace streamfilter;

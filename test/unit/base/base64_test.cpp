@@ -1,4 +1,4 @@
-#include "core/base/base64.hpp"
+#include "core/base/text.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

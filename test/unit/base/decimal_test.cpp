@@ -1,12 +1,12 @@
 // Decimals as text: their hash is that of the server's numeric, whose digits are to base 10000.
-#include "core/base/decimal.hpp"
+#include "core/base/text.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "core/base/value_hash.hpp"
+#include "core/base/hash.hpp"
 
 using namespace streamfilter;
 

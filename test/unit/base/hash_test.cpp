@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <vector>
 
-#include "core/base/random.hpp"
+#include "core/base/hash.hpp"
 #include "core/format/layout.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"

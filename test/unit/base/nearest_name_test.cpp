@@ -1,5 +1,5 @@
 // The hint "Perhaps you meant …" appears for a typo, and only for a typo.
-#include "core/base/nearest_name.hpp"
+#include "core/base/text.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

@@ -1,4 +1,4 @@
-#include "core/base/saturate.hpp"
+#include "core/base/math_policy.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Packed cells against a plain vector of numbers.
-#include "core/bits/packed_cells.hpp"
+#include "core/bits/packed_words.hpp"
 
 #include <boost/mpl/list.hpp>
 #include <boost/test/unit_test.hpp>

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "core/base/random.hpp"
+#include "core/base/hash.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/streams.hpp"
 

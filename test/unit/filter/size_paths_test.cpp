@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/filter/overfull.hpp"
+#include "core/filter/promise.hpp"
 #include "unit/support/resizing.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"

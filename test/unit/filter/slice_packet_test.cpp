@@ -1,5 +1,5 @@
 // A slice that is sent elsewhere: a sealed packet opens, nothing else does.
-#include "core/filter/slice_packet.hpp"
+#include "core/filter/value_form.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cstring>

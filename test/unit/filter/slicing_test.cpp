@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 #include "core/filter/derivation.hpp"
-#include "core/filter/slicing_rules.hpp"
 #include "core/kind/kind_registry.hpp"
 #include "unit/support/slicings.hpp"
 #include "unit/support/statistics.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/random.hpp"
+#include "core/base/hash.hpp"
 #include "core/model/biased_model.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/statistics.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/bits/fingerprint_queue.hpp"
-#include "core/bits/packed_fields.hpp"
+#include "core/bits/packed_words.hpp"
 #include "unit/support/cache_lines.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/streams.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/lib/streams.hpp"
-#include "core/base/random.hpp"
+#include "core/base/hash.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"

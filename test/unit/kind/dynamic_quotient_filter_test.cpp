@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/random.hpp"
+#include "core/base/hash.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/quotient_table.hpp"
 #include "unit/support/filters.hpp"

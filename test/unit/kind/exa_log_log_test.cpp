@@ -11,7 +11,7 @@
 #include <set>
 #include <vector>
 
-#include "core/kind/exa_log_log_tokens.hpp"
+#include "core/kind/exa_log_log.hpp"
 #include "core/kind/exa_log_log_words.hpp"
 #include "core/model/exa_log_log_model.hpp"
 #include "unit/support/filters.hpp"

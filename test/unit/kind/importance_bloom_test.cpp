@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/lib/paper_formulas.hpp"
-#include "core/base/random.hpp"
+#include "core/base/hash.hpp"
 #include "core/format/counting_cells.hpp"
 #include "core/model/stable_model.hpp"
 #include "unit/support/filters.hpp"

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/base/random.hpp"
+#include "core/base/hash.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 #include "bench/lib/paper_formulas.hpp"
-#include "core/model/lost_slice_rule.hpp"
 #include "core/model/slicing_model.hpp"
 #include "unit/support/slicings.hpp"
 #include "unit/support/statistics.hpp"

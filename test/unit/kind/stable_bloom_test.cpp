@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/random.hpp"
+#include "core/base/hash.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/streams.hpp"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "bench/lib/paper_formulas.hpp"
-#include "core/model/lost_slice_rule.hpp"
+#include "core/model/slicing_model.hpp"
 
 namespace {
 

@@ -1,7 +1,6 @@
 // The formulas of sliced filters and of lost slices, against figures from simulations and against
 // one another.
 #include "core/model/slicing_model.hpp"
-#include "core/model/lost_slice_rule.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

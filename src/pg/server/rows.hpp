@@ -6,6 +6,7 @@ extern "C" {
 #include "access/htup_details.h"
 #include "funcapi.h"
 #include "utils/builtins.h"
+#include "utils/portal.h"
 #include "utils/tuplestore.h"
 }
 
@@ -78,5 +79,16 @@ class NamedRow {
   Datum* values_;
   bool* isnull_;
 };
+
+// ---- of a query ---------------------------------------------------------------------------------
+
+// Queries that set-returning functions run for the user: one SELECT, read by a cursor in batches.
+
+// Prepares the query and opens a cursor; SPI must be connected. Raises 34000 unless it is one
+// SELECT that changes nothing, not even in WITH; the message names `function`.
+Portal open_query(const char* query, const char* function);
+
+// The planner's estimate of its rows.
+uint64 expected_rows(Portal portal);
 
 }  // namespace streamfilter::pg

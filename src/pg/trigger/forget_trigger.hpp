@@ -1,7 +1,10 @@
-// Checks the definition of a trigger that calls streamfilter_forget.
 #pragma once
 
 #include "pg/binding/trigger_definition.hpp"
+
+// ---- the definition -----------------------------------------------------------------------------
+
+// Checks the definition of a trigger that calls streamfilter_forget.
 
 namespace streamfilter::pg {
 

@@ -7,7 +7,9 @@ extern "C" {
 #include "utils/plancache.h"
 }
 
-#include "pg/server/spi_cursor.hpp"
+#include "pg/server/rows.hpp"
+
+// ---- of a query ---------------------------------------------------------------------------------
 
 namespace streamfilter::pg {
 Portal open_query(const char* query, const char* function) {
