@@ -42,56 +42,57 @@ void parse_filter_name(const Trigger* trigger, TriggerKind kind, char** schema, 
 }
 
 // Looks up by fixed schemas, never by search_path, and without the inserting user's rights on them.
-Oid look_up_filter(const char* schema, const char* name, const TriggerOrigin* origin) {
+Oid look_up_filter(const char* schema, const char* name, const DeclaredTrigger* declared) {
   if (schema != nullptr) {
     const Oid space = LookupNamespaceNoError(schema);
     return OidIsValid(space) ? get_relname_relid(name, space) : InvalidOid;
   }
-  const Oid relid = get_relname_relid(name, origin->schema);
-  return OidIsValid(relid) ? relid : get_relname_relid(name, origin->function_schema);
+  const Oid relid = get_relname_relid(name, declared->schema);
+  return OidIsValid(relid) ? relid : get_relname_relid(name, declared->function_schema);
 }
 
 [[noreturn]] void raise_no_filter(const char* schema, const char* name, const char* text,
-                                  const TriggerOrigin* origin) {
-  const bool unquoted = OidIsValid(look_up_filter(schema, text, origin));
-  ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
-          schema ? errmsg("filter \"%s.%s\" does not exist", schema, name)
-                 : errmsg("filter \"%s\" does not exist", name),
-          schema ? 0
-          : origin->schema == origin->function_schema
-              ? errdetail("It was looked up in schema \"%s\".", get_namespace_name(origin->schema))
-              : errdetail("It was looked up in schemas \"%s\" and \"%s\".",
-                          get_namespace_name(origin->schema),
-                          get_namespace_name(origin->function_schema)),
-          unquoted ? errhint("There is \"%s\": put the name in double quotes, as in '\"%s\"'.",
-                             text, text)
-                   : errhint("Create it, or give its name with its schema."));
+                                  const DeclaredTrigger* declared) {
+  const bool unquoted = OidIsValid(look_up_filter(schema, text, declared));
+  ereport(
+      ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
+      schema ? errmsg("filter \"%s.%s\" does not exist", schema, name)
+             : errmsg("filter \"%s\" does not exist", name),
+      schema ? 0
+      : declared->schema == declared->function_schema
+          ? errdetail("It was looked up in schema \"%s\".", get_namespace_name(declared->schema))
+          : errdetail("It was looked up in schemas \"%s\" and \"%s\".",
+                      get_namespace_name(declared->schema),
+                      get_namespace_name(declared->function_schema)),
+      unquoted
+          ? errhint("There is \"%s\": put the name in double quotes, as in '\"%s\"'.", text, text)
+          : errhint("Create it, or give its name with its schema."));
   pg_unreachable();
 }
 
 // False if a right is missing, which is reported at that level.
-bool check_filter(Oid relid, const TriggerOrigin* origin, AclMode rights, int missing_right) {
+bool check_filter(Oid relid, const DeclaredTrigger* declared, AclMode rights, int missing_right) {
   const char* name = get_rel_name(relid);
   if (name == nullptr)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
-            errmsg("the filter of a trigger of table %s does not exist", origin->table_name),
+            errmsg("the filter of a trigger of table %s does not exist", declared->table_name),
             errhint("CREATE OR REPLACE the trigger for another filter."));
   if (!is_filter(relid))
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("\"%s\" is not a filter", name),
             errhint("Create one with CREATE FOREIGN TABLE ... SERVER streamfilter."));
-  return check_rights(relid, {origin->owner, origin->table_name}, rights, missing_right);
+  return check_rights(relid, {declared->owner, declared->table_name}, rights, missing_right);
 }
 
-Oid look_up_argument(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
+Oid look_up_argument(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger* declared) {
   if (trigger->tgnargs < 1) return InvalidOid;
   char* schema;
   char* name;
   parse_filter_name(trigger, kind, &schema, &name);
-  return look_up_filter(schema, name, origin);
+  return look_up_filter(schema, name, declared);
 }
 
 // The filter that the first argument names, for a trigger that is not bound yet.
-Oid lock_named_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
+Oid lock_named_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger* declared,
                       LOCKMODE lockmode, int missing_right) {
   const char* function = function_name(kind);
   if (trigger->tgnargs < 1)
@@ -104,12 +105,12 @@ Oid lock_named_filter(const Trigger* trigger, TriggerKind kind, const TriggerOri
   // While we wait for the lock, the name may come to mean another relation.
   Oid locked = InvalidOid;
   for (;;) {
-    const Oid relid = look_up_filter(schema, name, origin);
-    if (!OidIsValid(relid)) raise_no_filter(schema, name, trigger->tgargs[0], origin);
+    const Oid relid = look_up_filter(schema, name, declared);
+    if (!OidIsValid(relid)) raise_no_filter(schema, name, trigger->tgargs[0], declared);
     if (relid == locked) return relid;
     if (OidIsValid(locked)) UnlockRelationOid(locked, lockmode);
     // Before locking: without rights, nobody may lock the relation.
-    if (!check_filter(relid, origin, needed_rights(trigger->tgtype, kind), missing_right))
+    if (!check_filter(relid, declared, needed_rights(trigger->tgtype, kind), missing_right))
       return InvalidOid;
     LockRelationOid(relid, lockmode);
     locked = relid;
@@ -257,45 +258,46 @@ void raise_wrong_event(const Trigger* trigger, TriggerKind kind, Relation table)
   pg_unreachable();
 }
 
-TriggerOrigin find_origin(const Trigger* trigger, Relation table) {
-  TriggerOrigin origin = {};
-  origin.trigger = trigger->tgoid;
-  origin.table = RelationGetRelid(table);
-  origin.binding = {trigger->tgconstrrelid, trigger->tgconstrindid};
-  if (trigger->tgisclone || !OidIsValid(origin.binding.filter))
-    for (TriggerRow row = {};; origin.trigger = row.parent) {
-      if (!read_trigger_row(origin.trigger, &row)) raise_dropped(trigger, table);
-      origin.table = row.table;
-      origin.binding = row.binding;
+DeclaredTrigger find_declared(const Trigger* trigger, Relation table) {
+  DeclaredTrigger declared = {};
+  declared.trigger = trigger->tgoid;
+  declared.table = RelationGetRelid(table);
+  declared.binding = {trigger->tgconstrrelid, trigger->tgconstrindid};
+  if (trigger->tgisclone || !OidIsValid(declared.binding.filter))
+    for (TriggerRow row = {};; declared.trigger = row.parent) {
+      if (!read_trigger_row(declared.trigger, &row)) raise_dropped(trigger, table);
+      declared.table = row.table;
+      declared.binding = row.binding;
       if (!OidIsValid(row.parent)) break;
     }
   const auto read = [&](const FormData_pg_class& row, HeapTuple) {
-    origin.schema = row.relnamespace;
-    origin.owner = row.relowner;
-    origin.table_name =
+    declared.schema = row.relnamespace;
+    declared.owner = row.relowner;
+    declared.table_name =
         quote_qualified_identifier(get_namespace_name(row.relnamespace), NameStr(row.relname));
   };
-  if (!read_catalog<FormData_pg_class>(RELOID, origin.table, read))
+  if (!read_catalog<FormData_pg_class>(RELOID, declared.table, read))
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
             errmsg("the table of trigger \"%s\" does not exist", trigger->tgname));
-  origin.function_schema = schema_of_function(trigger->tgfoid);
-  return origin;
+  declared.function_schema = schema_of_function(trigger->tgfoid);
+  return declared;
 }
 
-Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
+Oid lock_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger* declared,
                 LOCKMODE lockmode, int missing_right) {
-  if (!OidIsValid(origin->binding.filter))
-    return lock_named_filter(trigger, kind, origin, lockmode, missing_right);
-  if (!check_filter(origin->binding.filter, origin, needed_rights(trigger->tgtype, kind),
+  if (!OidIsValid(declared->binding.filter))
+    return lock_named_filter(trigger, kind, declared, lockmode, missing_right);
+  if (!check_filter(declared->binding.filter, declared, needed_rights(trigger->tgtype, kind),
                     missing_right))
     return InvalidOid;
-  LockRelationOid(origin->binding.filter, lockmode);
-  return origin->binding.filter;
+  LockRelationOid(declared->binding.filter, lockmode);
+  return declared->binding.filter;
 }
 
-Oid find_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
-  const Oid relid = OidIsValid(origin->binding.filter) ? origin->binding.filter
-                                                       : look_up_argument(trigger, kind, origin);
+Oid find_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger* declared) {
+  const Oid relid = OidIsValid(declared->binding.filter)
+                        ? declared->binding.filter
+                        : look_up_argument(trigger, kind, declared);
   return OidIsValid(relid) && is_filter(relid) ? relid : InvalidOid;
 }
 

@@ -13,7 +13,7 @@ namespace streamfilter::pg {
 
 // The table that CREATE TRIGGER named: for a partition, the table whose trigger was cloned. Its
 // owner needs the rights, and its schema is the first to look up filters in.
-struct TriggerOrigin {
+struct DeclaredTrigger {
   Oid trigger;
   TriggerBinding binding;  // no filter: not bound yet
   Oid table;
@@ -35,7 +35,7 @@ struct TriggerPlan {
 
 // Results live in the current memory context. The caller holds a lock on the table. Raises 55000 if
 // the running statement has dropped a trigger whose filter only the catalog tells.
-TriggerOrigin find_origin(const Trigger* trigger, Relation table);
+DeclaredTrigger find_declared(const Trigger* trigger, Relation table);
 
 // Reads a name in an argument, as SQL does. Raises 42602; `what` says in the message what it should
 // name.
@@ -49,11 +49,11 @@ AttrNumber find_exactly(Relation table, const char* name);
 // until the end of the transaction. Raises 39P01 without such an argument, 42602, 42P01, 42809.
 // Unless the owner of the table has the needed rights, reports 42501 at level `missing_right`; then
 // returns InvalidOid and locks nothing.
-Oid lock_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin,
+Oid lock_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger* declared,
                 LOCKMODE lockmode, int missing_right);
 
 // Finds the filter without a lock; InvalidOid: there is no such filter.
-Oid find_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin);
+Oid find_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger* declared);
 
 // Reports 42P17 at this level if one of the triggers that fires later could drop the row.
 void check_is_last(const Trigger* trigger, const TriggerDesc* triggers, Relation table, int level);

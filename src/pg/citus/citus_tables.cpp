@@ -61,13 +61,13 @@ void execute_commands(const char* commands) {
 }
 
 // The filter's name as the coordinator looks it up.
-const char* full_name(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
+const char* full_name(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger* declared) {
   char* schema;
   char* name;
   parse_name(trigger->tgargs[0], "a filter", psprintf("%s('filter')", function_name(kind)), &schema,
              &name);
-  return quote_qualified_identifier(schema != nullptr ? schema : get_namespace_name(origin->schema),
-                                    name);
+  return quote_qualified_identifier(
+      schema != nullptr ? schema : get_namespace_name(declared->schema), name);
 }
 
 [[noreturn]] void raise_missing(const char* name, const char* answer) {
@@ -126,7 +126,7 @@ List* query_rows(const char* query, Oid type, Datum argument) {
   return rows;
 }
 
-const char* mark_command(const char* name, const char* identity) {
+const char* identity_command(const char* name, const char* identity) {
   const char* block = psprintf(
       "DECLARE had text := (SELECT o.option_value FROM pg_catalog.pg_foreign_table, "
       "pg_catalog.pg_options_to_table(ftoptions) o WHERE ftrelid OPERATOR(pg_catalog.=) "
@@ -142,26 +142,26 @@ const char* mark_command(const char* name, const char* identity) {
   return psprintf("DO %s", quote_literal_cstr(block));
 }
 
-void import_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
+void import_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger* declared) {
   if (trigger->tgnargs < 1 || !has_citus()) return;
-  const Oid existing = find_filter(trigger, kind, origin);
+  const Oid existing = find_filter(trigger, kind, declared);
   const char* group = worker_group();
   if (group == nullptr) return;
   // A node that was away missed what has happened to its filter, and no shard here needs its keys.
   const char* made_for = OidIsValid(existing) ? group_of(existing) : nullptr;
   const bool is_former = made_for != nullptr && strcmp(made_for, group) != 0;
   if (OidIsValid(existing) && !is_former &&
-      (made_for == nullptr || is_on_shard(trigger, origin) || !is_unused(existing)))
+      (made_for == nullptr || is_on_shard(trigger, declared) || !is_unused(existing)))
     return;
   // Shards are made by several connections of one transaction at once, which would wait for each
   // other.
-  if (is_on_shard(trigger, origin)) raise_missing(full_name(trigger, kind, origin), nullptr);
-  const char* function = quote_qualified_identifier(get_namespace_name(origin->function_schema),
+  if (is_on_shard(trigger, declared)) raise_missing(full_name(trigger, kind, declared), nullptr);
+  const char* function = quote_qualified_identifier(get_namespace_name(declared->function_schema),
                                                     "streamfilter_definition");
   // The transaction that creates the trigger may have locked the filter there.
   const char* command = psprintf(
       "SELECT %s(%s::pg_catalog.regclass) FROM pg_catalog.set_config('lock_timeout', '5s', true)",
-      function, quote_literal_cstr(full_name(trigger, kind, origin)));
+      function, quote_literal_cstr(full_name(trigger, kind, declared)));
   List* rows = query_rows("SELECT success, result FROM pg_catalog.run_command_on_coordinator($1)",
                           TEXTOID, CStringGetTextDatum(command));
   if (rows == NIL) return;
@@ -169,13 +169,13 @@ void import_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin
   const bool success = text_at(row, 0) != nullptr && text_at(row, 0)[0] == 't';
   if (!success && OidIsValid(existing) && !is_former) return;  // not committed or locked there
   if (!success || text_at(row, 1) == nullptr)
-    raise_missing(full_name(trigger, kind, origin), text_at(row, 1));
-  const char* name = full_name(trigger, kind, origin);
+    raise_missing(full_name(trigger, kind, declared), text_at(row, 1));
+  const char* name = full_name(trigger, kind, declared);
   if (OidIsValid(existing)) execute_commands(psprintf("DROP FOREIGN TABLE %s", name));
   execute_commands(text_at(row, 1));
-  const Oid filter = find_filter(trigger, kind, origin);
+  const Oid filter = find_filter(trigger, kind, declared);
   if (const char* identity = find_option(options_of_filter(filter), "identity"))
-    execute_commands(mark_command(name, identity));
+    execute_commands(identity_command(name, identity));
 }
 
 void check_distribution(const Trigger* trigger, TriggerKind kind, Relation table) {
@@ -199,8 +199,8 @@ void check_distribution(const Trigger* trigger, TriggerKind kind, Relation table
                 "streamfilter_seen() of a filter that only the coordinator has."));
   const char* column = text_at(row, 2);
   if (column == nullptr) return;
-  const TriggerOrigin origin = find_origin(trigger, table);
-  const Oid filter = find_filter(trigger, kind, &origin);
+  const DeclaredTrigger declared = find_declared(trigger, table);
+  const Oid filter = find_filter(trigger, kind, &declared);
   if (!OidIsValid(filter)) return;
   const TriggerPlan* plan = make_plan(trigger, kind, table, load_filter_relation(filter));
   if (is_key(plan, table, column)) return;

@@ -11,14 +11,14 @@ bool has_citus();
 
 // Call after CREATE TRIGGER on a node: makes the filter as on the coordinator, unless it exists.
 // One that was made before this node was removed and added again is made anew.
-void import_filter(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin);
+void import_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger* declared);
 
 // Is it one of Citus's tables, which has its rows in shards?
 bool is_distributed(Oid table);
 
 // What a worker runs to mark its filter as the one of this identity, made in the worker's present
 // life: option identity becomes "identity@group". A filter of an earlier life is emptied.
-const char* mark_command(const char* name, const char* identity);
+const char* identity_command(const char* name, const char* identity);
 
 // Raises 0A000 for a reference table, because each copy would be judged by another filter; warns if
 // equal keys may go to different nodes.

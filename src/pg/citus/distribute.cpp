@@ -149,7 +149,7 @@ SF_FUNCTION(streamfilter_distribute) {
   foreach (cell, definition_commands(relid))
     rows = run_command(static_cast<char*>(lfirst(cell)), name);
   const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
-  run_command(mark_command(full, identity_of_filter(relid)), name);
+  run_command(identity_command(full, identity_of_filter(relid)), name);
   rows = run_command(
       psprintf("SELECT %s(%s::pg_catalog.regclass)",
                quote_qualified_identifier(get_namespace_name(schema), "streamfilter_definition"),

@@ -66,9 +66,9 @@ struct Learner {
 
 // False if the filter is not to be asked.
 bool begin_learning(Learner* learner) {
-  const TriggerOrigin origin = find_origin(learner->trigger, learner->table);
-  FilterHandle* filter =
-      filter_handle(lock_filter(learner->trigger, learner->kind, &origin, RowExclusiveLock, ERROR));
+  const DeclaredTrigger declared = find_declared(learner->trigger, learner->table);
+  FilterHandle* filter = filter_handle(
+      lock_filter(learner->trigger, learner->kind, &declared, RowExclusiveLock, ERROR));
   use_filter(filter, Use::judge_granted);
   if (filter->mode == FilterMode::off) return false;
   const TriggerPlan* plan =
@@ -140,9 +140,9 @@ void fire_always(const Trigger* trigger) {
 
 void adopt_enabled(Oid relid, const char* name) {
   for_each_trigger_of(relid, [=](const Trigger* trigger, TriggerKind kind, Relation table) {
-    const TriggerOrigin origin = find_origin(trigger, table);
+    const DeclaredTrigger declared = find_declared(trigger, table);
     if (name != nullptr && strcmp(trigger->tgname, name) != 0) return;
-    if (trigger->tgisclone || !is_on_shard(trigger, &origin)) return;
+    if (trigger->tgisclone || !is_on_shard(trigger, &declared)) return;
     fire_always(trigger);
     if (judges(kind)) note_new_shard(table);
   });
@@ -153,8 +153,8 @@ void adopt_attached(Oid relid) {
   foreach (cell, find_all_inheritors(relid, NoLock, nullptr))
     for_each_trigger_of(lfirst_oid(cell),
                         [](const Trigger* trigger, TriggerKind kind, Relation table) {
-                          const TriggerOrigin origin = find_origin(trigger, table);
-                          const bool shard = is_on_shard(trigger, &origin);
+                          const DeclaredTrigger declared = find_declared(trigger, table);
+                          const bool shard = is_on_shard(trigger, &declared);
                           if (!trigger->tgisclone || !(shard || is_made_by_citus(table))) return;
                           if (shard && judges(kind)) note_new_shard(table);
                           learn_table(trigger, kind, table);
@@ -163,15 +163,15 @@ void adopt_attached(Oid relid) {
 
 }  // namespace
 
-bool is_on_shard(const Trigger* trigger, const TriggerOrigin* origin) {
+bool is_on_shard(const Trigger* trigger, const DeclaredTrigger* declared) {
   const uint64 shard = shard_in_name(trigger->tgname);
-  return shard != 0 && shard == shard_in_name(get_rel_name(origin->table)) && is_citus_loaded();
+  return shard != 0 && shard == shard_in_name(get_rel_name(declared->table)) && is_citus_loaded();
 }
 
 bool exist_already(const TriggerData* call, uint64 statement, bool outside) {
   if (unlikely(SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA)) {
-    const TriggerOrigin origin = find_origin(call->tg_trigger, call->tg_relation);
-    return is_on_shard(call->tg_trigger, &origin);
+    const DeclaredTrigger declared = find_declared(call->tg_trigger, call->tg_relation);
+    return is_on_shard(call->tg_trigger, &declared);
   }
   if (likely(call->tg_relation->rd_createSubid == InvalidSubTransactionId)) return false;
   NewShard* shard = find_new_shard(RelationGetRelid(call->tg_relation));
@@ -187,8 +187,8 @@ bool may_be_copied(Relation table) {
 }
 
 void adopt_created(const Trigger* trigger, TriggerKind kind, Relation table) {
-  const TriggerOrigin origin = find_origin(trigger, table);
-  const bool shard = is_on_shard(trigger, &origin);
+  const DeclaredTrigger declared = find_declared(trigger, table);
+  const bool shard = is_on_shard(trigger, &declared);
   if (!shard && !is_made_by_citus(table)) return;
   if (shard) fire_always(trigger);
   learn_table(trigger, kind, table);

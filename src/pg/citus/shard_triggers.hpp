@@ -12,7 +12,7 @@ extern "C" {
 namespace streamfilter::pg {
 
 // Is the trigger on a shard? Citus appends the shard's number to the names of both.
-bool is_on_shard(const Trigger* trigger, const TriggerOrigin* origin);
+bool is_on_shard(const Trigger* trigger, const DeclaredTrigger* declared);
 
 // Do the rows of this statement exist already? True for rows that replication brings to a shard,
 // and for the first copy into a shard that Citus has created with its triggers in this transaction.

@@ -42,7 +42,7 @@ bool is_off() { return !enabled || (session_mode.given && session_mode.mode == F
 // from it.
 struct OpenOption {
   const char* name;
-  bool is_of_parts;  // acts on the servers
+  bool is_of_holders;  // acts on the servers
 };
 constexpr OpenOption kOpenOptions[] = {
     {"mode", false},    {"probe", false},   {"lost_slice", false}, {"max_future", false},
@@ -63,12 +63,12 @@ List* options_in(const AlterTableCmd* command) {
   return command->subtype == AT_GenericOptions ? castNode(List, command->def) : NIL;
 }
 
-bool reaches_parts(const AlterTableStmt* statement) {
+bool reaches_holders(const AlterTableStmt* statement) {
   ListCell *cell, *option_cell;
   foreach (cell, statement->cmds)
     foreach (option_cell, options_in(lfirst_node(AlterTableCmd, cell))) {
       const OpenOption* open = find_open(lfirst_node(DefElem, option_cell)->defname);
-      if (open != nullptr && open->is_of_parts) return true;
+      if (open != nullptr && open->is_of_holders) return true;
     }
   return false;
 }
@@ -177,7 +177,7 @@ void alter_on_servers(Oid relid, const AlterTableStmt* statement) {
   const FilterRelation* relation = find_remote(relid);
   if (relation == nullptr) return;
   if (changes_owner(statement)) check_new_owner(relation);
-  if (reaches_parts(statement) && may_ask_servers(relation)) alter_parts(relation);
+  if (reaches_holders(statement) && may_ask_servers(relation)) alter_on_holders(relation);
 }
 
 List* remote_filters_of(List* roles) {
@@ -218,7 +218,7 @@ void rename_on_servers(Oid relid) {
   const FilterRelation* relation = find_remote(relid);
   if (relation == nullptr || name_before.relid != relid) return;
   name_before.relid = InvalidOid;
-  rename_parts(relation, NameStr(name_before.schema), NameStr(name_before.name));
+  rename_on_holders(relation, NameStr(name_before.schema), NameStr(name_before.name));
 }
 
 void rename_schema_on_servers(const char* before, const char* now) {
@@ -228,7 +228,7 @@ void rename_schema_on_servers(const char* before, const char* now) {
     const Oid relid = lfirst_oid(cell);
     const FilterRelation* relation =
         get_rel_namespace(relid) == schema ? find_remote(relid) : nullptr;
-    if (relation != nullptr) rename_parts(relation, before, relation->name);
+    if (relation != nullptr) rename_on_holders(relation, before, relation->name);
   }
 }
 
@@ -239,7 +239,7 @@ void drop_on_servers(Oid relid) {
     return;
   }
   if (is_off() || !may_ask_servers(relation)) return warn_of_remains(relid);
-  drop_parts(relation);
+  drop_on_holders(relation);
 }
 
 }  // namespace streamfilter::pg

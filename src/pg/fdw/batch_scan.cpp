@@ -46,7 +46,7 @@ struct BatchScanState {
   bool judged;      // as a whole; otherwise each row when it is asked for
   uint64 version;   // of the filter, for which the elements were made, and
   FilterMode mode;  // its mode
-  KeyOrigin origin;
+  KeyRoute route;
   int room;  // for rows:
   TupleTableSlot** slots;
   Element* elements;
@@ -123,7 +123,7 @@ void read_keys(CustomScanState* node, int first) {
   state->version = state->call.keys.version;
   state->mode = state->call.keys.filter->mode;
   if (state->mode == FilterMode::off) return;
-  state->origin = origin_in_query(&state->call.keys);
+  state->route = route_in_query(&state->call.keys);
   MemoryContext caller = MemoryContextSwitchTo(state->memory);
   for (int i = first; i < state->rows; ++i) {
     evaluate_values(state, node->ss.ps.ps_ExprContext, state->slots[i]);
@@ -228,7 +228,7 @@ void judge_batch(BatchScanState* state) {
   if (filter->version != state->version || filter->mode != state->mode) return;
   check_mode(filter, InvalidOid);
   note_asked(filter);
-  filter->origin = state->origin;
+  filter->route = state->route;
   test_and_insert_keys(filter, state->elements, state->has_key, state->rows,
                        outcome_of_repeats(state), state->seen);
   state->judged = true;
@@ -272,7 +272,7 @@ bool is_repeat(const BatchScanState* state, int i) {
   check_mode(filter, InvalidOid);
   if (unlikely(state->mode == FilterMode::off)) return false;
   note_asked(filter);
-  filter->origin = state->origin;
+  filter->route = state->route;
   return state->has_key[i] &&
          test_and_insert_fetched_key(filter, state->elements[i], outcome_of_repeats(state));
 }

@@ -42,7 +42,7 @@ struct ModifyState {
   MemoryContext key_memory;  // context of the builder
   AttrNumber row;            // column of kRow in the plan of a DELETE
   KeyBuilder keys;
-  KeyOrigin::Way way;
+  KeyRoute::Way way;
   bool one_by_one;  // the query might notice batches
   TupleTableSlot* kept[kMaxBatch];
 };
@@ -84,7 +84,7 @@ KeyBuilder read_rows_of(FilterHandle* filter) {
 FilterHandle* prepare_filter(ModifyState* state, Use use) {
   FilterHandle* filter = state->keys.filter;
   use_filter(filter, use);
-  filter->origin = {filter->hashes_specially ? KeyOrigin::unknown : state->way, InvalidOid};
+  filter->route = {filter->hashes_specially ? KeyRoute::unknown : state->way, InvalidOid};
   if (likely(is_current(&state->keys))) return filter;
   MemoryContextReset(state->key_memory);
   MemoryContext caller = MemoryContextSwitchTo(state->key_memory);
@@ -118,7 +118,7 @@ void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter keys", ALLOCSET_SMALL_SIZES);
   state->row = row;
   // A partition is locked at its first row.
-  state->way = target->ri_RootResultRelInfo == nullptr ? KeyOrigin::insert : KeyOrigin::unknown;
+  state->way = target->ri_RootResultRelInfo == nullptr ? KeyRoute::insert : KeyRoute::unknown;
   state->keys.filter = filter_handle(RelationGetRelid(target->ri_RelationDesc));
   prepare_filter(state, use);  // raises errors now
   target->ri_FdwState = state;

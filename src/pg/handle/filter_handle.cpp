@@ -34,7 +34,7 @@ namespace {
 HTAB* handles = nullptr;        // FilterHandle by relid
 FilterHandle* dirty = nullptr;  // handles with counts to flush
 // parent of replaced contexts; emptied at the end of the transaction
-MemoryContext retired = nullptr;
+MemoryContext outdated = nullptr;
 constexpr int32 kFlushEvery = 8192;
 bool is_any_stale = false;  // some handle is invalid and still has parts
 uint64 lock_epoch = 1;      // advances when locks may have been released
@@ -184,7 +184,7 @@ void load(FilterHandle* filter) {
 
   MemoryContextSetParent(context, CacheMemoryContext);
   if (filter->validity.context != nullptr)
-    MemoryContextSetParent(filter->validity.context, retired);
+    MemoryContextSetParent(filter->validity.context, outdated);
   filter->validity.context = context;
   filter->relation = relation;
   filter->hashers = hashers;
@@ -372,8 +372,8 @@ FilterHandle* filter_handle(Oid relid) {
   if (latest != nullptr && latest->relid == relid) return latest;
   if (handles == nullptr) {
     if (CacheMemoryContext == nullptr) CreateCacheMemoryContext();
-    retired = AllocSetContextCreate(CacheMemoryContext, "streamfilter retired handles",
-                                    ALLOCSET_SMALL_SIZES);
+    outdated = AllocSetContextCreate(CacheMemoryContext, "streamfilter outdated handles",
+                                     ALLOCSET_SMALL_SIZES);
     handles = make_hash_table<Oid, FilterHandle>("streamfilter handles", 16, CacheMemoryContext);
     CacheRegisterRelcacheCallback(on_invalidation, static_cast<Datum>(0));
     CacheRegisterSyscacheCallback(FOREIGNSERVEROID, on_server_change, static_cast<Datum>(0));
@@ -391,7 +391,7 @@ FilterHandle* filter_handle(Oid relid) {
 
 void make_ready(FilterHandle* filter, Use use) {
   filter->validity.used_epoch = 0;
-  filter->origin = {};
+  filter->route = {};
   if (unlikely(!filter->validity.valid || filter->validity.lock_epoch != lock_epoch ||
                filter->validity.lockmode < lock_for(use)))
     revalidate(filter, use);
@@ -461,8 +461,8 @@ void end_subtransaction_of_handles() {
 
 void end_transaction_of_handles() {
   end_subtransaction_of_handles();
-  if (retired == nullptr) return;
-  MemoryContextDeleteChildren(retired);
+  if (outdated == nullptr) return;
+  MemoryContextDeleteChildren(outdated);
   free_stale_parts();
 }
 

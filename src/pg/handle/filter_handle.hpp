@@ -153,7 +153,7 @@ enum class Use : uint8 {
 };
 
 // Where a statement has a key from. Unknown also if foreign code runs while the key is made.
-struct KeyOrigin {
+struct KeyRoute {
   enum Way : uint8 { unknown, trigger, insert, query } way;
   Oid table;  // whose trigger it is
   // All that the statement fires for the table: code within it may have dropped some of them.
@@ -209,7 +209,7 @@ struct FilterHandle {
   FilterMode mode;        // for rows that it judges; enforce for any other use
   bool mode_overridden;   // the mode comes from a setting, not from the filter's option
   bool hashes_specially;  // as the owner, or with the row: hash_specially()
-  KeyOrigin origin;       // of the next key; set before each key by callers that know
+  KeyRoute route;         // of the next key; set before each key by callers that know
   EventTimes times;
   HandleOverfull overfull;
   HandleValidity validity;

@@ -49,8 +49,8 @@ inline bool needs_each_row(const KeyBuilder* builder) {
 }
 
 // Of keys that a query asks for.
-inline KeyOrigin origin_in_query(const KeyBuilder* builder) {
-  return {needs_each_row(builder) ? KeyOrigin::unknown : KeyOrigin::query, InvalidOid};
+inline KeyRoute route_in_query(const KeyBuilder* builder) {
+  return {needs_each_row(builder) ? KeyRoute::unknown : KeyRoute::query, InvalidOid};
 }
 
 [[noreturn]] void raise_changed_by_cast(const FilterHandle* filter);

@@ -212,9 +212,9 @@ bool may_copying_wait(TupleDesc columns) {
 // A partition is locked at its first row.
 bool may_row_wait(Relation table, const FilterHandle* filter, bool copied) {
   const Oid relid = RelationGetRelid(table);
-  const KeyOrigin& origin = filter->origin;
-  const bool own = origin.way == KeyOrigin::trigger && origin.table == relid;
-  if (own ? may_trigger_wait(origin.triggers) : has_trigger(table->trigdesc)) return true;
+  const KeyRoute& route = filter->route;
+  const bool own = route.way == KeyRoute::trigger && route.table == relid;
+  if (own ? may_trigger_wait(route.triggers) : has_trigger(table->trigdesc)) return true;
   if (table->rd_rel->relispartition || (copied && may_copying_wait(RelationGetDescr(table))))
     return true;
   if (relid == filter->relid) return runs_code_for_rows(table, may_code_wait);
@@ -253,9 +253,9 @@ bool may_insert_wait(const PlannedStmt* statement, const FilterHandle* filter) {
 
 bool may_copy_wait(const Copied* copy, const FilterHandle* filter) {
   if (copy->pauses || copy->chooses) return true;
-  switch (filter->origin.way) {
-    case KeyOrigin::trigger: return may_row_wait(filter->origin.table, filter, true);
-    case KeyOrigin::insert: return may_row_wait(filter->relid, filter, true);
+  switch (filter->route.way) {
+    case KeyRoute::trigger: return may_row_wait(filter->route.table, filter, true);
+    case KeyRoute::insert: return may_row_wait(filter->relid, filter, true);
     default: return true;
   }
 }
@@ -270,7 +270,7 @@ bool may_innermost_wait(const Frame* frame, const FilterHandle* filter) {
       if (may_insert_wait(statement, filter)) return true;
       break;
     case CMD_SELECT:
-      if (filter->origin.way != KeyOrigin::query || !keeps_rows(frame->query)) return true;
+      if (filter->route.way != KeyRoute::query || !keeps_rows(frame->query)) return true;
       break;
     default: return true;
   }
@@ -299,7 +299,7 @@ bool may_query_wait(const QueryDesc* query, Oid filter) {
 // Rows that come without a statement are those of a replication worker.
 bool may_statement_wait(const FilterHandle* filter) {
   const Frame* frame = innermost_frame();
-  if (frame == nullptr || filter->origin.way == KeyOrigin::unknown ||
+  if (frame == nullptr || filter->route.way == KeyRoute::unknown ||
       may_innermost_wait(frame, filter))
     return true;
   for (frame = frame->below; frame != nullptr; frame = frame->below)

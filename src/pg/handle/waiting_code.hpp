@@ -20,7 +20,7 @@ inline constexpr char kBatchNode[] = "streamfilter batch";
 // nullptr if it is another node.
 const Const* filter_of_batch_scan(const Plan* plan);
 
-// May a running statement wait while it gives the filter keys? Needs filter->origin.
+// May a running statement wait while it gives the filter keys? Needs filter->route.
 bool may_statement_wait(const FilterHandle* filter);
 
 // May a started query that gives this filter keys wait while it reads its rows?

@@ -447,7 +447,7 @@ void rename_at(RemoteFilter* remote, int server, const char* schema, const char*
 // ---- functions of the parts ---------------------------------------------------------------------
 
 // Adds the function's result on that server, if the relation is there.
-void call_at(RemoteFilter* remote, int server, const PartFunction& function, uint64* sum) {
+void call_at(RemoteFilter* remote, int server, const HolderFunction& function, uint64* sum) {
   const char* found = look_up_definition(remote, server);
   if (found != nullptr && found[0] == '\0') return;
   if (found == nullptr ||
@@ -463,7 +463,7 @@ void say_renamed(const RemoteFilter* remote) {
 
 }  // namespace
 
-void alter_parts(const FilterRelation* relation) {
+void alter_on_holders(const FilterRelation* relation) {
   RemoteFilter* remote = make_remote_filter(relation);
   connect_homes(remote);
   for (int i = 0; i < remote->count; ++i) {
@@ -476,14 +476,14 @@ void alter_parts(const FilterRelation* relation) {
   }
 }
 
-void rename_parts(const FilterRelation* relation, const char* schema, const char* name) {
+void rename_on_holders(const FilterRelation* relation, const char* schema, const char* name) {
   RemoteFilter* remote = make_remote_filter(relation);
   connect_homes(remote);
   for (int i = 0; i < remote->count; ++i) rename_at(remote, i, schema, name);
   say_renamed(remote);
 }
 
-void drop_parts(const FilterRelation* relation) {
+void drop_on_holders(const FilterRelation* relation) {
   RemoteFilter* remote = make_remote_filter(relation);
   connect_homes(remote);
   for (int i = 0; i < remote->count; ++i)
@@ -491,7 +491,7 @@ void drop_parts(const FilterRelation* relation) {
       alter_at(remote, i, psprintf("DROP FOREIGN TABLE %s", remote->filter), "drop");
 }
 
-uint64 call_parts(const FilterRelation* relation, const PartFunction& function) {
+uint64 call_on_holders(const FilterRelation* relation, const HolderFunction& function) {
   RemoteFilter* remote = make_remote_filter(relation);
   uint64 sum = 0;
   connect_homes(remote);

@@ -84,21 +84,21 @@ const OptionSpec* find_k(const Parameters& parameters);
 
 // Gives conflict, persistence and the producer's description to each part. Raises 08006 if a server
 // is lost.
-void alter_parts(const FilterRelation* relation);
+void alter_on_holders(const FilterRelation* relation);
 
 // `schema` and `name` are the former ones.
-void rename_parts(const FilterRelation* relation, const char* schema, const char* name);
+void rename_on_holders(const FilterRelation* relation, const char* schema, const char* name);
 
 // A function of the extension with a filter as its argument, and its effect, for messages.
-struct PartFunction {
+struct HolderFunction {
   const char *name, *what;
 };
 
 // Calls the function for each part, and returns the sum of results. Raises 08006 if a server is
 // lost.
-uint64 call_parts(const FilterRelation* relation, const PartFunction& function);
+uint64 call_on_holders(const FilterRelation* relation, const HolderFunction& function);
 
 // Call before the filter is dropped. Parts that belong to other filters stay, with a NOTICE.
-void drop_parts(const FilterRelation* relation);
+void drop_on_holders(const FilterRelation* relation);
 
 }  // namespace streamfilter::pg

@@ -34,30 +34,30 @@ struct Settled {
 
 // ---- rows by where they lie --------------------------------------------------------------------
 
-struct Place {
+struct StoredRow {
   Oid part;
   ItemPointerData at;
   TransactionId version;
 };
 
-struct Places {
+struct StoredRows {
   int count, room;
-  Place* list;
+  StoredRow* list;
 };
 
-void add_place(Places* places, const Place& place) {
+void add_stored_row(StoredRows* places, const StoredRow& place) {
   if (places->count == places->room) {
     places->room = Max(2 * places->room, 64);
-    const Size size = sizeof(Place) * static_cast<Size>(places->room);
-    places->list =
-        static_cast<Place*>(places->list == nullptr ? palloc(size) : repalloc(places->list, size));
+    const Size size = sizeof(StoredRow) * static_cast<Size>(places->room);
+    places->list = static_cast<StoredRow*>(places->list == nullptr ? palloc(size)
+                                                                   : repalloc(places->list, size));
   }
   places->list[places->count++] = place;
 }
 
-Place place_of(HeapTuple row, TupleDesc type) {
+StoredRow place_of(HeapTuple row, TupleDesc type) {
   bool isnull;
-  Place place;
+  StoredRow place;
   place.part = DatumGetObjectId(SPI_getbinval(row, type, 1, &isnull));
   place.at = *reinterpret_cast<ItemPointer>(DatumGetPointer(SPI_getbinval(row, type, 2, &isnull)));
   place.version = DatumGetTransactionId(SPI_getbinval(row, type, 3, &isnull));
@@ -65,7 +65,7 @@ Place place_of(HeapTuple row, TupleDesc type) {
 }
 
 // The arrays that the statements take.
-void make_arrays(const Places* places, Datum* arrays) {
+void make_arrays(const StoredRows* places, Datum* arrays) {
   auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * static_cast<Size>(places->count)));
   const auto make = [&](Oid type, int length, bool by_value, char align) {
     return PointerGetDatum(construct_array(values, places->count, type, length, by_value, align));
@@ -85,7 +85,7 @@ struct Arguments {
   Datum values[kPlaceColumns];
 };
 
-Arguments arguments_for(const Places* places) {
+Arguments arguments_for(const StoredRows* places) {
   Arguments arguments = {{OIDARRAYOID, TIDARRAYOID, XIDARRAYOID}, {}};
   make_arrays(places, arguments.values);
   return arguments;
@@ -93,7 +93,7 @@ Arguments arguments_for(const Places* places) {
 
 // ---- statements --------------------------------------------------------------------------------
 
-void execute_query(const char* text, const Places* places, int wanted) {
+void execute_query(const char* text, const StoredRows* places, int wanted) {
   Arguments arguments = {};
   if (places != nullptr) arguments = arguments_for(places);
   const int result = SPI_execute_with_args(text, places == nullptr ? 0 : kPlaceColumns,
@@ -108,7 +108,7 @@ int64 result_number(int column) {
 }
 
 // Deletes the rows whose key is in the table.
-int64 confirm(const SettleTask* task, const Places* places) {
+int64 confirm(const SettleTask* task, const StoredRows* places) {
   if (places->count == 0) return 0;
   int64 confirmed = 0;
   for (int nulls = 0; nulls <= (task->equal_nulls ? 1 : 0); ++nulls) {
@@ -144,7 +144,7 @@ int64 confirm_all(const SettleTask* task, const Datum* since) {
   pg_unreachable();
 }
 
-int64 restore(const SettleTask* task, const Places* places) {
+int64 restore(const SettleTask* task, const StoredRows* places) {
   if (places->count == 0) return 0;
   const RestoredRows rows = {topmost_table(task->target), 0, false};
   while_restoring(rows,
@@ -190,7 +190,7 @@ struct KeyReader {
 };
 
 // Takes the fetched rows that may be moved; returns the number of the others.
-int64 take_fetched(KeyReader* reader, Places* taken) {
+int64 take_fetched(KeyReader* reader, StoredRows* taken) {
   const SettleTask* task = reader->task;
   const SPITupleTable* rows = SPI_tuptable;
   int64 waiting = 0;
@@ -202,7 +202,7 @@ int64 take_fetched(KeyReader* reader, Places* taken) {
                                                               rows->tupdesc, reader->values);
     MemoryContextSwitchTo(caller);
     if (take)
-      add_place(taken, place_of(rows->vals[i], rows->tupdesc));
+      add_stored_row(taken, place_of(rows->vals[i], rows->tupdesc));
     else
       ++waiting;
   }
@@ -211,7 +211,7 @@ int64 take_fetched(KeyReader* reader, Places* taken) {
 }
 
 // Takes the remaining rows that may be moved; returns the number of the others.
-int64 take_keys(const SettleTask* task, const Places* places, Places* taken) {
+int64 take_keys(const SettleTask* task, const StoredRows* places, StoredRows* taken) {
   Arguments arguments = arguments_for(places);
   Portal portal = SPI_cursor_open_with_args(nullptr, query_for_rows(task), kPlaceColumns,
                                             arguments.types, arguments.values, nullptr, false, 0);
@@ -235,10 +235,10 @@ int64 take_keys(const SettleTask* task, const Places* places, Places* taken) {
 
 // ---- rounds ------------------------------------------------------------------------------------
 
-void settle_round(const SettleTask* task, const Places* places, Settled* settled) {
+void settle_round(const SettleTask* task, const StoredRows* places, Settled* settled) {
   settled->confirmed += confirm(task, places);
   stop_at(FaultPoint::settle_confirmed);
-  Places taken = {};
+  StoredRows taken = {};
   settled->waiting += take_keys(task, places, &taken);
   stop_at(FaultPoint::settle_taken);
   const int64 restored = restore(task, &taken);
@@ -255,12 +255,12 @@ Portal open_places(const SettleTask* task, const Datum* since) {
 }
 
 // Reads at most so many places; false: there are no more after them.
-bool read_places(Portal portal, int64 most, Places* places) {
+bool read_places(Portal portal, int64 most, StoredRows* places) {
   while (places->count < most) {
     SPI_cursor_fetch(portal, true, static_cast<long>(Min(most - places->count, kFetched)));
     if (SPI_processed == 0) return false;
     for (uint64 i = 0; i < SPI_processed; ++i)
-      add_place(places, place_of(SPI_tuptable->vals[i], SPI_tuptable->tupdesc));
+      add_stored_row(places, place_of(SPI_tuptable->vals[i], SPI_tuptable->tupdesc));
     SPI_freetuptable(SPI_tuptable);
   }
   return true;
@@ -281,7 +281,7 @@ void settle_rows(const SettleTask* task, const Datum* since, int64 most, Progres
     const int64 left = most - settled->restored - settled->confirmed;
     if (left <= 0) break;
     MemoryContext caller = MemoryContextSwitchTo(memory);
-    Places places = {};
+    StoredRows places = {};
     more = read_places(portal, Min(left, kRound), &places);
     if (places.count > 0) settle_round(task, &places, settled);
     progress->advance(static_cast<uint64>(places.count));

@@ -101,7 +101,7 @@ const Trigger* find_judge(Relation target, Oid diverted) {
   visit_own_triggers(target, [&](const Trigger* trigger, TriggerKind kind) {
     if (!judges(kind)) return;
     judge = trigger;
-    const TriggerOrigin origin = find_origin(trigger, target);
+    const DeclaredTrigger origin = find_declared(trigger, target);
     if (diverting == nullptr && kind == TriggerKind::divert &&
         find_target(trigger, &origin) == diverted)
       diverting = trigger;
@@ -121,7 +121,7 @@ void check_rules(Relation table, CmdType command) {
 }
 
 // Rows of other partitions would be taken for rows of this one.
-void check_is_origin(const TriggerOrigin* origin, Oid target) {
+void check_is_origin(const DeclaredTrigger* origin, Oid target) {
   if (origin->table == target) return;
   ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
           errmsg("cannot settle rows of partition \"%s\" alone", get_rel_name(target)),
@@ -220,7 +220,7 @@ void fill_columns(SettleTask* task, const char** names, Relation diverted, Relat
 
 // The filter as its trigger would use it, and the trigger's columns.
 const char** use_judge(SettleTask* task, const Trigger* judge, Relation target, bool given) {
-  const TriggerOrigin origin = find_origin(judge, target);
+  const DeclaredTrigger origin = find_declared(judge, target);
   check_is_origin(&origin, task->target);
   TriggerKind kind;
   find_kind(judge->tgfoid, &kind);

@@ -70,7 +70,7 @@ struct SavedState {
   // While it is restored by ranges: rows that its image has, 0: some are damaged; of them read;
   // ranges of one slice; those, as bits, that nothing of the image is for any more.
   int32 image_rows, image_rows_read;
-  uint32 parts;
+  uint32 ranges;
   uint64 without_image;
 };
 

@@ -94,7 +94,7 @@ SF_FUNCTION(streamfilter_save) {
                    "run_command_on_all_nodes($$SELECT streamfilter_save('...')$$)", false);
   require_own_filter(relid);
   if (is_remote(filter->relation))
-    call_parts(filter->relation, {"streamfilter_save", "save"});
+    call_on_holders(filter->relation, {"streamfilter_save", "save"});
   else
     save_now(filter);
   PG_RETURN_VOID();
@@ -214,7 +214,7 @@ uint64 forget_on_servers(Oid relid) {
   }
   if (!is_remote(relation)) return 0;
   const uint64 bytes =
-      call_parts(relation, {"streamfilter_forget_saved", "forget what is saved of"});
+      call_on_holders(relation, {"streamfilter_forget_saved", "forget what is saved of"});
   if (bytes > 0)
     ereport(
         NOTICE, errmsg("nothing is saved of filter \"%s\" on its servers now", relation->name),
@@ -293,7 +293,7 @@ SF_FUNCTION(streamfilter_seen) {
   Element element;
   if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
   bound_time(filter, &element);
-  filter->origin.way = origin_in_query(&site->keys).way;
+  filter->route.way = route_in_query(&site->keys).way;
   const bool enforced = mode == FilterMode::enforce;
   const bool seen =
       test_and_insert_key(filter, element, enforced ? Outcome::discarded : Outcome::would_discard);

@@ -292,7 +292,7 @@ SF_FUNCTION(streamfilter_stats_reset) {
   Fault fault;
   if (const FilterRelation* relation = show_filter_relation(relid, fault);
       relation != nullptr && is_remote(relation))
-    call_parts(relation, {"streamfilter_stats_reset", "reset the counters of"});
+    call_on_holders(relation, {"streamfilter_stats_reset", "reset the counters of"});
   reset(relid);
   call_on_other_nodes(relid, fcinfo->flinfo->fn_oid);
   PG_RETURN_VOID();

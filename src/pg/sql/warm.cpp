@@ -143,7 +143,7 @@ void remember_rows(KeyCall* call, TupleDesc source, bool waits) {
     has_key[i] = build_element(&call->keys, row, &elements[i]);
     if (has_key[i]) bound_time(filter, &elements[i]);
   }
-  if (!waits) filter->origin = origin_in_query(&call->keys);
+  if (!waits) filter->route = route_in_query(&call->keys);
   test_and_insert_keys(filter, elements, has_key, count, Outcome::discarded, seen);
 }
 

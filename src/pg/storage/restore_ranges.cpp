@@ -29,7 +29,7 @@ struct LoggedChanges {
 };
 
 uint32 count_ranges(const FilterSlot* slot) {
-  return Min(block_of(slot)->parameters.slices * slot->saved.parts, kMostRanges);
+  return Min(block_of(slot)->parameters.slices * slot->saved.ranges, kMostRanges);
 }
 
 // Of `parts` that divide `all`, the one that has `number`; and the first number of one.
@@ -49,7 +49,7 @@ struct Range {
 Range range_at(const FilterSlot* slot, uint32 number) {
   const Parameters& parameters = block_of(slot)->parameters;
   const uint64 each = chunks_of(parameters.slice_bytes);
-  const uint32 parts = slot->saved.parts;
+  const uint32 parts = slot->saved.ranges;
   Range range;
   if (parts == 1) {
     const uint32 ranges = count_ranges(slot);
@@ -68,7 +68,7 @@ Range range_at(const FilterSlot* slot, uint32 number) {
 }
 
 uint64 ranges_of_slice(const FilterSlot* slot, uint32 slice) {
-  const uint32 parts = slot->saved.parts;
+  const uint32 parts = slot->saved.ranges;
   if (parts > 1) return ~UINT64CONST(0) >> (kMostRanges - parts) << (slice * parts);
   return UINT64CONST(1) << part_with(slice, block_of(slot)->parameters.slices, count_ranges(slot));
 }
@@ -157,7 +157,7 @@ bool restore_range(StateReading* reading, const LoggedChanges& log, uint32 numbe
     warn_damaged(slot, reading->relation, "image", reading->image.damage);
     reading->image.damage = nullptr;
     slot->saved.image_rows = 0;
-    if (slot->saved.parts > 1) {
+    if (slot->saved.ranges > 1) {
       empty_used_slice(slot, range.slices.first, nullptr);
       return false;
     }
@@ -280,7 +280,7 @@ void restore_rest(FilterSlot* slot, const FilterRelation* relation, uint64 range
 }
 
 // How many ranges a slice makes.
-uint32 parts_of(const Parameters& parameters) {
+uint32 ranges_of_slice(const Parameters& parameters) {
   return static_cast<uint32>(
       Min(uint64{Max(kMostRanges / parameters.slices, 1u)}, chunks_of(parameters.slice_bytes)));
 }
@@ -315,16 +315,16 @@ bool can_read_by_ranges(const StateReading& reading) {
 bool divide_into_ranges(StateReading* reading, uint32 least) {
   const Parameters& parameters = reading->block->parameters;
   SavedState* saved = &reading->slot->saved;
-  saved->parts = parts_of(parameters);
+  saved->ranges = ranges_of_slice(parameters);
   saved->without_image = 0;
-  if (saved->parts > 1 && !read_counters(reading)) saved->parts = 1;
+  if (saved->ranges > 1 && !read_counters(reading)) saved->ranges = 1;
   return reading->image.damage == nullptr && count_ranges(reading->slot) >= least;
 }
 
 uint32 range_of_key(const FilterSlot* slot, uint64 hash) {
   const Header* block = block_of(slot);
   const Parameters& parameters = block->parameters;
-  const uint32 slice = slice_of(parameters, hash), parts = slot->saved.parts;
+  const uint32 slice = slice_of(parameters, hash), parts = slot->saved.ranges;
   if (parts == 1) return part_with(slice, parameters.slices, count_ranges(slot));
   return slice * parts +
          part_with(line_of_key(block, hash) / kRowData, chunks_of(parameters.slice_bytes), parts);

@@ -28,10 +28,10 @@ namespace {
 constexpr uint32 kNone = PG_UINT32_MAX;
 constexpr uint32 kLine = 64;  // bytes that a key is counted for
 
-// A key's place is the number of its part, then its number in the part.
+// A key's place is the number of its chunk, then its number in the chunk.
 constexpr int kPartBits = 5, kPlaceBits = 32 - kPartBits;
-constexpr uint32 kMaxParts = 16;
-constexpr uint32 kMaxPlaces = uint32{1} << kPlaceBits;  // of a part
+constexpr uint32 kMaxChunks = 16;
+constexpr uint32 kMaxPlaces = uint32{1} << kPlaceBits;  // of a chunk
 
 struct PreparedKey {
   Owner transaction;  // slot and top-level transaction
@@ -56,8 +56,8 @@ struct PreparedTransaction {
   Oid filter;                     // changes this one
 };
 
-struct KeyPart {
-  PreparedKey* keys;  // nullptr: no part
+struct KeyChunk {
+  PreparedKey* keys;  // nullptr: no chunk
   uint32 capacity;
   uint32 count;
   uint32 used;         // places from here on were never used
@@ -74,7 +74,7 @@ struct PreparedKeys {
   // Sized when the server starts: as many buckets as transactions.
   uint32* buckets;  // the first transaction of each
   PreparedTransaction* transactions;
-  KeyPart parts[kMaxParts];  // the first always exists
+  KeyChunk chunks[kMaxChunks];  // the first always exists
   PreparedKey keys[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -115,7 +115,7 @@ void count_removal(const PreparedKey& key, int32 by) {
 // The functions below need the lock, exclusive for changes.
 
 PreparedKey& key_at(uint32 place) {
-  return prepared->parts[place >> kPlaceBits].keys[place & (kMaxPlaces - 1)];
+  return prepared->chunks[place >> kPlaceBits].keys[place & (kMaxPlaces - 1)];
 }
 
 uint32* bucket_of(FullTransactionId transaction) {
@@ -157,13 +157,14 @@ PreparedTransaction* enter_transaction(FullTransactionId transaction) {
 
 // Needs room.
 uint32 take_free_key() {
-  KeyPart* part = prepared->parts;
-  while (part->count == part->capacity) ++part;
-  ++part->count;
+  KeyChunk* chunk = prepared->chunks;
+  while (chunk->count == chunk->capacity) ++chunk;
+  ++chunk->count;
   ++prepared->count;
-  const uint32 at = part->unused_keys;
-  if (at == kNone) return static_cast<uint32>(part - prepared->parts) << kPlaceBits | part->used++;
-  part->unused_keys = key_at(at).next;
+  const uint32 at = chunk->unused_keys;
+  if (at == kNone)
+    return static_cast<uint32>(chunk - prepared->chunks) << kPlaceBits | chunk->used++;
+  chunk->unused_keys = key_at(at).next;
   return at;
 }
 
@@ -184,12 +185,12 @@ void store_key(FullTransactionId transaction, const PreparedKey& key) {
 
 void free_key(uint32 at) {
   PreparedKey& key = key_at(at);
-  KeyPart& part = prepared->parts[at >> kPlaceBits];
+  KeyChunk& chunk = prepared->chunks[at >> kPlaceBits];
   if (is_hidden(key)) pg_atomic_fetch_sub_u32(&slot_of(key)->arriving_keys, 1);
   count_removal(key, -1);
-  key.next = part.unused_keys;
-  part.unused_keys = at;
-  --part.count;
+  key.next = chunk.unused_keys;
+  chunk.unused_keys = at;
+  --chunk.count;
   --prepared->count;
 }
 
@@ -249,13 +250,13 @@ void remove_done(PreparedTransaction* of) {
   ConditionVariableBroadcast(&prepared->ended);
 }
 
-// Adds a part. False: there are too many. Takes the lock.
+// Adds a chunk. False: there are too many. Takes the lock.
 bool add_part(char* start, uint32 places) {
   bool added = false;
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  for (KeyPart& part : prepared->parts) {
-    if (part.keys != nullptr) continue;
-    part = {reinterpret_cast<PreparedKey*>(start), places, 0, 0, kNone};
+  for (KeyChunk& chunk : prepared->chunks) {
+    if (chunk.keys != nullptr) continue;
+    chunk = {reinterpret_cast<PreparedKey*>(start), places, 0, 0, kNone};
     prepared->capacity += places;
     added = true;
     break;
@@ -280,16 +281,16 @@ bool make_room_for(uint64 keys) {
   return false;
 }
 
-// Removes an empty part and returns its memory; nullptr if there is none. Takes the lock.
+// Removes an empty chunk and returns its memory; nullptr if there is none. Takes the lock.
 char* remove_unused_part() {
   char* start = nullptr;
   LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  for (uint32 i = 1; i < kMaxParts && start == nullptr; ++i) {
-    KeyPart& part = prepared->parts[i];
-    if (part.keys == nullptr || part.count > 0) continue;
-    start = reinterpret_cast<char*>(part.keys);
-    prepared->capacity -= part.capacity;
-    part = {nullptr, 0, 0, 0, kNone};
+  for (uint32 i = 1; i < kMaxChunks && start == nullptr; ++i) {
+    KeyChunk& chunk = prepared->chunks[i];
+    if (chunk.keys == nullptr || chunk.count > 0) continue;
+    start = reinterpret_cast<char*>(chunk.keys);
+    prepared->capacity -= chunk.capacity;
+    chunk = {nullptr, 0, 0, 0, kNone};
   }
   LWLockRelease(prepared->lock);
   return start;
@@ -768,8 +769,8 @@ void start_prepared() {
   prepared->count = prepared->removals = 0;
   prepared->capacity = capacity();
   prepared->unused_transactions = kNone;
-  for (KeyPart& part : prepared->parts) part = {nullptr, 0, 0, 0, kNone};
-  prepared->parts[0] = {prepared->keys, capacity(), 0, 0, kNone};
+  for (KeyChunk& chunk : prepared->chunks) chunk = {nullptr, 0, 0, 0, kNone};
+  prepared->chunks[0] = {prepared->keys, capacity(), 0, 0, kNone};
   prepared->transactions = reinterpret_cast<PreparedTransaction*>(prepared->keys + capacity());
   prepared->buckets = reinterpret_cast<uint32*>(prepared->transactions + transaction_capacity());
   for (uint32 i = 0; i < transaction_capacity(); ++i) {

@@ -34,17 +34,17 @@ namespace {
 // ---- which table -------------------------------------------------------------------------------
 
 // Unlike a filter, it is nowhere but in the schema of the table.
-Oid look_up_target(const char* schema, const char* name, const TriggerOrigin* origin) {
-  const Oid space = schema == nullptr ? origin->schema : LookupNamespaceNoError(schema);
+Oid look_up_target(const char* schema, const char* name, const DeclaredTrigger* declared) {
+  const Oid space = schema == nullptr ? declared->schema : LookupNamespaceNoError(schema);
   return OidIsValid(space) ? get_relname_relid(name, space) : InvalidOid;
 }
 
-Oid look_up_argument(const Trigger* trigger, const TriggerOrigin* origin) {
+Oid look_up_argument(const Trigger* trigger, const DeclaredTrigger* declared) {
   char* schema;
   char* name;
   parse_name(trigger->tgargs[1], "a table", "streamfilter_divert('filter', 'my_schema.my_table')",
              &schema, &name);
-  return look_up_target(schema, name, origin);
+  return look_up_target(schema, name, declared);
 }
 
 void check_is_table(Oid target) {
@@ -60,40 +60,40 @@ void check_is_table(Oid target) {
 }
 
 // A diverted row must not come to the same trigger again, nor go when the session ends.
-void check_is_another(Oid target, const TriggerOrigin* origin) {
-  if (topmost_table(target) == topmost_table(origin->table))
+void check_is_another(Oid target, const DeclaredTrigger* declared) {
+  if (topmost_table(target) == topmost_table(declared->table))
     ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-            errmsg("cannot divert repeats of table %s to \"%s\"", origin->table_name,
+            errmsg("cannot divert repeats of table %s to \"%s\"", declared->table_name,
                    get_rel_name(target)),
             errdetail("They are one table, or partitions of one."),
             errhint("Divert them to another table."));
   if (get_rel_persistence(target) == RELPERSISTENCE_TEMP &&
-      get_rel_persistence(origin->table) != RELPERSISTENCE_TEMP)
+      get_rel_persistence(declared->table) != RELPERSISTENCE_TEMP)
     ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
             errmsg("cannot divert repeats of table %s to temporary table \"%s\"",
-                   origin->table_name, get_rel_name(target)),
+                   declared->table_name, get_rel_name(target)),
             errdetail("Only one session can insert into it."),
             errhint("Divert them to a permanent table."));
 }
 
 // False: a right is missing, which was reported at that level.
-bool check_target(Oid target, const TriggerOrigin* origin, int missing_right) {
+bool check_target(Oid target, const DeclaredTrigger* declared, int missing_right) {
   if (get_rel_name(target) == nullptr)
     ereport(
         ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
-        errmsg("the table that repeats of %s are diverted to does not exist", origin->table_name),
+        errmsg("the table that repeats of %s are diverted to does not exist", declared->table_name),
         errhint("CREATE OR REPLACE the trigger for another table."));
   check_is_table(target);
-  check_is_another(target, origin);
-  return check_rights(target, {origin->owner, origin->table_name}, ACL_INSERT, missing_right);
+  check_is_another(target, declared);
+  return check_rights(target, {declared->owner, declared->table_name}, ACL_INSERT, missing_right);
 }
 
-[[noreturn]] void raise_no_table(const Trigger* trigger, const TriggerOrigin* origin) {
+[[noreturn]] void raise_no_table(const Trigger* trigger, const DeclaredTrigger* declared) {
   ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
           errmsg("table \"%s\" does not exist", trigger->tgargs[1]),
           errdetail("Trigger \"%s\" names it in argument 2; without a schema it is looked up in "
                     "schema \"%s\".",
-                    trigger->tgname, get_namespace_name(origin->schema)),
+                    trigger->tgname, get_namespace_name(declared->schema)),
           errhint("Create it, or give its name with its schema."));
   pg_unreachable();
 }
@@ -301,12 +301,12 @@ bool diverts(const FilterHandle* filter) {
   return false;
 }
 
-Oid find_target(const Trigger* trigger, const TriggerOrigin* origin) {
-  if (OidIsValid(origin->binding.target)) return origin->binding.target;
-  return trigger->tgnargs < 2 ? InvalidOid : look_up_argument(trigger, origin);
+Oid find_target(const Trigger* trigger, const DeclaredTrigger* declared) {
+  if (OidIsValid(declared->binding.target)) return declared->binding.target;
+  return trigger->tgnargs < 2 ? InvalidOid : look_up_argument(trigger, declared);
 }
 
-Oid lock_target(const Trigger* trigger, const TriggerOrigin* origin, LOCKMODE lockmode,
+Oid lock_target(const Trigger* trigger, const DeclaredTrigger* declared, LOCKMODE lockmode,
                 int missing_right) {
   if (trigger->tgnargs < 2)
     ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
@@ -315,11 +315,11 @@ Oid lock_target(const Trigger* trigger, const TriggerOrigin* origin, LOCKMODE lo
   // The name may come to mean another table while we wait for the lock.
   Oid locked = InvalidOid;
   for (;;) {
-    const Oid target = find_target(trigger, origin);
-    if (!OidIsValid(target)) raise_no_table(trigger, origin);
+    const Oid target = find_target(trigger, declared);
+    if (!OidIsValid(target)) raise_no_table(trigger, declared);
     if (target == locked) return target;
     if (OidIsValid(locked)) UnlockRelationOid(locked, lockmode);
-    if (!check_target(target, origin, missing_right)) return InvalidOid;
+    if (!check_target(target, declared, missing_right)) return InvalidOid;
     LockRelationOid(target, lockmode);
     locked = target;
   }

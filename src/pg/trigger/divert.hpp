@@ -15,11 +15,11 @@ Oid topmost_table(Oid relation);
 // it is no table, 42P17 if it cannot hold what the trigger diverts; reports 42501 at level
 // `missing_right` unless the owner of the trigger's table may INSERT into it: InvalidOid then, and
 // nothing is locked.
-Oid lock_target(const Trigger* trigger, const TriggerOrigin* origin, LOCKMODE lockmode,
+Oid lock_target(const Trigger* trigger, const DeclaredTrigger* declared, LOCKMODE lockmode,
                 int missing_right);
 
 // Finds the target without a lock; InvalidOid: there is none.
-Oid find_target(const Trigger* trigger, const TriggerOrigin* origin);
+Oid find_target(const Trigger* trigger, const DeclaredTrigger* declared);
 
 // Raises 42703 if they have no column in common, 42804 if one cannot be assigned to its namesake;
 // with `warn`, warns of columns that the target lacks.

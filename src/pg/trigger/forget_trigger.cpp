@@ -83,11 +83,11 @@ const TriggerData* check_call(FunctionCallInfo fcinfo) {
 }
 
 // Locks the filter, and binds the trigger to it.
-Oid bind_and_lock(const Trigger* trigger, TriggerOrigin* origin, LOCKMODE mode) {
-  const Oid filter = lock_filter(trigger, TriggerKind::forget, origin, mode, ERROR);
-  if (OidIsValid(origin->binding.filter)) return filter;
-  origin->binding = bind_when_fired(origin->trigger, origin->table, {filter, InvalidOid});
-  return lock_filter(trigger, TriggerKind::forget, origin, mode, ERROR);
+Oid bind_and_lock(const Trigger* trigger, DeclaredTrigger* declared, LOCKMODE mode) {
+  const Oid filter = lock_filter(trigger, TriggerKind::forget, declared, mode, ERROR);
+  if (OidIsValid(declared->binding.filter)) return filter;
+  declared->binding = bind_when_fired(declared->trigger, declared->table, {filter, InvalidOid});
+  return lock_filter(trigger, TriggerKind::forget, declared, mode, ERROR);
 }
 
 // ---- DELETE and UPDATE --------------------------------------------------------------------------
@@ -97,12 +97,12 @@ void resolve_forget(ForgetState* state, const TriggerData* call) {
   state->keys.filter = nullptr;
   MemoryContextReset(state->context);
   MemoryContext caller = MemoryContextSwitchTo(state->context);
-  TriggerOrigin origin = find_origin(trigger, call->tg_relation);
-  FilterHandle* filter = filter_handle(bind_and_lock(trigger, &origin, RowExclusiveLock));
+  DeclaredTrigger declared = find_declared(trigger, call->tg_relation);
+  FilterHandle* filter = filter_handle(bind_and_lock(trigger, &declared, RowExclusiveLock));
   use_filter(filter, Use::judge_granted);
   const TriggerPlan* plan = plan_forgetting(trigger, call->tg_relation, filter->relation);
   state->trigger = trigger->tgoid;
-  state->owner = origin.owner;
+  state->owner = declared.owner;
   state->cause = find_delete_cause(call, plan->inputs, plan->count);
   state->pending_counts = pending_trigger_counts(trigger->tgoid, filter->relid);
   state->keys = make_key_builder(filter, plan->inputs, plan->count);
@@ -164,16 +164,16 @@ void follow_row(FunctionCallInfo fcinfo, const TriggerData* call) {
 
 // Does what TRUNCATE of the filter does.
 void forget_all(const TriggerData* call) {
-  TriggerOrigin origin = find_origin(call->tg_trigger, call->tg_relation);
+  DeclaredTrigger declared = find_declared(call->tg_trigger, call->tg_relation);
   FilterHandle* filter =
-      filter_handle(bind_and_lock(call->tg_trigger, &origin, AccessExclusiveLock));
+      filter_handle(bind_and_lock(call->tg_trigger, &declared, AccessExclusiveLock));
   use_filter(filter, Use::define);
   if (filter->remote == nullptr && peek_slot(filter->relation) == nullptr &&
       !is_anything_saved(filter->relid))
     return;  // nothing to forget
   use_filter(filter, Use::empty);
   use_filter(filter, Use::judge_granted);
-  check_mode(filter, origin.owner);
+  check_mode(filter, declared.owner);
   if (filter->mode != FilterMode::off) reset_filter(filter);
 }
 

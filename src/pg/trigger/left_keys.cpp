@@ -64,8 +64,8 @@ const char* arguments_of(const Trigger* trigger) {
 }
 
 // The statement to type; "" if none helps.
-const char* remedy(const Trigger* trigger, const TriggerOrigin* origin, int16 event) {
-  const Oid filter = origin->binding.filter;
+const char* remedy(const Trigger* trigger, const DeclaredTrigger* declared, int16 event) {
+  const Oid filter = declared->binding.filter;
   if (event == TRIGGER_TYPE_TRUNCATE) return psprintf(": TRUNCATE %s;", qualified_name(filter));
   Fault fault;
   const FilterRelation* relation = show_filter_relation(filter, fault);
@@ -74,7 +74,7 @@ const char* remedy(const Trigger* trigger, const TriggerOrigin* origin, int16 ev
   return psprintf(
       ": CREATE TRIGGER forget AFTER DELETE OR UPDATE ON %s FOR EACH ROW EXECUTE FUNCTION "
       "streamfilter_forget(%s);",
-      origin->table_name, arguments_of(trigger));
+      declared->table_name, arguments_of(trigger));
 }
 
 void hint(Relation table, int16 event, const List* truncated) {
@@ -84,15 +84,15 @@ void hint(Relation table, int16 event, const List* truncated) {
   const TriggerDesc* triggers = CopyTriggerDesc(table->trigdesc);
   const Trigger* trigger = find_unfollowed(triggers, event);
   if (trigger == nullptr) return;
-  const TriggerOrigin origin = find_origin(trigger, table);
-  const Oid filter = origin.binding.filter;
+  const DeclaredTrigger declared = find_declared(trigger, table);
+  const Oid filter = declared.binding.filter;
   if (get_rel_name(filter) == nullptr || list_member_oid(truncated, filter)) return;
   const bool is_told = list_member_oid(told, filter);
   note_told(RelationGetRelid(table), filter);
   if (!is_told)
     ereport(NOTICE, errmsg("filter \"%s\" still knows the rows that have left table \"%s\"%s",
                            get_rel_name(filter), RelationGetRelationName(table),
-                           remedy(trigger, &origin, event)));
+                           remedy(trigger, &declared, event)));
 }
 
 }  // namespace

@@ -60,8 +60,8 @@ void for_each_trigger(Oid root, Visit visit, bool wait = true) {
 // Two triggers with one filter would see a repeat in every row.
 void check_sole_judge(const Trigger* created, Oid table, Oid filter) {
   for_each_trigger(table, [=](const Trigger* other, TriggerKind kind, Relation holder) {
-    const TriggerOrigin origin = find_origin(other, holder);
-    if (!judges(kind) || origin.trigger == created->tgoid || origin.binding.filter != filter)
+    const DeclaredTrigger declared = find_declared(other, holder);
+    if (!judges(kind) || declared.trigger == created->tgoid || declared.binding.filter != filter)
       return;
     ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
             errmsg("trigger \"%s\" judges the rows of table \"%s\" by filter \"%s\" already",
@@ -89,10 +89,10 @@ void check_not_diverted_here(Oid table, Oid filter) {
 
 // The table that the trigger diverts to, checked; InvalidOid if it diverts nothing.
 Oid check_diversion(const Trigger* trigger, TriggerKind kind, Relation table,
-                    const TriggerOrigin* origin, int missing_right) {
+                    const DeclaredTrigger* declared, int missing_right) {
   if (kind != TriggerKind::divert) return InvalidOid;
-  const Oid target = lock_target(trigger, origin, AccessShareLock, missing_right);
-  if (OidIsValid(target)) check_columns(table, target, origin->table == RelationGetRelid(table));
+  const Oid target = lock_target(trigger, declared, AccessShareLock, missing_right);
+  if (OidIsValid(target)) check_columns(table, target, declared->table == RelationGetRelid(table));
   return target;
 }
 
@@ -110,22 +110,22 @@ int level_of_missing_right() { return is_restoring() ? WARNING : ERROR; }
 
 void bind_forgetting(const Trigger* trigger, Relation table) {
   check_forget_event(trigger, table);
-  const TriggerOrigin origin = find_origin(trigger, table);
-  const Oid filter =
-      lock_filter(trigger, TriggerKind::forget, &origin, AccessShareLock, level_of_missing_right());
+  const DeclaredTrigger declared = find_declared(trigger, table);
+  const Oid filter = lock_filter(trigger, TriggerKind::forget, &declared, AccessShareLock,
+                                 level_of_missing_right());
   if (!OidIsValid(filter)) return;
   plan_forgetting(trigger, table, load_filter_relation(filter));
   bind_trigger(trigger->tgoid, {filter, InvalidOid});
 }
 
 void check_crash_safety(const Trigger* trigger, TriggerKind kind, Relation table) {
-  const TriggerOrigin origin = find_origin(trigger, table);
-  const Oid filter = find_filter(trigger, kind, &origin);
+  const DeclaredTrigger declared = find_declared(trigger, table);
+  const Oid filter = find_filter(trigger, kind, &declared);
   if (OidIsValid(filter)) warn_of_crash(table, load_filter_relation(filter));
 }
 
 void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
-  const TriggerOrigin named = find_origin(trigger, table);
+  const DeclaredTrigger named = find_declared(trigger, table);
   import_filter(trigger, kind, &named);
   check_distribution(trigger, kind, table);
   if (!judges(kind)) return bind_forgetting(trigger, table);
@@ -133,19 +133,19 @@ void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
   if (!TRIGGER_FOR_ROW(type) || !TRIGGER_FOR_BEFORE(type) || !TRIGGER_FOR_INSERT(type) ||
       TRIGGER_FOR_UPDATE(type) || TRIGGER_FOR_DELETE(type))
     raise_wrong_event(trigger, kind, table);
-  const TriggerOrigin origin = find_origin(trigger, table);
+  const DeclaredTrigger declared = find_declared(trigger, table);
   const int missing_right = level_of_missing_right();
-  const Oid filter = lock_filter(trigger, kind, &origin, AccessShareLock, missing_right);
+  const Oid filter = lock_filter(trigger, kind, &declared, AccessShareLock, missing_right);
   if (!OidIsValid(filter)) return;
   const FilterRelation* relation = load_filter_relation(filter);
   const TriggerPlan* plan = make_plan(trigger, kind, table, relation);
   check_sole_judge(trigger, RelationGetRelid(table), filter);
   check_not_diverted_here(RelationGetRelid(table), filter);
-  const Oid target = check_diversion(trigger, kind, table, &origin, missing_right);
+  const Oid target = check_diversion(trigger, kind, table, &declared, missing_right);
   if (kind == TriggerKind::divert && !OidIsValid(target)) return;
   if (OidIsValid(target)) {
     check_sole_judge(trigger, target, filter);
-    warn_if_less_durable(origin.table, target);
+    warn_if_less_durable(declared.table, target);
   }
   bind_trigger(trigger->tgoid, {filter, target});
   hint_at_key_index(trigger, table, plan, relation->name);
@@ -167,7 +167,7 @@ void check_created(const CreateTrigStmt* statement, char* schema) {
   for_each_trigger(relid, [created](const Trigger* trigger, TriggerKind its_kind, Relation holder) {
     if (!judges(its_kind)) return;
     const bool is_created =
-        created != nullptr && find_origin(trigger, holder).trigger == created->tgoid;
+        created != nullptr && find_declared(trigger, holder).trigger == created->tgoid;
     check_is_last(trigger, holder->trigdesc, holder, is_created ? ERROR : WARNING);
     if (is_created) check_crash_safety(trigger, its_kind, holder);
   });
@@ -199,18 +199,18 @@ void say_what_is_checked(void* context) {
 }
 
 // Without its rights the trigger fails anyway, so it blocks nobody's ALTER.
-bool fails_anyway(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
-  const auto is_denied = [origin](Oid relid, AclMode rights) {
-    return OidIsValid(relid) && !has_rights(relid, origin->owner, rights);
+bool fails_anyway(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger* declared) {
+  const auto is_denied = [declared](Oid relid, AclMode rights) {
+    return OidIsValid(relid) && !has_rights(relid, declared->owner, rights);
   };
-  return is_denied(find_filter(trigger, kind, origin), needed_rights(trigger->tgtype, kind)) ||
-         (kind == TriggerKind::divert && is_denied(find_target(trigger, origin), ACL_INSERT));
+  return is_denied(find_filter(trigger, kind, declared), needed_rights(trigger->tgtype, kind)) ||
+         (kind == TriggerKind::divert && is_denied(find_target(trigger, declared), ACL_INSERT));
 }
 
 // Are the relations that the trigger uses free, or locked by this transaction?
-bool is_free(const Trigger* trigger, TriggerKind kind, const TriggerOrigin* origin) {
-  const Oid filter = find_filter(trigger, kind, origin);
-  const Oid target = kind == TriggerKind::divert ? find_target(trigger, origin) : InvalidOid;
+bool is_free(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger* declared) {
+  const Oid filter = find_filter(trigger, kind, declared);
+  const Oid target = kind == TriggerKind::divert ? find_target(trigger, declared) : InvalidOid;
   return (!OidIsValid(filter) || lock_unless_busy(filter)) &&
          (!OidIsValid(target) || lock_unless_busy(target));
 }
@@ -225,18 +225,18 @@ struct CheckRule {
 void check_trigger(const Trigger* trigger, TriggerKind kind, Relation table, CheckRule rule) {
   Checked checked = {trigger, table};
   ErrorContextCallback context = {error_context_stack, say_what_is_checked, &checked};
-  const TriggerOrigin origin = find_origin(trigger, table);
-  if (rule.missing_right < ERROR && fails_anyway(trigger, kind, &origin)) return;
-  if (!rule.wait && !is_free(trigger, kind, &origin)) return;
+  const DeclaredTrigger declared = find_declared(trigger, table);
+  if (rule.missing_right < ERROR && fails_anyway(trigger, kind, &declared)) return;
+  if (!rule.wait && !is_free(trigger, kind, &declared)) return;
   error_context_stack = &context;
   if (judges(kind)) check_is_last(trigger, table->trigdesc, table, ERROR);
-  const Oid filter = lock_filter(trigger, kind, &origin, AccessShareLock, rule.missing_right);
+  const Oid filter = lock_filter(trigger, kind, &declared, AccessShareLock, rule.missing_right);
   if (OidIsValid(filter)) {
     if (judges(kind))
       make_plan(trigger, kind, table, load_filter_relation(filter));
     else
       plan_forgetting(trigger, table, load_filter_relation(filter));
-    check_diversion(trigger, kind, table, &origin, rule.missing_right);
+    check_diversion(trigger, kind, table, &declared, rule.missing_right);
   }
   error_context_stack = context.previous;
 }
@@ -504,14 +504,14 @@ SF_FUNCTION(streamfilter_adopt_triggers) {
     if (table == nullptr) continue;
     visit_own_triggers(table, [&](const Trigger* trigger, TriggerKind kind) {
       if (trigger->tgoid != row->trigger) return;
-      const TriggerOrigin origin = find_origin(trigger, table);
-      const Oid filter = find_filter(trigger, kind, &origin);
+      const DeclaredTrigger declared = find_declared(trigger, table);
+      const Oid filter = find_filter(trigger, kind, &declared);
       if (!OidIsValid(filter)) return;
-      const Oid target = kind == TriggerKind::divert ? find_target(trigger, &origin) : InvalidOid;
+      const Oid target = kind == TriggerKind::divert ? find_target(trigger, &declared) : InvalidOid;
       if (kind == TriggerKind::divert && !OidIsValid(target)) return;
-      if (fails_anyway(trigger, kind, &origin)) return;
+      if (fails_anyway(trigger, kind, &declared)) return;
       bind_trigger(trigger->tgoid, {filter, target});
-      adopted += !OidIsValid(origin.binding.filter);
+      adopted += !OidIsValid(declared.binding.filter);
     });
     relation_close(table, NoLock);
   }

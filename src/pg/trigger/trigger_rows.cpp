@@ -16,19 +16,19 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-TriggerBinding lock_both(const RowJudge* judge, const TriggerOrigin* origin) {
-  const Oid filter = lock_filter(judge->trigger, judge->kind, origin, RowExclusiveLock, ERROR);
+TriggerBinding lock_both(const RowJudge* judge, const DeclaredTrigger* declared) {
+  const Oid filter = lock_filter(judge->trigger, judge->kind, declared, RowExclusiveLock, ERROR);
   return {filter, judge->kind == TriggerKind::divert
-                      ? lock_target(judge->trigger, origin, RowExclusiveLock, ERROR)
+                      ? lock_target(judge->trigger, declared, RowExclusiveLock, ERROR)
                       : InvalidOid};
 }
 
 // Locks the filter and the table for repeats, and binds the trigger to them.
-TriggerBinding bind_and_lock(const RowJudge* judge, TriggerOrigin* origin) {
-  const TriggerBinding binding = lock_both(judge, origin);
-  if (OidIsValid(origin->binding.filter)) return binding;
-  origin->binding = bind_when_fired(origin->trigger, origin->table, binding);
-  return lock_both(judge, origin);
+TriggerBinding bind_and_lock(const RowJudge* judge, DeclaredTrigger* declared) {
+  const TriggerBinding binding = lock_both(judge, declared);
+  if (OidIsValid(declared->binding.filter)) return binding;
+  declared->binding = bind_when_fired(declared->trigger, declared->table, binding);
+  return lock_both(judge, declared);
 }
 
 // The parent's trigger of this name, if it has the same filter; InvalidOid if there is none.
@@ -38,9 +38,9 @@ Oid find_in_parent(const RowJudge* judge, TriggerBinding binding, Relation paren
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
     const Trigger* trigger = &triggers->triggers[i];
     if (trigger->tgoid != oid || trigger->tgfoid != judge->trigger->tgfoid) continue;
-    const TriggerOrigin origin = find_origin(trigger, parent);
-    if (find_filter(trigger, judge->kind, &origin) != binding.filter) continue;
-    if (!OidIsValid(origin.binding.filter)) bind_when_fired(oid, origin.table, binding);
+    const DeclaredTrigger declared = find_declared(trigger, parent);
+    if (find_filter(trigger, judge->kind, &declared) != binding.filter) continue;
+    if (!OidIsValid(declared.binding.filter)) bind_when_fired(oid, declared.table, binding);
     return oid;
   }
   return InvalidOid;
@@ -59,9 +59,9 @@ List* parents_of(Oid table) {
 
 // A chunk of TimescaleDB has an unmarked copy of its parent's trigger, and rows of one statement go
 // to several chunks. No event trigger sees such a copy, so it may not be bound yet.
-Oid find_parent_trigger(const RowJudge* judge, const TriggerOrigin* origin,
+Oid find_parent_trigger(const RowJudge* judge, const DeclaredTrigger* declared,
                         TriggerBinding binding) {
-  if (!judge->outside || judge->trigger->tgisclone) return origin->trigger;
+  if (!judge->outside || judge->trigger->tgisclone) return declared->trigger;
   ListCell* cell;
   foreach (cell, parents_of(RelationGetRelid(judge->table))) {
     Relation parent = try_relation_open(lfirst_oid(cell), AccessShareLock);
@@ -70,19 +70,19 @@ Oid find_parent_trigger(const RowJudge* judge, const TriggerOrigin* origin,
     table_close(parent, NoLock);
     if (OidIsValid(trigger)) return trigger;
   }
-  return origin->trigger;
+  return declared->trigger;
 }
 
 // The table for repeats may have anything that waits.
-KeyOrigin origin_of_keys(const RowJudge* judge) {
+KeyRoute route_of_keys(const RowJudge* judge) {
   if (OidIsValid(judge->target) || needs_each_row(&judge->keys)) return {};
-  return {KeyOrigin::trigger, RelationGetRelid(judge->table)};
+  return {KeyRoute::trigger, RelationGetRelid(judge->table)};
 }
 
 // Kept results must depend only on table and filter, whose changes we notice: not on casts, columns
 // of indexes, a looked-up name, or tables of other extensions.
-bool lasts(const RowJudge* judge, const TriggerOrigin& origin) {
-  return OidIsValid(origin.binding.filter) && judge->keys.plain && !judge->outside &&
+bool lasts(const RowJudge* judge, const DeclaredTrigger& declared) {
+  return OidIsValid(declared.binding.filter) && judge->keys.plain && !judge->outside &&
          !OidIsValid(judge->target) && judge->key_indexes == NIL && !is_citus_loaded();
 }
 
@@ -109,18 +109,18 @@ void resolve_judge(RowJudge* judge) {
   // Count first: a change during the look-up then forces another look for the next row.
   judge->watch = watch_table(RelationGetRelid(judge->table));
   judge->table_changes = judge->watch->changes;
-  TriggerOrigin origin = find_origin(judge->trigger, judge->table);
-  judge->origin = watch_table(origin.table);
-  judge->origin_changes = judge->origin->changes;
+  DeclaredTrigger declared = find_declared(judge->trigger, judge->table);
+  judge->declared = watch_table(declared.table);
+  judge->origin_changes = judge->declared->changes;
   judge->replication_role = SessionReplicationRole;
   judge->resolved = judge->trigger->tgoid;
-  judge->owner = origin.owner;
+  judge->owner = declared.owner;
 
   check_is_last(judge->trigger, triggers_of(judge), judge->table, ERROR);
-  const TriggerBinding binding = bind_and_lock(judge, &origin);
-  judge->created = is_on_shard(judge->trigger, &origin)
+  const TriggerBinding binding = bind_and_lock(judge, &declared);
+  judge->created = is_on_shard(judge->trigger, &declared)
                        ? binding.filter
-                       : find_parent_trigger(judge, &origin, binding);
+                       : find_parent_trigger(judge, &declared, binding);
   judge->target = binding.target;
   FilterHandle* filter = filter_handle(binding.filter);
   // The last call before the row is judged: a further one might replace what the plan refers to.
@@ -130,8 +130,8 @@ void resolve_judge(RowJudge* judge) {
   judge->key_indexes =
       judge->plan->skips_conflicts ? find_key_indexes(judge->table, judge->plan) : NIL;
   judge->keys = make_key_builder(filter, judge->plan->inputs, judge->plan->count);
-  judge->keys_from = origin_of_keys(judge);
-  judge->lasts = lasts(judge, origin);
+  judge->keys_from = route_of_keys(judge);
+  judge->lasts = lasts(judge, declared);
   MemoryContextSwitchTo(caller);
 }
 

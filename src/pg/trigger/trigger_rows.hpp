@@ -24,11 +24,11 @@ struct RowJudge {
                 // several, the filter
   Oid owner;    // owner of the trigger's table
   Oid target;   // table that repeats are diverted to, if any
-  KeyOrigin keys_from;
+  KeyRoute keys_from;
   int replication_role;
   const TableWatch* watch;
   uint64 table_changes;
-  const TableWatch* origin;
+  const TableWatch* declared;
   uint64 origin_changes;
   // versions of filter and table, for INSERT … ON CONFLICT
   uint64 checked_version, checked_changes;
@@ -55,15 +55,15 @@ inline bool is_resolved(const RowJudge* judge) {
   return is_current(&judge->keys) && judge->resolved == judge->trigger->tgoid &&
          judge->replication_role == SessionReplicationRole &&
          judge->table_changes == judge->watch->changes &&
-         judge->origin_changes == judge->origin->changes;
+         judge->origin_changes == judge->declared->changes;
 }
 
 // Resolves, locks and attaches whatever is not ready. Call it again whenever foreign code has run.
 [[gnu::always_inline]] inline void prepare_judge(RowJudge* judge) {
   if (likely(judge->keys.filter != nullptr)) use_filter(judge->keys.filter, Use::judge_granted);
   if (unlikely(!is_resolved(judge))) resolve_judge(judge);
-  judge->keys.filter->origin = judge->keys_from;
-  judge->keys.filter->origin.triggers = triggers_of(judge);
+  judge->keys.filter->route = judge->keys_from;
+  judge->keys.filter->route.triggers = triggers_of(judge);
   check_mode(judge->keys.filter, judge->owner);
 }
 
