@@ -321,8 +321,19 @@ HAS_FORMAT = $(findstring version 14.,$(if $(CLANG_FORMAT),$(shell $(CLANG_FORMA
 format:
 	$(CLANG_FORMAT) -i $(FORMATTED)
 
-check-format:
+# Drawings in comments, which clang-format leaves alone (CommentPragmas): a ruler stands in one line, every row of a table
+# from its first bar to its last, a note behind it aside, and none is longer than a line may be.
+COMMENT = ^ *(//|/?\*)
+broken = @! LC_ALL=C.UTF-8 grep -nP '$(1)' $(FORMATTED) || { echo "broken: $(2)"; exit 1; }
+
+check-format: check-drawings
 	@$(if $(HAS_FORMAT),$(CLANG_FORMAT) --dry-run -Werror $(FORMATTED) && echo "format: ok",echo "skip: there is no clang-format 14")
+
+check-drawings:
+	$(call broken,$(COMMENT) *-+$$,rulers)
+	$(call broken,$(COMMENT) +\|(?!.*\|( +\*.*)?$$),tables)
+	$(call broken,$(COMMENT) +[^| ][^|]*( \|[^|]*){3},tables)
+	$(call broken,^(?=.{101}) *(//|/?\*) (---|\||  ),drawn lines)
 
 # How each source is compiled, for editors and clang-tidy.
 compile_commands: always
@@ -428,4 +439,4 @@ check-soak: $(CHECKED)
 
 check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: always help quick scripts check-version check-refusals check-clang check-arm64 dist installcheck format check-format compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check-chaos check-soak check
+.PHONY: always help quick scripts check-version check-refusals check-clang check-arm64 dist installcheck format check-format check-drawings compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check-chaos check-soak check

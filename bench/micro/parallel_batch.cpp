@@ -140,8 +140,7 @@ bool print_speed(unsigned rounds) {
   return all_equal;
 }
 
-// --- The printed rule
-// ------------------------------------------------------------------------------
+// ---- the printed rule ---------------------------------------------------------------------------
 
 struct Answers {
   std::vector<bool> repeat;

@@ -35,8 +35,7 @@ Checker::Checker(Options options)
   for (int i = 0; i < options_.sessions; ++i) workers_.emplace_back(shared_, i);
 }
 
-// ---- asking the server
-// ---------------------------------------------------------------------------
+// ---- asking the server --------------------------------------------------------------------------
 
 Reply Checker::ask(const std::string& query) {
   Reply reply = monitor_.ask(query);
@@ -59,8 +58,7 @@ void Checker::connect() {
   model_.differ("the server does not come back");
 }
 
-// ---- beginning
-// -----------------------------------------------------------------------------------
+// ---- beginning ----------------------------------------------------------------------------------
 
 void Checker::set_up() {
   server_->init(kSettings);
@@ -118,8 +116,7 @@ void Checker::try_pairs(int filter) {
   ask("TRUNCATE " + name);
 }
 
-// ---- the sessions
-// --------------------------------------------------------------------------------
+// ---- the sessions -------------------------------------------------------------------------------
 
 void Checker::poll_sessions() {
   std::vector<pollfd> entries;
@@ -151,8 +148,7 @@ void Checker::drain() {
   }
 }
 
-// ---- outcomes that no session was told
-// -----------------------------------------------------------
+// ---- outcomes that no session was told ----------------------------------------------------------
 
 bool Checker::is_committed(const TransactionPointer& transaction) {
   if (transaction->xid.empty() || std::stoull(transaction->xid) >= unheard_of_) return false;
@@ -204,8 +200,7 @@ void Checker::resolve_unknown() {
   }
 }
 
-// ---- what is checked
-// -----------------------------------------------------------------------------
+// ---- what is checked ----------------------------------------------------------------------------
 
 void Checker::check_filters(Connection& connection, bool on_standby, const char* when) {
   const auto ask_there = [&](const std::string& query) {
@@ -304,8 +299,7 @@ void Checker::check(const char* when) {
   next_check_ = shared_.transactions + 3000;
 }
 
-// ---- what happens
-// --------------------------------------------------------------------------------
+// ---- what happens -------------------------------------------------------------------------------
 
 void Checker::wait_until_lost() {
   const auto is_there = [](const Worker& worker) { return worker.is_connected(); };
@@ -452,8 +446,7 @@ void Checker::plant_defect() {
   options_.defect.clear();
 }
 
-// ---- the run
-// -------------------------------------------------------------------------------------
+// ---- the run ------------------------------------------------------------------------------------
 
 bool Checker::has_time() const {
   return std::chrono::duration<double>(Clock::now() - started_).count() < options_.seconds;

@@ -8,8 +8,7 @@ Model::Model() {
   for (const FilterSpec& filter : kFilters) keys_.emplace_back(static_cast<size_t>(filter.keys));
 }
 
-// ---- what is possible
-// ----------------------------------------------------------------------------
+// ---- what is possible ---------------------------------------------------------------------------
 
 // For the transaction itself, its own changes come first.
 const Model::Change* Model::own(const Key& key, const TransactionPointer& transaction) const {
@@ -86,8 +85,7 @@ void Model::settle(Key& key) {
   }
 }
 
-// ---- what transactions do
-// ------------------------------------------------------------------------
+// ---- what transactions do -----------------------------------------------------------------------
 
 void Model::attempt(const TransactionPointer& transaction, int filter, const std::set<int>& keys) {
   for (const int key : keys) {
@@ -250,8 +248,7 @@ std::set<int> Model::deleted_rows_of(int filter, uint64_t number) const {
   return keys;
 }
 
-// ---- what is seen
-// --------------------------------------------------------------------------------
+// ---- what is seen -------------------------------------------------------------------------------
 
 void Model::tested(const TransactionPointer& transaction, int filter, int number, bool known,
                    Time sent) {

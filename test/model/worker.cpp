@@ -71,8 +71,7 @@ TransactionPointer Worker::new_transaction(bool automatic) {
   return transaction;
 }
 
-// ---- requests
-// ------------------------------------------------------------------------------------
+// ---- requests -----------------------------------------------------------------------------------
 
 // While a TRUNCATE runs, no automatic statement begins on the filter, and vice versa: the model
 // could not tell which of the two ended first.
@@ -360,8 +359,7 @@ void Worker::disturb_if_due() {
   kill(process(), plan_.disturb_signal);
 }
 
-// ---- answers
-// -------------------------------------------------------------------------------------
+// ---- answers ------------------------------------------------------------------------------------
 
 void Worker::receive() {
   Reply reply;

@@ -28,11 +28,14 @@ enum class Reply : std::uint8_t {
 // one of them, if rows are awaited, answers with rows; after an error all are skipped. Then comes
 // the end:
 //
-//   | before      | command | rows     | error  | skipped | sync  | other |
-//   |-------------|---------|----------|--------|---------|-------|-------|
-//   | open        | open    | answered | failed | refuse  | done* | refuse |     * unless rows are
-//   awaited | answered    | open    | refuse   | failed | refuse  | done  | refuse | | failed |
-//   refuse  | refuse   | refuse | failed  | done  | refuse | | done        | refuse everything |
+//   | before      | command | rows     | error  | skipped | sync   | other  |
+//   |-------------|---------|----------|--------|---------|--------|--------|
+//   | open        | open    | answered | failed | refuse  | done*  | refuse |
+//   | answered    | open    | refuse   | failed | refuse  | done   | refuse |
+//   | failed      | refuse  | refuse   | refuse | failed  | done   | refuse |
+//   | done        | refuse  | refuse   | refuse | refuse  | refuse | refuse |
+//
+//   * refuse, while rows are awaited
 class AnswerSequence {
  public:
   explicit AnswerSequence(bool awaits_rows) : awaits_rows_(awaits_rows) {}

@@ -5,10 +5,9 @@
 // Sessions that call these pass everywhere themselves.
 //
 //   streamfilter_fault(point text, action text)    what the next session that gets there does:
-//   pass,
-//                                                  stop (a minute at most, one session), fail,
-//                                                  kill; skip, before one of these: not the next
-//                                                  time but the one after it
+//                                                  pass, stop (a minute at most, one session),
+//                                                  fail, kill; skip, before one of these: not the
+//                                                  next time but the one after it
 //   streamfilter_fault_reached(point text, seconds float8) → boolean
 //                                                  does a session stand there, by then?
 #pragma once

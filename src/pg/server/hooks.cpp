@@ -12,8 +12,7 @@ namespace {
 
 bool (*is_wanted)() = nullptr;
 
-// ---- which queries concern us: others go to the server after a few instructions
-// ------------------
+// ---- which queries concern us: others go to the server after a few instructions -----------------
 
 constexpr auto kAny = [](auto...) { return true; };
 

@@ -271,8 +271,7 @@ BOOST_AUTO_TEST_CASE(definitions) {
   }
 }
 
-// ---- merging
-// ---------------------------------------------------------------------------------------
+// ---- merging ------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(what_fits_is_merged_whole) {
   for (const char* text : {"lru(memory=8kB)", "lru(memory=8kB, policy=clock, slices=2)",
