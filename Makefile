@@ -171,7 +171,7 @@ $(BUILD)/$(MODULE_big)$(DLSUFFIX): $(OBJS) $(BUILD)/link.flags
 	$(LINK.shared) -o $@ $(OBJS) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK)
 
 sql/$(EXTENSION)--$(EXTVERSION).sql: $(SQL_PARTS)
-	cat $^ > $@
+	awk 'FNR == 1 && NR > 1 { print "" } 1' $^ >$@
 
 scripts: $(DATA_built)
 

@@ -1,8 +1,7 @@
 // All counters, in three tables: of a filter, of a trigger, of a slice on another server. Session
 // counts, shared memory, saving, resetting, resizing and views are generated from these. To add a
-// counter, add a line anywhere: saved counts go by name. A view shows it in the column of its name
-// (sql/41_stats.sql, sql/41_views.sql, sql/56_slices_view.sql, sql/57_statistics.sql); the help is
-// the column's comment (sql/80_comments.sql).
+// counter, add a line anywhere: saved counts go by name. A view shows it in the column of its name,
+// and the help is the column's comment (sql/60_views.sql).
 #pragma once
 
 extern "C" {
@@ -11,7 +10,7 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// Name, unit, help (sql/59_metrics.sql); of a filter also kOnlyThere: for a filter on other servers
+// Name, unit, help (sql/65_metrics.sql); of a filter also kOnlyThere: for a filter on other servers
 // they alone count it, so it is unknown here.
 #define STREAMFILTER_ROW_COUNTS(COUNT)                                                        \
   COUNT(tested, "rows", "rows and keys it was asked about")                                   \

@@ -1,6 +1,7 @@
+-- ---- metrics ------------------------------------------------------------------------------------
+
 CREATE FUNCTION streamfilter_counters(OUT counts_of text, OUT name text, OUT metric text, OUT unit text, OUT help text) RETURNS SETOF record
-LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 20
-AS 'MODULE_PATHNAME';
+LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 20 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_counters()
 IS 'all counters of filters, of triggers, and of slices on other servers, with their units';
 
@@ -80,6 +81,11 @@ FROM streamfilter_progress AS p LEFT JOIN streamfilter_relation AS r ON r.oid OP
   ('streamfilter_progress_total', p.total::pg_catalog.float8, 'how far it has to come, as far as is known')
 ) AS streamfilter_metric (name, value, help)
 WHERE streamfilter_metric.value IS NOT NULL;
-COMMENT ON VIEW streamfilter_metrics
-IS 'the statistics of this extension as metrics: a row a value, with its unit';
+COMMENT ON VIEW streamfilter_metrics IS 'the statistics of this extension as metrics: a row a value, with its unit';
+COMMENT ON COLUMN streamfilter_metrics.name IS 'name of the metric';
+COMMENT ON COLUMN streamfilter_metrics.labels IS 'labels of the value, as JSON';
+COMMENT ON COLUMN streamfilter_metrics.value IS 'its value';
+COMMENT ON COLUMN streamfilter_metrics.unit IS 'unit of the value';
+COMMENT ON COLUMN streamfilter_metrics.help IS 'meaning of the metric';
 
+GRANT SELECT ON streamfilter_metrics TO PUBLIC;

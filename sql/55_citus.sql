@@ -1,14 +1,11 @@
-
--- ---- nodes of Citus ------------------------------------------------------------------------------
+-- ---- nodes of Citus -----------------------------------------------------------------------------
 
 CREATE FUNCTION streamfilter_definition(filter regclass) RETURNS text
-LANGUAGE C STRICT STABLE PARALLEL SAFE
-AS 'MODULE_PATHNAME';
+LANGUAGE C STRICT STABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_definition(regclass)
 IS 'the commands that make such a filter elsewhere, with its owner and rights';
 
 CREATE FUNCTION streamfilter_distribute(filter regclass) RETURNS integer
-LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE
-AS 'MODULE_PATHNAME';
+LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_distribute(regclass)
 IS 'makes the filter on all workers of Citus that lack it; how many have it now';

@@ -1,4 +1,0 @@
-CREATE FUNCTION streamfilter_forget() RETURNS trigger
-LANGUAGE C
-AS 'MODULE_PATHNAME';
-
