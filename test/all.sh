@@ -361,16 +361,10 @@ fail_flavour() {
 }
 
 copy_server() { # flavour pg_config: to $WORK/FLAVOUR
-	local path top=$WORK/$1
+	local top=$WORK/$1
 	copy_binaries "$top" "$2"
 	say "$top$("$2" --bindir)/pg_config" >"$top/config"
-	path=$("$2" --libdir)
-	mkdir -p "$top$path"
-	install -m 755 "$ROOT/build/$1/streamfilter.so" "$top$("$2" --pkglibdir)/"
-	cp -P "$ROOT"/build/library/libstreamfilter.{a,so*} "$top$path/"
-	install -D -m 644 -t "$top$("$2" --includedir)/streamfilter" "$ROOT/include/streamfilter/streamfilter.h"
-	install -m 644 "$ROOT"/streamfilter.control "$ROOT"/sql/streamfilter--*.sql "$top$("$2" --sharedir)/extension/"
-	find "$ROOT/sql/update" -name "*.sql" -exec install -m 644 -t "$top$("$2" --sharedir)/extension/" {} +
+	install_built "$ROOT" "$1" "$top" "$2"
 	(cat "$ROOT/test/streamfilter.conf" && say "debug_discard_caches = 1") >"$WORK/no_caches.conf"
 	if [ "$1" = sanitized ]; then preload_sanitizer "$top$("$2" --bindir)"; fi
 	give_work

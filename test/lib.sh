@@ -315,6 +315,18 @@ install_in_copy() {
 	make -C "$ROOT" --no-print-directory PG_CONFIG="$PG_CONFIG" DESTDIR="$WORK/server" install
 }
 
+# What was built of a tree, as a copy of the server finds it; some TAP tests link the C library.
+install_built() { # tree flavour directory pg_config
+	local libdir
+	libdir=$3$("$4" --libdir)
+	mkdir -p "$libdir"
+	install -m 755 "$1/build/$2/streamfilter.so" "$3$("$4" --pkglibdir)/"
+	cp -P "$1"/build/library/libstreamfilter.{a,so*} "$libdir/"
+	install -D -m 644 -t "$3$("$4" --includedir)/streamfilter" "$ROOT/include/streamfilter/streamfilter.h"
+	install -m 644 "$ROOT"/streamfilter.control "$1"/sql/streamfilter--*.sql "$3$("$4" --sharedir)/extension/"
+	find "$ROOT/sql/update" -name "*.sql" -exec install -m 644 -t "$3$("$4" --sharedir)/extension/" {} +
+}
+
 build_and_copy() { # PG_CONFIG is that of the copy afterwards
 	stage "building streamfilter" make_here -j2
 	stage "installing it in a copy of the server" install_in_copy

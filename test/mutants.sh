@@ -94,16 +94,7 @@ link_programs() {
 	[[ " ${STEPS[*]} " != *" unit "* ]] || targets+=(build/tests/unit_tests)
 	[[ " ${STEPS[*]} " != *" library "* ]] || targets+=(build/library/test_static build/library/test_shared)
 	in_tree -j2 "${targets[@]}" || return
-	install -m 755 "$WORK/tree/build/quick/streamfilter.so" "$WORK/server$("$PG_CONFIG" --pkglibdir)/"
-	install_library
-}
-
-install_library() { # some TAP tests link it
-	local libdir
-	libdir=$WORK/server$("$PG_CONFIG" --libdir)
-	mkdir -p "$libdir"
-	cp -P "$WORK"/tree/build/library/libstreamfilter.{a,so*} "$libdir/"
-	install -D -m 644 -t "$WORK/server$("$PG_CONFIG" --includedir)/streamfilter" "$ROOT/include/streamfilter/streamfilter.h"
+	install_built "$WORK/tree" quick "$WORK/server" "$PG_CONFIG"
 }
 
 forget_programs() { # they are linked from what was compiled last
@@ -112,12 +103,8 @@ forget_programs() { # they are linked from what was compiled last
 }
 
 make_server() {
-	local sharedir
-	sharedir=$("$PG_CONFIG" --sharedir)
 	copy_binaries "$WORK/server" "$PG_CONFIG"
-	rm -f "$WORK/server$sharedir"/extension/streamfilter*
-	install -m 644 "$ROOT"/streamfilter.control "$WORK"/tree/sql/streamfilter--*.sql "$WORK/server$sharedir/extension/"
-	find "$ROOT/sql/update" -name "*.sql" -exec install -m 644 -t "$WORK/server$sharedir/extension/" {} +
+	rm -f "$WORK/server$("$PG_CONFIG" --sharedir)"/extension/streamfilter*
 }
 
 # --- The steps of the first pass ---------------------------------------------------------------------------------------
@@ -359,7 +346,7 @@ first_pass() { # number of faults, seed
 # A server that can be built for: headers and libraries are those of the system.
 make_complete() {
 	local path
-	rm -rf "$WORK/server$("$PG_CONFIG" --includedir)" # it has the header of install_library only
+	rm -rf "$WORK/server$("$PG_CONFIG" --includedir)" # it has the header of install_built only
 	for path in "$("$PG_CONFIG" --includedir)" "$("$PG_CONFIG" --includedir-server)"; do
 		mkdir -p "$(dirname "$WORK/server$path")"
 		[ -e "$WORK/server$path" ] || ln -s "$path" "$WORK/server$path"
