@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes what the installed version of streamfilter makes of the cases in cases.sql, for every later version to read:
 #
-#   PG_CONFIG=… test/golden/make.sh     → test/golden/VERSION/{values,filters,images,logs,hashes,unlogged}.tsv, unlogged.base64
+#   PG_CONFIG=… test/golden/make.sh     → test/golden/VERSION/{values,filters,images,logs,hashes,unlogged}.tsv, unlogged.gz.base64
 #
 # Until a version is released, a change of bytes comes with a new set; that of a released version stays as it is.
 set -euo pipefail
@@ -66,7 +66,7 @@ unlogged() {
 		-c 'SELECT golden_insert(name, options, 3) FROM golden_case' >/dev/null
 	copy "SELECT name, options, name::regclass::oid AS relation, golden_answers(name::regclass) FROM golden_case ORDER BY name" >"$work/unlogged.tsv"
 	server stop
-	base64 "$work/data/streamfilter.unlogged" >"$out/unlogged.base64"
+	gzip -9n <"$work/data/streamfilter.unlogged" | base64 >"$out/unlogged.gz.base64"
 	cp "$work/unlogged.tsv" "$out/"
 }
 

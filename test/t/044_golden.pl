@@ -6,6 +6,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use File::Basename;
+use IO::Uncompress::Gunzip qw(gunzip $GunzipError);
 use PostgreSQL::Test::Utils;
 use Servers;
 use Test::More;
@@ -181,9 +182,8 @@ for my $version (@versions)
 	$node->safe_psql('postgres', 'SET check_function_bodies = off; SELECT golden_unlogged(name, options, relation)
 		FROM (SELECT * FROM golden_unlogged ORDER BY relation) _');
 	$node->stop;
-	open my $unlogged, '>:raw', $node->data_dir . '/streamfilter.unlogged.upgrade' or die;
-	print $unlogged unpack_base64(slurp_file("$golden/$version/unlogged.base64"));
-	close $unlogged;
+	my $packed = unpack_base64(slurp_file("$golden/$version/unlogged.gz.base64"));
+	gunzip(\$packed => $node->data_dir . '/streamfilter.unlogged.upgrade') or die $GunzipError;
 	$node->start;
 	all_are('golden_unlogged', 'golden_answers(name::regclass) = answers', "$version: the file of unlogged filters");
 	all_are('golden_unlogged u JOIN streamfilter_stats s ON s.filter = u.name::regclass', 's.restored IS NOT NULL AND s.accepted > 0',
