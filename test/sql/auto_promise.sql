@@ -55,8 +55,7 @@ SELECT 'bloom(memory=64kB, keys=5000000, fpr=0.001)'::streamfilter;
 SELECT streamfilter_agg(i, 'bloom(memory=64kB, keys=5000000, fpr=0.001)') FROM generate_series(1, 3) i;
 SELECT * FROM streamfilter_evaluate('SELECT 1', '{"bloom(memory=64kB, keys=5000000, fpr=0.001)"}');
 SELECT * FROM streamfilter_profile('SELECT 1', '{"bloom(memory=64kB, keys=5000000, fpr=0.001)"}', 'lag');
-CREATE FOREIGN TABLE one (id bigint) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', keys '5000000', fpr '0.001');
+CREATE FOREIGN TABLE one (id bigint) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '5000000', fpr '0.001');
 \echo :LAST_ERROR_SQLSTATE
 -- A window makes it a timer.
 SELECT 'auto(memory=1kB, window="1000000 rows", fpr=0.001)'::streamfilter;

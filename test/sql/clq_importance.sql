@@ -24,8 +24,7 @@ SELECT streamfilter_seen('recent_alerts', 1, 2, '2026-01-01 12:00+00') AS first,
 -- Only these options make use of such a column, and they need one.
 CREATE FOREIGN TABLE without (id int, severity int OPTIONS (role 'importance')) SERVER streamfilter
   OPTIONS (kind 'clq', memory '8kB');
-CREATE FOREIGN TABLE no_column (id int) SERVER streamfilter
-  OPTIONS (kind 'clq', memory '8kB', importance_range '0,10');
+CREATE FOREIGN TABLE no_column (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '8kB', importance_range '0,10');
 
 SELECT split_part('clq(importance_levels="3,5", memory=4kB, seed=1)'::streamfilter::text, ':', 1) AS text;
 SELECT 'clq(importance_range="1,9", importance_levels="3,5")'::streamfilter;

@@ -40,8 +40,7 @@ SELECT streamfilter_test('recent', 1001, '2026-01-01 14:20+00') AS rolled_back;
 -- ---- only a window makes use of time -------------------------------------------------------------
 CREATE FOREIGN TABLE without_window (id int, at timestamptz OPTIONS (role 'time'))
   SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', seed '1');
-CREATE FOREIGN TABLE of_the_clock (id int) SERVER streamfilter
-  OPTIONS (kind 'clq', memory '64kB', window '1 hour', seed '1');
+CREATE FOREIGN TABLE of_the_clock (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', window '1 hour', seed '1');
 SELECT streamfilter_seen('of_the_clock', 1) AS first, streamfilter_seen('of_the_clock', 1) AS repeat;
 -- Single keys are forgotten that are in the window now.
 INSERT INTO of_the_clock VALUES (7), (8);

@@ -2,21 +2,14 @@
 SET client_min_messages = notice;
 
 -- ---- filters --------------------------------------------------------------------------------------
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
-  OPTIONS (kind 'lru', memory '64kB', fpr '0.000001', entry_bits '16');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
-  OPTIONS (kind 'clq', memory '64kB', fpr '0.001', bits '6', bucket '20');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', keys '100000', fpr '0.001', k '2');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', fpr '0.001', k '2');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
-  OPTIONS (kind 'sbf', memory '64kB', gap '10000', max '1', fpr '0.01');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB', fpr '0.000001', entry_bits '16');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', fpr '0.001', bits '6', bucket '20');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '100000', fpr '0.001', k '2');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', fpr '0.001', k '2');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', gap '10000', max '1', fpr '0.01');
 -- What fits, or promises nothing, is accepted.
-CREATE FOREIGN TABLE fits (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', keys '8000', fpr '0.001', k '2');
-CREATE FOREIGN TABLE unpromised (id int) SERVER streamfilter
-  OPTIONS (kind 'lru', memory '64kB', entry_bits '16');
+CREATE FOREIGN TABLE fits (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '8000', fpr '0.001', k '2');
+CREATE FOREIGN TABLE unpromised (id int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB', entry_bits '16');
 SELECT filter, fpr_bound <= 0.001 AS keeps FROM streamfilter_stats ORDER BY 1;
 -- ALTER: neither option alone is wrong.
 ALTER FOREIGN TABLE fits OPTIONS (SET k '1');

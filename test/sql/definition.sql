@@ -5,24 +5,19 @@ SET client_min_messages = notice;
 -- Everything has a default.
 CREATE FOREIGN TABLE plain (id int) SERVER streamfilter;
 -- sbf: K and P by the paper's method for fpr.
-CREATE FOREIGN TABLE stable (id int) SERVER streamfilter
-  OPTIONS (kind 'sbf', memory '1MB', fpr '0.1');
+CREATE FOREIGN TABLE stable (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '1MB', fpr '0.1');
 -- sbf: Max by the typical gap of repeats.
-CREATE FOREIGN TABLE near (id int) SERVER streamfilter
-  OPTIONS (kind 'sbf', memory '64kB', gap '100', fpr '0.01');
+CREATE FOREIGN TABLE near (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', gap '100', fpr '0.01');
 -- bloom: memory and k from keys and fpr.
-CREATE FOREIGN TABLE classic (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', keys '100000', fpr '0.001');
+CREATE FOREIGN TABLE classic (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '100000', fpr '0.001');
 -- auto: bloom where it keeps fpr for so many keys, capped where it forgets few of them, else clq.
 CREATE FOREIGN TABLE roomy (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '100000');
 CREATE FOREIGN TABLE tight (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '900000', fpr '0.01');
 CREATE FOREIGN TABLE crowded (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '100000000', fpr '0.01');
 CREATE FOREIGN TABLE window_of_rows (id int) SERVER streamfilter OPTIONS (window '1000 rows', fpr '0.01');
 -- Explicit parameters override fpr; fpr_bound tells what they imply.
-CREATE FOREIGN TABLE as_printed (id int) SERVER streamfilter
-  OPTIONS (kind 'sbf', memory '1MB', max '1', k '2', p '4');
-CREATE FOREIGN TABLE unbounded (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '1MB', k '4');
+CREATE FOREIGN TABLE as_printed (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '1MB', max '1', k '2', p '4');
+CREATE FOREIGN TABLE unbounded (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', k '4');
 
 SELECT filter, kind, memory, params - '{nulls,chosen}'::text[] AS params,
        round(fpr_bound::numeric, 5) AS fpr_bound, window_keys
@@ -61,14 +56,12 @@ CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (nulls 'equal');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (slices '0');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', max '16');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', max '7', cell_bits '2');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
-  OPTIONS (kind 'sbf', memory '640', fpr '0.0000001', max '15');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '640', fpr '0.0000001', max '15');
 -- A kind that cannot keep fpr says which can.
 CREATE FOREIGN TABLE derived (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', fpr '0.01');
 SELECT params, fpr_bound <= 0.01 AS keeps_fpr FROM streamfilter_stats;
 DROP FOREIGN TABLE derived;
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', keys '1000000', fpr '0.01');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '1000000', fpr '0.01');
 
 -- Options of named filters that are not part of their bytes.
 CREATE FOREIGN TABLE later (id int) SERVER streamfilter
@@ -126,13 +119,11 @@ DROP FOREIGN TABLE large;
 
 -- ---- layout ---------------------------------------------------------------------------------------
 -- One 64-byte line per key, with the same promise; not for every kind.
-CREATE FOREIGN TABLE lines (id int) SERVER streamfilter
-  OPTIONS (kind 'sbf', memory '64kB', layout 'blocked', fpr '0.01');
+CREATE FOREIGN TABLE lines (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', layout 'blocked', fpr '0.01');
 SELECT streamfilter_seen('lines', 1) AS s1, streamfilter_seen('lines', 1) AS s2;
 SELECT params ->> 'layout' AS layout, fpr_bound <= 0.01 AS keeps_fpr FROM streamfilter_stats;
 DROP FOREIGN TABLE lines;
-CREATE FOREIGN TABLE lines (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', keys '100000', layout 'blocked', fpr '0.01');
+CREATE FOREIGN TABLE lines (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '100000', layout 'blocked', fpr '0.01');
 SELECT streamfilter_seen('lines', 1) AS s1, streamfilter_seen('lines', 1) AS s2;
 SELECT memory, params ->> 'layout' AS layout, params ->> 'k' AS k, fpr_bound <= 0.01 AS keeps_fpr
 FROM streamfilter_stats;
@@ -145,10 +136,8 @@ FROM generate_series(1, 1000) AS i,
       FROM generate_series(1, 1000) AS key) AS filled;
 SELECT 'bloom(memory=4kB, k=4)'::streamfilter || 'bloom(memory=4kB, k=4, layout=blocked)';
 DROP FOREIGN TABLE lines;
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
-  OPTIONS (kind 'lru', layout 'blocked');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', keys '1000', grow 'density', layout 'blocked');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'lru', layout 'blocked');
+CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', grow 'density', layout 'blocked');
 -- Memory follows from keys whatever else is given; sizes are whole numbers.
 SELECT split_part('timer(window=1 hour, tick=1 minutes, keys=100000)'::streamfilter::text, ':', 1);
 SELECT 'timer(window=1 hour, k=3, grow=density, size=8kB)'::streamfilter;

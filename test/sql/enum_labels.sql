@@ -38,8 +38,7 @@ DROP FOREIGN TABLE seen;
 CREATE SCHEMA enum_labels;
 CREATE FOREIGN TABLE enum_labels.seen (id int, "the mood" mood) SERVER streamfilter OPTIONS (memory '64kB');
 CREATE TABLE events (id int, m mood, note mood);
-CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW
-  EXECUTE FUNCTION streamfilter_discard('enum_labels.seen', 'id', 'm');
+CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('enum_labels.seen', 'id', 'm');
 INSERT INTO events VALUES (1, 'it''s ok');
 \set VERBOSITY default
 ALTER TYPE mood RENAME VALUE 'it''s ok' TO 'it''s fine';

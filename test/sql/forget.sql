@@ -233,8 +233,7 @@ CREATE TABLE parents (id int PRIMARY KEY);
 CREATE TABLE children (id int, parent int REFERENCES parents ON DELETE CASCADE ON UPDATE CASCADE);
 CREATE FOREIGN TABLE seen_children (parent int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB');
 CREATE TRIGGER zz BEFORE INSERT ON children FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_children');
-CREATE TRIGGER follow AFTER DELETE OR UPDATE ON children FOR EACH ROW
-  EXECUTE FUNCTION streamfilter_forget('seen_children');
+CREATE TRIGGER follow AFTER DELETE OR UPDATE ON children FOR EACH ROW EXECUTE FUNCTION streamfilter_forget('seen_children');
 INSERT INTO parents SELECT generate_series(1, 4);
 INSERT INTO children SELECT i, i FROM generate_series(1, 4) i;
 DELETE FROM parents WHERE id = 1;

@@ -35,8 +35,7 @@ SELECT streamfilter_seen('pg_class', 1, '/a');
 SELECT streamfilter_seen('pg_class', 1, '/a'); -- and again: nothing of the first attempt is left
 SELECT streamfilter_seen(0, 1, '/a');
 -- The filter may differ from row to row.
-CREATE FOREIGN TABLE other (user_id int, url varchar(3)) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '10');
+CREATE FOREIGN TABLE other (user_id int, url varchar(3)) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '10');
 SELECT f, streamfilter_seen(f, 5, '/c') FROM unnest('{seen,other,seen,other}'::regclass[]) f;
 -- The typmod of a column is applied to what comes in, as INSERT does.
 SELECT streamfilter_seen('other', 6, '/c ') AS s1, streamfilter_seen('other', 6, '/c      ') AS s2;
@@ -109,8 +108,7 @@ SELECT streamfilter_test('seen', 1, '/a');
 RESET ROLE;
 GRANT USAGE ON FOREIGN SERVER streamfilter TO regress_streamfilter_user;
 SET ROLE regress_streamfilter_user;
-CREATE FOREIGN TABLE regress_streamfilter_user.mine (id int) SERVER streamfilter
-  OPTIONS (kind 'sbf', memory '64kB');
+CREATE FOREIGN TABLE regress_streamfilter_user.mine (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB');
 SELECT streamfilter_seen('regress_streamfilter_user.mine', 1);
 -- Only a superuser turns the triggers off.
 SET streamfilter.enabled = off;

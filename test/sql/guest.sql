@@ -46,21 +46,18 @@ CREATE TABLE private.repeats (id int);
 SET ROLE guest_stranger;
 CREATE TABLE his.t (id int);
 CREATE TABLE his.repeats (id int);
-CREATE TRIGGER zz BEFORE INSERT ON his.t
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('private.seen');
+CREATE TRIGGER zz BEFORE INSERT ON his.t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('private.seen');
 \echo SQLSTATE :LAST_ERROR_SQLSTATE
 SET ROLE guest_owner;
 GRANT INSERT ON private.seen TO guest_stranger;
 SET ROLE guest_stranger;
 -- The right on the filter without that on its schema.
-CREATE TRIGGER zz BEFORE INSERT ON his.t
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('private.seen');
+CREATE TRIGGER zz BEFORE INSERT ON his.t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('private.seen');
 \echo SQLSTATE :LAST_ERROR_SQLSTATE
 SET ROLE guest_owner;
 GRANT USAGE ON SCHEMA private TO guest_stranger;
 SET ROLE guest_stranger;
-CREATE TRIGGER zz BEFORE INSERT ON his.t
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('private.seen');
+CREATE TRIGGER zz BEFORE INSERT ON his.t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('private.seen');
 SELECT guest.bound_to('zz');
 INSERT INTO his.t VALUES (1), (1) RETURNING id;
 -- The table that repeats are diverted to is somebody's, too.
@@ -71,8 +68,7 @@ CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON his.t
 -- A role's rights are its members'.
 SET ROLE guest_member;
 CREATE TABLE pg_temp.t (id int);
-CREATE TRIGGER zz_member BEFORE INSERT ON pg_temp.t
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('private.seen');
+CREATE TRIGGER zz_member BEFORE INSERT ON pg_temp.t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('private.seen');
 DROP TABLE pg_temp.t;
 RESET ROLE;
 

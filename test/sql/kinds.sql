@@ -6,30 +6,22 @@
 -- A fixed seed makes answers repeatable; leave it out in real use.
 
 -- No false negatives, for a known number of keys.
-CREATE FOREIGN TABLE k_bloom (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '16kB', keys '10000', seed '1', fpr '0.01');
+CREATE FOREIGN TABLE k_bloom (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '16kB', keys '10000', seed '1', fpr '0.01');
 -- The same in up to eight filters, opened one after the other.
 CREATE FOREIGN TABLE k_bloom_grow (id int) SERVER streamfilter
   OPTIONS (kind 'bloom', memory '32kB', keys '10000', grow 'density', seed '1', fpr '0.01');
 -- Streams without end.
-CREATE FOREIGN TABLE k_sbf (id int) SERVER streamfilter
-  OPTIONS (kind 'sbf', memory '16kB', fpr '0.01', seed '1');
-CREATE FOREIGN TABLE k_rsbf (id int) SERVER streamfilter
-  OPTIONS (kind 'rsbf', memory '16kB', fpr '0.1', seed '1');
+CREATE FOREIGN TABLE k_sbf (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '16kB', fpr '0.01', seed '1');
+CREATE FOREIGN TABLE k_rsbf (id int) SERVER streamfilter OPTIONS (kind 'rsbf', memory '16kB', fpr '0.1', seed '1');
 CREATE FOREIGN TABLE k_rsbf_measured (id int) SERVER streamfilter
   OPTIONS (kind 'rsbf', memory '16kB', fpr '0.1', variant 'measured', seed '1');
 -- Biased sampling: a promise for a number of keys.
-CREATE FOREIGN TABLE k_bsbf (id int) SERVER streamfilter
-  OPTIONS (kind 'bsbf', memory '32kB', keys '10000', seed '1', fpr '0.01');
-CREATE FOREIGN TABLE k_bsbfsd (id int) SERVER streamfilter
-  OPTIONS (kind 'bsbfsd', memory '32kB', keys '10000', seed '1', fpr '0.01');
-CREATE FOREIGN TABLE k_rlbsbf (id int) SERVER streamfilter
-  OPTIONS (kind 'rlbsbf', memory '32kB', keys '10000', seed '1', fpr '0.01');
+CREATE FOREIGN TABLE k_bsbf (id int) SERVER streamfilter OPTIONS (kind 'bsbf', memory '32kB', keys '10000', seed '1', fpr '0.01');
+CREATE FOREIGN TABLE k_bsbfsd (id int) SERVER streamfilter OPTIONS (kind 'bsbfsd', memory '32kB', keys '10000', seed '1', fpr '0.01');
+CREATE FOREIGN TABLE k_rlbsbf (id int) SERVER streamfilter OPTIONS (kind 'rlbsbf', memory '32kB', keys '10000', seed '1', fpr '0.01');
 -- Signatures in rows of buckets.
-CREATE FOREIGN TABLE k_sqf (id int) SERVER streamfilter
-  OPTIONS (kind 'sqf', memory '16kB', fpr '0.01', seed '1');
-CREATE FOREIGN TABLE k_dsqf (id int) SERVER streamfilter
-  OPTIONS (kind 'dsqf', memory '16kB', fpr '0.01', seed '1');
+CREATE FOREIGN TABLE k_sqf (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '16kB', fpr '0.01', seed '1');
+CREATE FOREIGN TABLE k_dsqf (id int) SERVER streamfilter OPTIONS (kind 'dsqf', memory '16kB', fpr '0.01', seed '1');
 -- The more important, the longer remembered.
 CREATE FOREIGN TABLE k_ibf2c (id int, weight real OPTIONS (role 'importance')) SERVER streamfilter
   OPTIONS (kind 'ibf2c', memory '16kB', importance_levels '100', seed '1', fpr '0.01');
@@ -43,22 +35,16 @@ CREATE FOREIGN TABLE k_timer (id int, at timestamptz OPTIONS (role 'time')) SERV
 CREATE FOREIGN TABLE k_timer_rows (id int) SERVER streamfilter
   OPTIONS (kind 'timer', memory '64kB', slices '1', window '1000 rows', tick '1 row', seed '1', fpr '0.01');
 -- The most recent keys, exactly.
-CREATE FOREIGN TABLE k_lru (id int) SERVER streamfilter
-  OPTIONS (kind 'lru', memory '16kB', seed '1');
+CREATE FOREIGN TABLE k_lru (id int) SERVER streamfilter OPTIONS (kind 'lru', memory '16kB', seed '1');
 CREATE FOREIGN TABLE k_lru_clock (id int) SERVER streamfilter
   OPTIONS (kind 'lru', memory '16kB', policy 'clock', entry_bits '32', seed '1');
-CREATE FOREIGN TABLE k_fplru (id int) SERVER streamfilter
-  OPTIONS (kind 'fplru', memory '16kB', q '0.05', seed '1');
+CREATE FOREIGN TABLE k_fplru (id int) SERVER streamfilter OPTIONS (kind 'fplru', memory '16kB', q '0.05', seed '1');
 -- Short fingerprints of the keys seen last, in buckets of one cache line.
-CREATE FOREIGN TABLE k_clq (id int) SERVER streamfilter
-  OPTIONS (kind 'clq', memory '16kB', fpr '0.01', seed '1');
-CREATE FOREIGN TABLE k_clq_fifo (id int) SERVER streamfilter
-  OPTIONS (kind 'clq', memory '16kB', fpr '0.01', policy 'fifo', seed '1');
+CREATE FOREIGN TABLE k_clq (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '16kB', fpr '0.01', seed '1');
+CREATE FOREIGN TABLE k_clq_fifo (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '16kB', fpr '0.01', policy 'fifo', seed '1');
 -- A Bloom filter that clears bits where it gets too full: for a number of keys, or for ever.
-CREATE FOREIGN TABLE k_capped (id int) SERVER streamfilter
-  OPTIONS (kind 'capped', memory '16kB', keys '10000', seed '1', fpr '0.01');
-CREATE FOREIGN TABLE k_capped_forever (id int) SERVER streamfilter
-  OPTIONS (kind 'capped', memory '16kB', fpr '0.1', seed '1');
+CREATE FOREIGN TABLE k_capped (id int) SERVER streamfilter OPTIONS (kind 'capped', memory '16kB', keys '10000', seed '1', fpr '0.01');
+CREATE FOREIGN TABLE k_capped_forever (id int) SERVER streamfilter OPTIONS (kind 'capped', memory '16kB', fpr '0.1', seed '1');
 
 -- What was derived. The rate is promised up to `keys` where that is given, for ever where it is not.
 SELECT filter, kind, memory, params->>'keys' AS keys, round(fpr_bound::numeric, 4) AS fpr_bound,
@@ -66,53 +52,13 @@ SELECT filter, kind, memory, params->>'keys' AS keys, round(fpr_bound::numeric, 
 FROM streamfilter_stats WHERE filter::text LIKE 'k\_%' ORDER BY filter::text;
 
 -- ---- first sight, repeat ------------------------------------------------------------------------
-SELECT streamfilter_seen('k_bloom', 1) AS first, streamfilter_seen('k_bloom', 1) AS repeat,
-       streamfilter_seen('k_bloom', 2) AS other;
-SELECT streamfilter_seen('k_bloom_grow', 1) AS first, streamfilter_seen('k_bloom_grow', 1) AS repeat,
-       streamfilter_seen('k_bloom_grow', 2) AS other;
-SELECT streamfilter_seen('k_sbf', 1) AS first, streamfilter_seen('k_sbf', 1) AS repeat,
-       streamfilter_seen('k_sbf', 2) AS other;
-SELECT streamfilter_seen('k_rsbf', 1) AS first, streamfilter_seen('k_rsbf', 1) AS repeat,
-       streamfilter_seen('k_rsbf', 2) AS other;
-SELECT streamfilter_seen('k_rsbf_measured', 1) AS first,
-       streamfilter_seen('k_rsbf_measured', 1) AS repeat,
-       streamfilter_seen('k_rsbf_measured', 2) AS other;
-SELECT streamfilter_seen('k_bsbf', 1) AS first, streamfilter_seen('k_bsbf', 1) AS repeat,
-       streamfilter_seen('k_bsbf', 2) AS other;
-SELECT streamfilter_seen('k_bsbfsd', 1) AS first, streamfilter_seen('k_bsbfsd', 1) AS repeat,
-       streamfilter_seen('k_bsbfsd', 2) AS other;
-SELECT streamfilter_seen('k_rlbsbf', 1) AS first, streamfilter_seen('k_rlbsbf', 1) AS repeat,
-       streamfilter_seen('k_rlbsbf', 2) AS other;
-SELECT streamfilter_seen('k_sqf', 1) AS first, streamfilter_seen('k_sqf', 1) AS repeat,
-       streamfilter_seen('k_sqf', 2) AS other;
-SELECT streamfilter_seen('k_dsqf', 1) AS first, streamfilter_seen('k_dsqf', 1) AS repeat,
-       streamfilter_seen('k_dsqf', 2) AS other;
-SELECT streamfilter_seen('k_ibf2c', 1, 50) AS first, streamfilter_seen('k_ibf2c', 1, 50) AS repeat,
-       streamfilter_seen('k_ibf2c', 2, 500) AS other;
-SELECT streamfilter_seen('k_ibfmc', 1, 50) AS first, streamfilter_seen('k_ibfmc', 1, 50) AS repeat,
-       streamfilter_seen('k_ibfmc', 2, 500) AS other;
-SELECT streamfilter_seen('k_ibfh', 1, 50) AS first, streamfilter_seen('k_ibfh', 1, 50) AS repeat,
-       streamfilter_seen('k_ibfh', 2, 500) AS other;
+SELECT format('SELECT streamfilter_seen(%1$L, 1%2$s) AS first, streamfilter_seen(%1$L, 1%2$s) AS repeat,
+       streamfilter_seen(%1$L, 2%3$s) AS other', f, CASE WHEN f LIKE 'k\_ibf%' THEN ', 50' END, CASE WHEN f LIKE 'k\_ibf%' THEN ', 500' END)
+FROM unnest('{k_bloom,k_bloom_grow,k_sbf,k_rsbf,k_rsbf_measured,k_bsbf,k_bsbfsd,k_rlbsbf,k_sqf,k_dsqf,k_ibf2c,k_ibfmc,k_ibfh,
+  k_timer_rows,k_lru,k_lru_clock,k_fplru,k_clq,k_clq_fifo,k_capped,k_capped_forever}'::text[]) AS f \gexec
 SELECT streamfilter_seen('k_timer', 1, '2026-01-01 12:00+00') AS first,
        streamfilter_seen('k_timer', 1, '2026-01-01 12:01+00') AS repeat,
        streamfilter_seen('k_timer', 2, '2026-01-01 12:02+00') AS other;
-SELECT streamfilter_seen('k_timer_rows', 1) AS first, streamfilter_seen('k_timer_rows', 1) AS repeat,
-       streamfilter_seen('k_timer_rows', 2) AS other;
-SELECT streamfilter_seen('k_lru', 1) AS first, streamfilter_seen('k_lru', 1) AS repeat,
-       streamfilter_seen('k_lru', 2) AS other;
-SELECT streamfilter_seen('k_lru_clock', 1) AS first, streamfilter_seen('k_lru_clock', 1) AS repeat,
-       streamfilter_seen('k_lru_clock', 2) AS other;
-SELECT streamfilter_seen('k_fplru', 1) AS first, streamfilter_seen('k_fplru', 1) AS repeat,
-       streamfilter_seen('k_fplru', 2) AS other;
-SELECT streamfilter_seen('k_clq', 1) AS first, streamfilter_seen('k_clq', 1) AS repeat,
-       streamfilter_seen('k_clq', 2) AS other;
-SELECT streamfilter_seen('k_clq_fifo', 1) AS first, streamfilter_seen('k_clq_fifo', 1) AS repeat,
-       streamfilter_seen('k_clq_fifo', 2) AS other;
-SELECT streamfilter_seen('k_capped', 1) AS first, streamfilter_seen('k_capped', 1) AS repeat,
-       streamfilter_seen('k_capped', 2) AS other;
-SELECT streamfilter_seen('k_capped_forever', 1) AS first,
-       streamfilter_seen('k_capped_forever', 1) AS repeat,
-       streamfilter_seen('k_capped_forever', 2) AS other;
 
 -- What each counted. A timer does not know how many distinct keys there were: NULL.
 SELECT filter, kind, accepted, discarded, round(distinct_estimate::numeric) AS distinct_estimate
@@ -168,20 +114,17 @@ FROM (VALUES (1), (2), (3), (1), (4), (1)) AS stream (id);
 
 -- ---- recent keys --------------------------------------------------------------------------------
 -- lru keeps what was seen last: a repeat makes a key young again.
-CREATE FOREIGN TABLE buffer (id int) SERVER streamfilter
-  OPTIONS (kind 'lru', memory '1kB', seed '1');
+CREATE FOREIGN TABLE buffer (id int) SERVER streamfilter OPTIONS (kind 'lru', memory '1kB', seed '1');
 INSERT INTO buffer SELECT CASE i % 2 WHEN 0 THEN 1 ELSE i END FROM generate_series(1, 1000) AS i;
 SELECT streamfilter_test('buffer', 1) AS seen_often, streamfilter_test('buffer', 999) AS seen_last,
        streamfilter_test('buffer', 3) AS seen_long_ago;
 -- fplru calls new keys repeats with probability q.
-CREATE FOREIGN TABLE guessing (id int) SERVER streamfilter
-  OPTIONS (kind 'fplru', memory '16kB', q '0.5', seed '1');
+CREATE FOREIGN TABLE guessing (id int) SERVER streamfilter OPTIONS (kind 'fplru', memory '16kB', q '0.5', seed '1');
 SELECT count(*) BETWEEN 450 AND 550 AS about_half
 FROM generate_series(1, 1000) AS i WHERE streamfilter_seen('guessing', i);
 
 -- clq: what is seen again and again stays (lru), or goes with its age all the same (fifo).
-CREATE FOREIGN TABLE queue (id int) SERVER streamfilter
-  OPTIONS (kind 'clq', memory '640', bits '48', bucket '10', seed '1');
+CREATE FOREIGN TABLE queue (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '640', bits '48', bucket '10', seed '1');
 CREATE FOREIGN TABLE queue_fifo (id int) SERVER streamfilter
   OPTIONS (kind 'clq', memory '640', bits '48', bucket '10', policy 'fifo', seed '1');
 -- Ten keys fit; the first one comes again before five others.
@@ -226,38 +169,21 @@ ORDER BY filter::text;
 
 -- ---- forgetting ---------------------------------------------------------------------------------
 -- No filter keeps anything after TRUNCATE.
-TRUNCATE k_bloom, k_bloom_grow, k_sbf, k_rsbf, k_rsbf_measured, k_bsbf, k_bsbfsd, k_rlbsbf, k_sqf,
-  k_dsqf, k_ibf2c, k_ibfmc, k_ibfh, k_timer, k_timer_rows, k_lru, k_lru_clock, k_fplru, k_clq,
-  k_clq_fifo, k_capped, k_capped_forever;
+SELECT format('TRUNCATE %s', string_agg(filter::text, ', ' ORDER BY filter::text)) FROM streamfilter_stats WHERE filter::text LIKE 'k\_%' \gexec
 SELECT count(*) AS filters, max(fill) AS fill
 FROM streamfilter_stats WHERE filter::text LIKE 'k\_%';
 
 -- ---- values -------------------------------------------------------------------------------------
 CREATE TABLE kinds (nr int, f streamfilter);
 INSERT INTO kinds VALUES
-  (1, 'bloom(memory=16kB, keys=10000)'),
-  (2, 'bloom(memory=32kB, keys=10000, grow=cardinality)'),
-  (3, 'sbf(memory=16kB)'),
-  (4, 'rsbf(memory=16kB, fpr=0.1)'),
-  (5, 'rsbf(memory=16kB, fpr=0.1, variant=measured)'),
-  (6, 'bsbf(memory=32kB, keys=10000)'),
-  (7, 'bsbfsd(memory=32kB, keys=10000)'),
-  (8, 'rlbsbf(memory=32kB, keys=10000)'),
-  (9, 'sqf(memory=16kB)'),
-  (10, 'dsqf(memory=16kB)'),
-  (11, 'ibf2c(memory=16kB)'),
-  (12, 'ibfmc(memory=16kB)'),
-  (13, 'ibfh(memory=16kB, fpr=0.1)'),
-  (14, 'timer(memory=64kB, slices=1, window="1000 rows", tick="1 row")'),
-  (15, 'lru(memory=16kB)'),
-  (16, 'lru(memory=16kB, policy=clock, entry_bits=32)'),
-  (17, 'fplru(memory=16kB, fpr=0.05)'),
-  (18, 'clq(memory=16kB)'),
-  (19, 'clq(memory=16kB, bits=16, bucket=8, policy=fifo)'),
-  (20, 'capped(memory=16kB, keys=10000)'),
-  (21, 'capped(memory=16kB, fpr=0.1)'),
-  (22, 'ell(memory=16kB)'),
-  (23, 'clq(memory=16kB, lines=2)');
+  (1, 'bloom(memory=16kB, keys=10000)'), (2, 'bloom(memory=32kB, keys=10000, grow=cardinality)'), (3, 'sbf(memory=16kB)'),
+  (4, 'rsbf(memory=16kB, fpr=0.1)'), (5, 'rsbf(memory=16kB, fpr=0.1, variant=measured)'),
+  (6, 'bsbf(memory=32kB, keys=10000)'), (7, 'bsbfsd(memory=32kB, keys=10000)'), (8, 'rlbsbf(memory=32kB, keys=10000)'),
+  (9, 'sqf(memory=16kB)'), (10, 'dsqf(memory=16kB)'), (11, 'ibf2c(memory=16kB)'), (12, 'ibfmc(memory=16kB)'),
+  (13, 'ibfh(memory=16kB, fpr=0.1)'), (14, 'timer(memory=64kB, slices=1, window="1000 rows", tick="1 row")'),
+  (15, 'lru(memory=16kB)'), (16, 'lru(memory=16kB, policy=clock, entry_bits=32)'), (17, 'fplru(memory=16kB, fpr=0.05)'),
+  (18, 'clq(memory=16kB)'), (19, 'clq(memory=16kB, bits=16, bucket=8, policy=fifo)'), (20, 'capped(memory=16kB, keys=10000)'),
+  (21, 'capped(memory=16kB, fpr=0.1)'), (22, 'ell(memory=16kB)'), (23, 'clq(memory=16kB, lines=2)');
 
 -- A key that was added is contained; text form and value agree. (fplru guesses: key 1 happens to be
 -- among the 5 % that it calls repeats at the start.)
@@ -315,80 +241,43 @@ SELECT approx_count_distinct(id, 'timer(memory=64kB, window="1000 rows")') FROM 
 
 -- ---- bad options --------------------------------------------------------------------------------
 -- Errors show the range.
-SELECT 'bloom(memory=64kB, k=65)'::streamfilter;
-SELECT 'bloom(memory=64kB, k=3, grow=slowly)'::streamfilter;
-SELECT 'sbf(memory=64kB, k=33)'::streamfilter;
-SELECT 'sbf(memory=64kB, cell_bits=5)'::streamfilter;
-SELECT 'rsbf(memory=64kB, k=33)'::streamfilter;
-SELECT 'rsbf(memory=64kB, p_star=2)'::streamfilter;
-SELECT 'rsbf(memory=64kB, variant=other)'::streamfilter;
-SELECT 'bsbf(memory=64kB, k=0)'::streamfilter;
-SELECT 'bsbfsd(memory=64kB, k=33)'::streamfilter;
-SELECT 'rlbsbf(memory=64kB, k=1.5)'::streamfilter;
-SELECT 'sqf(memory=64kB, r=25)'::streamfilter;
-SELECT 'sqf(memory=64kB, r_prime=24)'::streamfilter;
-SELECT 'sqf(memory=64kB, r=4, r_prime=4)'::streamfilter;
-SELECT 'sqf(memory=64kB, buckets=65)'::streamfilter;
-SELECT 'sqf(memory=64kB, p=65)'::streamfilter;
-SELECT 'sqf(memory=64kB, omega=0)'::streamfilter;
-SELECT 'dsqf(memory=64kB, rows=0)'::streamfilter;
-SELECT 'dsqf(memory=64kB, buckets=0)'::streamfilter;
-SELECT 'ibf2c(memory=64kB, max=1)'::streamfilter;
-SELECT 'ibf2c(memory=64kB, importance_levels="1,2")'::streamfilter;
-SELECT 'ibfmc(memory=64kB, max=16)'::streamfilter;
-SELECT 'ibfmc(memory=64kB, importance_range="10,1")'::streamfilter;
-SELECT 'ibfmc(memory=64kB, max=3, importance_levels="1,2,3")'::streamfilter;
-SELECT 'ibfmc(memory=64kB, importance_range="0,1", importance_levels="1,2")'::streamfilter;
-SELECT 'ibfh(memory=64kB, delete=oldest)'::streamfilter;
-SELECT 'timer(memory=64kB)'::streamfilter;
-SELECT 'timer(memory=64kB, window="10 fortnights")'::streamfilter;
-SELECT 'timer(memory=64kB, window="10 minutes")'::streamfilter;
-SELECT 'timer(memory=64kB, keys=1000, window="10 minutes", tick="5 rows")'::streamfilter;
-SELECT 'timer(memory=64kB, k=3, window="10 minutes", equal_timers=1)'::streamfilter;
-SELECT 'timer(memory=64kB, k=3, window="10 minutes", equal_timers=4)'::streamfilter;
-SELECT 'timer(memory=64kB, k=3, window="10 minutes", size=8192)'::streamfilter;
-SELECT 'lru(memory=64kB, entry_bits=15)'::streamfilter;
-SELECT 'lru(memory=64kB, policy=fifo)'::streamfilter;
-SELECT 'fplru(memory=64kB, q=1.5)'::streamfilter;
-SELECT 'clq(memory=64kB, bits=1)'::streamfilter;
-SELECT 'clq(memory=64kB, bits=12, bucket=43)'::streamfilter;
-SELECT 'clq(memory=64kB, bits=6)'::streamfilter;
-SELECT 'clq(memory=64kB, policy=clock)'::streamfilter;
-SELECT 'clq(memory=64kB, lines=3)'::streamfilter;
-SELECT 'clq(memory=64kB, lines=2, policy=fifo)'::streamfilter;
-SELECT 'capped(memory=64kB, k=33)'::streamfilter;
-SELECT 'capped(memory=64kB, cap=1.5)'::streamfilter;
-SELECT 'capped(memory=64kB, k=10, cap=0.01)'::streamfilter;
-SELECT 'capped(memory=64kB, admission=0)'::streamfilter;
+SELECT format('SELECT %L::streamfilter', f) FROM (VALUES
+  ('bloom(memory=64kB, k=65)'), ('bloom(memory=64kB, k=3, grow=slowly)'), ('sbf(memory=64kB, k=33)'),
+  ('sbf(memory=64kB, cell_bits=5)'), ('rsbf(memory=64kB, k=33)'), ('rsbf(memory=64kB, p_star=2)'),
+  ('rsbf(memory=64kB, variant=other)'), ('bsbf(memory=64kB, k=0)'), ('bsbfsd(memory=64kB, k=33)'),
+  ('rlbsbf(memory=64kB, k=1.5)'), ('sqf(memory=64kB, r=25)'), ('sqf(memory=64kB, r_prime=24)'),
+  ('sqf(memory=64kB, r=4, r_prime=4)'), ('sqf(memory=64kB, buckets=65)'), ('sqf(memory=64kB, p=65)'),
+  ('sqf(memory=64kB, omega=0)'), ('dsqf(memory=64kB, rows=0)'), ('dsqf(memory=64kB, buckets=0)'),
+  ('ibf2c(memory=64kB, max=1)'), ('ibf2c(memory=64kB, importance_levels="1,2")'), ('ibfmc(memory=64kB, max=16)'),
+  ('ibfmc(memory=64kB, importance_range="10,1")'), ('ibfmc(memory=64kB, max=3, importance_levels="1,2,3")'),
+  ('ibfmc(memory=64kB, importance_range="0,1", importance_levels="1,2")'), ('ibfh(memory=64kB, delete=oldest)'),
+  ('timer(memory=64kB)'), ('timer(memory=64kB, window="10 fortnights")'), ('timer(memory=64kB, window="10 minutes")'),
+  ('timer(memory=64kB, keys=1000, window="10 minutes", tick="5 rows")'),
+  ('timer(memory=64kB, k=3, window="10 minutes", equal_timers=1)'),
+  ('timer(memory=64kB, k=3, window="10 minutes", equal_timers=4)'),
+  ('timer(memory=64kB, k=3, window="10 minutes", size=8192)'), ('lru(memory=64kB, entry_bits=15)'),
+  ('lru(memory=64kB, policy=fifo)'), ('fplru(memory=64kB, q=1.5)'), ('clq(memory=64kB, bits=1)'),
+  ('clq(memory=64kB, bits=12, bucket=43)'), ('clq(memory=64kB, bits=6)'), ('clq(memory=64kB, policy=clock)'),
+  ('clq(memory=64kB, lines=3)'), ('clq(memory=64kB, lines=2, policy=fifo)'), ('capped(memory=64kB, k=33)'),
+  ('capped(memory=64kB, cap=1.5)'), ('capped(memory=64kB, k=10, cap=0.01)'), ('capped(memory=64kB, admission=0)')) AS bad (f) \gexec
 
 -- Options of another kind.
-SELECT 'bloom(memory=64kB, keys=1000, max=3)'::streamfilter;
-SELECT 'sbf(memory=64kB, buckets=4)'::streamfilter;
-SELECT 'bsbf(memory=64kB, k=2, p_star=0.03)'::streamfilter;
-SELECT 'sqf(memory=64kB, rows=4)'::streamfilter;
-SELECT 'ibfmc(memory=64kB, gap=100)'::streamfilter;
-SELECT 'timer(memory=64kB, k=3, window="10 minutes", delete=value)'::streamfilter;
-SELECT 'lru(memory=64kB, q=0.1)'::streamfilter;
-SELECT 'clq(memory=64kB, k=3)'::streamfilter;
-SELECT 'capped(memory=64kB, bits=8)'::streamfilter;
+SELECT format('SELECT %L::streamfilter', f) FROM (VALUES
+  ('bloom(memory=64kB, keys=1000, max=3)'), ('sbf(memory=64kB, buckets=4)'), ('bsbf(memory=64kB, k=2, p_star=0.03)'),
+  ('sqf(memory=64kB, rows=4)'), ('ibfmc(memory=64kB, gap=100)'),
+  ('timer(memory=64kB, k=3, window="10 minutes", delete=value)'), ('lru(memory=64kB, q=0.1)'), ('clq(memory=64kB, k=3)'),
+  ('capped(memory=64kB, bits=8)')) AS bad (f) \gexec
 
 -- Promises that a kind cannot make.
-SELECT streamfilter_add('bsbf(memory=16kB, keys=10000)', 1);
-SELECT streamfilter_add('bsbf(memory=64kB)', 1);
-SELECT streamfilter_add('bsbfsd(memory=64kB)', 1);
-SELECT streamfilter_add('rlbsbf(memory=64kB, fpr=0.1)', 1);
-SELECT streamfilter_add('rsbf(memory=64kB, fpr=0.0000001)', 1);
-SELECT streamfilter_add('sqf(memory=64kB, fpr=0.00000001)', 1);
-SELECT 'fplru(memory=64kB, entry_bits=16, fpr=0.000001)'::streamfilter;
-SELECT streamfilter_add('timer(memory=1kB, window="1000000 rows")', 1);
-SELECT 'clq(memory=64kB, fpr=1e-15)'::streamfilter;
-SELECT 'ell(memory=64kB, fpr=0.01)'::streamfilter;
+SELECT format('SELECT streamfilter_add(%L, 1)', f) FROM (VALUES
+  ('bsbf(memory=16kB, keys=10000)'), ('bsbf(memory=64kB)'), ('bsbfsd(memory=64kB)'), ('rlbsbf(memory=64kB, fpr=0.1)'),
+  ('rsbf(memory=64kB, fpr=0.0000001)'), ('sqf(memory=64kB, fpr=0.00000001)'), ('timer(memory=1kB, window="1000000 rows")'),
+  ('capped(memory=16kB, keys=100000)')) AS bad (f) \gexec
+SELECT format('SELECT %L::streamfilter', f) FROM (VALUES
+  ('fplru(memory=64kB, entry_bits=16, fpr=0.000001)'), ('clq(memory=64kB, fpr=1e-15)'), ('ell(memory=64kB, fpr=0.01)'),
+  ('capped(memory=16kB, fpr=1e-60)')) AS bad (f) \gexec
 SELECT 'ell(memory=700)'::streamfilter, 'ell(memory=600)'::streamfilter;
-SELECT streamfilter_add('capped(memory=16kB, keys=100000)', 1);
-SELECT 'capped(memory=16kB, fpr=1e-60)'::streamfilter;
 
 DROP TABLE kinds, events;
-DROP FOREIGN TABLE k_bloom, k_bloom_grow, k_sbf, k_rsbf, k_rsbf_measured, k_bsbf, k_bsbfsd, k_rlbsbf,
-  k_sqf, k_dsqf, k_ibf2c, k_ibfmc, k_ibfh, k_timer, k_timer_rows, k_lru, k_lru_clock, k_fplru,
-  k_clq, k_clq_fifo, k_capped, k_capped_forever, ranked, recent, last_rows, buffer, guessing, queue,
-  queue_fifo;
+SELECT format('DROP FOREIGN TABLE %s', string_agg(filter::text, ', ' ORDER BY filter::text)) FROM streamfilter_stats WHERE filter::text LIKE 'k\_%' \gexec
+DROP FOREIGN TABLE ranked, recent, last_rows, buffer, guessing, queue, queue_fifo;

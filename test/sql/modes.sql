@@ -151,8 +151,7 @@ RESET streamfilter.mode;
 -- ---- marks: rows pass as they come ---------------------------------------------------------------
 
 CREATE TABLE marked (id int, repeat boolean);
-CREATE TRIGGER zz BEFORE INSERT ON marked FOR EACH ROW
-  EXECUTE FUNCTION streamfilter_mark('loose', 'repeat', 'id');
+CREATE TRIGGER zz BEFORE INSERT ON marked FOR EACH ROW EXECUTE FUNCTION streamfilter_mark('loose', 'repeat', 'id');
 INSERT INTO marked VALUES (1, NULL), (10, NULL) RETURNING *;
 SET streamfilter.mode = 'shadow';
 INSERT INTO marked VALUES (1, NULL), (1, false), (11, true) RETURNING *;
@@ -189,10 +188,8 @@ RESET streamfilter.mode;
 UPDATE parts SET id = id + 100 WHERE id = 1;
 SELECT mode_of('diced');
 -- The mode of the filter that is asked counts.
-CREATE FOREIGN TABLE root (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', keys '1000', fpr '1e-6', mode 'off');
-CREATE FOREIGN TABLE leaf (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', keys '1000', fpr '1e-6', parent 'root');
+CREATE FOREIGN TABLE root (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6', mode 'off');
+CREATE FOREIGN TABLE leaf (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6', parent 'root');
 CREATE FOREIGN TABLE dark_leaf (id int) SERVER streamfilter
   OPTIONS (kind 'bloom', keys '1000', fpr '1e-6', parent 'root', mode 'shadow');
 SELECT streamfilter_seen('leaf', 1), streamfilter_seen('leaf', 1), streamfilter_seen('root', 1),

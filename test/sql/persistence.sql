@@ -9,8 +9,7 @@ FROM (SELECT filter FROM _streamfilter.streamfilter_log UNION SELECT filter FROM
 ORDER BY 1;
 
 CREATE FOREIGN TABLE kept (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '4kB', k '7');
-CREATE FOREIGN TABLE loose (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '4kB', k '7', persistence 'unlogged');
+CREATE FOREIGN TABLE loose (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '4kB', k '7', persistence 'unlogged');
 CREATE FOREIGN TABLE wrong (id int) SERVER streamfilter OPTIONS (persistence 'durable');
 
 -- A row of the log for the changes of a transaction that has committed: h is for the header, a for
@@ -44,8 +43,7 @@ SELECT streamfilter_save(NULL);
 BEGIN READ ONLY; SELECT streamfilter_save('kept'); ROLLBACK;
 
 -- Merged values are in no log: an image is written with the transaction.
-CREATE FOREIGN TABLE merged (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '4kB', k '7', seed '0');
+CREATE FOREIGN TABLE merged (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '4kB', k '7', seed '0');
 BEGIN;
 SELECT streamfilter_merge('merged', streamfilter_agg(i, 'bloom(memory=4kB, k=7)'))
 FROM generate_series(1, 10) i;
@@ -96,8 +94,7 @@ CREATE ROLE regress_streamfilter_owner;
 GRANT USAGE ON FOREIGN SERVER streamfilter TO regress_streamfilter_owner;
 CREATE SCHEMA regress_theirs AUTHORIZATION regress_streamfilter_owner;
 SET ROLE regress_streamfilter_owner;
-CREATE FOREIGN TABLE regress_theirs.mine (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '4kB', k '7');
+CREATE FOREIGN TABLE regress_theirs.mine (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '4kB', k '7');
 INSERT INTO regress_theirs.mine VALUES (1);
 SELECT streamfilter_save('regress_theirs.mine');
 SELECT streamfilter_save();

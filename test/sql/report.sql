@@ -6,8 +6,7 @@ CREATE FOREIGN TABLE "Other" (id int) SERVER streamfilter OPTIONS (kind 'bloom',
 CREATE TABLE t (id int);
 CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
 CREATE TABLE marked (id int, repeat boolean);
-CREATE TRIGGER zz BEFORE INSERT ON marked FOR EACH ROW
-  EXECUTE FUNCTION streamfilter_mark('"Other"', 'repeat', 'id');
+CREATE TRIGGER zz BEFORE INSERT ON marked FOR EACH ROW EXECUTE FUNCTION streamfilter_mark('"Other"', 'repeat', 'id');
 INSERT INTO t VALUES (1), (1);
 SET streamfilter.report = on;
 -- What was before is not meant, and a statement without a repeat says nothing.

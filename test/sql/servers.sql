@@ -88,8 +88,7 @@ CREATE ROLE servers_user;
 GRANT USAGE ON FOREIGN SERVER streamfilter TO servers_user;
 GRANT USAGE, CREATE ON SCHEMA servers TO servers_user;
 SET ROLE servers_user;
-CREATE FOREIGN TABLE of_user (id int) SERVER streamfilter
-  OPTIONS (servers 'one,two', kind 'bloom', memory '1MB', k '4');
+CREATE FOREIGN TABLE of_user (id int) SERVER streamfilter OPTIONS (servers 'one,two', kind 'bloom', memory '1MB', k '4');
 RESET ROLE;
 GRANT USAGE ON FOREIGN SERVER one, two TO servers_user;
 CREATE USER MAPPING FOR servers_user SERVER one OPTIONS (user 'me');

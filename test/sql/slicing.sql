@@ -13,8 +13,7 @@ CREATE FOREIGN TABLE hv (id int) SERVER streamfilter
   OPTIONS (kind 'bloom', keys '10000', slices '8,5', slicing 'diced', fpr '0.01');
 CREATE FOREIGN TABLE vh (id int) SERVER streamfilter
   OPTIONS (kind 'bloom', keys '10000', slices '8,5', slicing 'diced', dice 'vh', fpr '0.01');
-CREATE FOREIGN TABLE general (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '32kB', slices '40', k1 '2', k2 '3');
+CREATE FOREIGN TABLE general (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '32kB', slices '40', k1 '2', k2 '3');
 CREATE FOREIGN TABLE growing (id int) SERVER streamfilter
   OPTIONS (kind 'bloom', memory '256kB', keys '10000', slices '40', slicing 'vertical', grow 'density', fpr '0.01');
 

@@ -59,8 +59,7 @@ SELECT count(*) FROM generate_series(50001, 54000) i WHERE NOT streamfilter_seen
 RESET streamfilter.mode;
 SELECT discarded, would_discard > 4000 AS would, lost_estimate FROM streamfilter_stats;
 DROP TRIGGER zz ON t;
-CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW
-  EXECUTE FUNCTION streamfilter_mark('seen', 'repeat', 'id');
+CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_mark('seen', 'repeat', 'id');
 CALL feed(60001, 64000, 500);
 SELECT discarded > 1000 AS marked, lost_estimate FROM streamfilter_stats;
 -- Kinds that find practically nothing by chance.

@@ -1,12 +1,9 @@
 -- A key counts when its transaction commits. What rolls back leaves no trace: the same key is
 -- accepted at once afterwards. Concurrent transactions: test/isolation.
-CREATE FOREIGN TABLE seen (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '7', seed '1');
-CREATE FOREIGN TABLE seen_events (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '7', seed '1');
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '7', seed '1');
+CREATE FOREIGN TABLE seen_events (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '7', seed '1');
 CREATE TABLE events (id int, weight int CHECK (weight > 0));
-CREATE TRIGGER zz BEFORE INSERT ON events
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_events');
+CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_events');
 
 -- Which of the keys 1 to 9 are remembered?
 CREATE FUNCTION known(filter regclass) RETURNS int[] LANGUAGE sql AS
@@ -94,8 +91,7 @@ INSERT INTO events VALUES (5, 1), (6, 1), (7, 1) RETURNING id;
 COMMIT;
 -- An error at the very end of the transaction, too.
 CREATE TABLE checked (id int UNIQUE DEFERRABLE INITIALLY DEFERRED, repeat boolean);
-CREATE TRIGGER zz BEFORE INSERT ON checked
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_mark('seen', 'repeat', 'id');
+CREATE TRIGGER zz BEFORE INSERT ON checked FOR EACH ROW EXECUTE FUNCTION streamfilter_mark('seen', 'repeat', 'id');
 BEGIN;
 INSERT INTO checked VALUES (1), (1) RETURNING *;
 COMMIT;
@@ -184,8 +180,7 @@ COMMIT;
 SELECT known('seen');
 
 -- DELETE likewise.
-CREATE FOREIGN TABLE recent (id int) SERVER streamfilter
-  OPTIONS (kind 'lru', memory '64kB', seed '1');
+CREATE FOREIGN TABLE recent (id int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB', seed '1');
 INSERT INTO recent VALUES (1), (2), (3);
 BEGIN;
 DELETE FROM recent WHERE id = 1;
@@ -345,8 +340,7 @@ SELECT known('seen');
 INSERT INTO seen VALUES (4) RETURNING id;
 SELECT in_flight FROM streamfilter_stats WHERE filter = 'seen'::regclass;
 -- A kind that learns from repeats; only new keys count as rolled back.
-CREATE FOREIGN TABLE fading (id int) SERVER streamfilter
-  OPTIONS (kind 'sbf', memory '64kB', seed '1');
+CREATE FOREIGN TABLE fading (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', seed '1');
 BEGIN;
 INSERT INTO fading VALUES (1), (1), (1), (2);
 PREPARE TRANSACTION 'repeats';
@@ -479,8 +473,7 @@ SELECT known('admitting'), known('discarding');
 ALTER FOREIGN TABLE admitting OPTIONS (SET conflict 'never');
 
 -- What the statistics count.
-CREATE FOREIGN TABLE counted (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '7', seed '1');
+CREATE FOREIGN TABLE counted (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '7', seed '1');
 BEGIN;
 INSERT INTO counted VALUES (1), (2), (2);
 SAVEPOINT a;
@@ -540,8 +533,7 @@ DROP FOREIGN TABLE seen, seen_events, recent, fading, admitting, discarding, cou
 
 -- A filter is the same to the last bit whether keys come in one transaction, with repeats and a savepoint
 -- that is rolled back, or each in a transaction of its own.
-CREATE FOREIGN TABLE at_once (id int) SERVER streamfilter
-  OPTIONS (kind 'clq', fpr '0.01', memory '64kB', seed '1');
+CREATE FOREIGN TABLE at_once (id int) SERVER streamfilter OPTIONS (kind 'clq', fpr '0.01', memory '64kB', seed '1');
 CREATE FOREIGN TABLE one_by_one (id int) SERVER streamfilter
   OPTIONS (kind 'clq', fpr '0.01', memory '64kB', seed '1', persistence 'unlogged');
 BEGIN;

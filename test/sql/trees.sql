@@ -1,6 +1,5 @@
 -- Trees of filters: options parent, tree, top_down.
-CREATE FOREIGN TABLE root (user_id bigint, url text) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '4');
+CREATE FOREIGN TABLE root (user_id bigint, url text) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
 CREATE FOREIGN TABLE leaf_a (user_id bigint, url text) SERVER streamfilter
   OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'root');
 CREATE FOREIGN TABLE leaf_b (user_id bigint, url text) SERVER streamfilter
@@ -44,16 +43,13 @@ SELECT filter, in_flight FROM streamfilter_stats ORDER BY filter::text;
 
 -- A trigger uses its leaf.
 CREATE TABLE clicks (user_id bigint, url text);
-CREATE TRIGGER zz BEFORE INSERT ON clicks
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('leaf_a');
+CREATE TRIGGER zz BEFORE INSERT ON clicks FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('leaf_a');
 INSERT INTO clicks SELECT i, '/batch' FROM generate_series(290, 310) i;
 
 -- ---- values -------------------------------------------------------------------------------------
 -- What is merged into a leaf goes up, too.
-CREATE FOREIGN TABLE seeded (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '8kB', k '4', seed '7');
-CREATE FOREIGN TABLE seeded_leaf (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '8kB', k '4', parent 'seeded');
+CREATE FOREIGN TABLE seeded (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB', k '4', seed '7');
+CREATE FOREIGN TABLE seeded_leaf (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB', k '4', parent 'seeded');
 SELECT streamfilter_merge('seeded_leaf', streamfilter_add('bloom(memory=8kB, k=4, seed=7)', 1));
 SELECT streamfilter_test('seeded', 1) AS root, streamfilter_info(streamfilter_value('seeded_leaf')) -> 'seed' AS seed;
 
@@ -71,8 +67,7 @@ CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter
   OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'root', seed '5');
 CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter
   OPTIONS (kind 'timer', memory '64kB', k '4', window '10 minutes', parent 'root');
-CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter
-  OPTIONS (kind 'sbf', memory '64kB', parent 'root');
+CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', parent 'root');
 CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter
   OPTIONS (kind 'timer', memory '64kB', k '4', window '10 minutes', parent 'root', tree 'dense');
 CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter
@@ -126,8 +121,7 @@ REVOKE ALL ON FOREIGN SERVER streamfilter FROM tree_user;
 DROP ROLE tree_user;
 
 -- ---- a child may come before its parent, as in a dump -------------------------------------------
-CREATE FOREIGN TABLE child (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '8kB', k '4', parent 'later');
+CREATE FOREIGN TABLE child (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB', k '4', parent 'later');
 SELECT streamfilter_seen('child', 1);
 SELECT streamfilter_save();
 CREATE FOREIGN TABLE later (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB', k '4');
@@ -169,8 +163,7 @@ SELECT count(*) FROM streamfilter_stats WHERE filter::text LIKE 'seeded%';
 
 -- ---- top-down: a match is looked for below, too -------------------------------------------------
 -- 600 keys for some 3,500 bits: the root takes many new keys for repeats.
-CREATE FOREIGN TABLE top (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '1kB', k '2', seed '3');
+CREATE FOREIGN TABLE top (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1kB', k '2', seed '3');
 CREATE FOREIGN TABLE left_leaf (id int) SERVER streamfilter
   OPTIONS (kind 'bloom', memory '1kB', k '2', parent 'top', top_down '1');
 CREATE FOREIGN TABLE right_leaf (id int) SERVER streamfilter

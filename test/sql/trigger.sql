@@ -8,8 +8,7 @@ CREATE FOREIGN TABLE seen_clicks (user_id bigint, url text)
 
 -- The table's columns are found by the names of the filter's.
 CREATE TABLE clicks (at int, user_id bigint, url text);
-CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON clicks
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_clicks');
+CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON clicks FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_clicks');
 
 INSERT INTO clicks VALUES (1, 7, '/a'), (2, 7, '/b'), (3, 7, '/a'), (4, 8, '/a');
 TABLE clicks ORDER BY at;
@@ -87,8 +86,7 @@ INSERT INTO letters (recipient) VALUES ('ada@x'), ('cyd@x') RETURNING *;
 CREATE FOREIGN TABLE seen_readings (sensor varchar(4), at timestamptz(0), value numeric(6,1))
   SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 CREATE TABLE readings (sensor text, at timestamptz, value numeric);
-CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON readings
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_readings');
+CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON readings FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_readings');
 INSERT INTO readings VALUES
   ('a', '2026-01-01 00:00:00.1+00', 1.04),
   ('a', '2026-01-01 00:00:00.2+00', 1.0),
@@ -102,8 +100,7 @@ INSERT INTO readings VALUES ('a', now(), 1000000);
 CREATE FOREIGN TABLE seen_things (number numeric, list int[], json jsonb, blank char(5))
   SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 CREATE TABLE things (number numeric, list int[], json jsonb, blank char(5));
-CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON things
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_things');
+CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON things FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_things');
 INSERT INTO things VALUES
   (1.0, '{1,2}', '{"a": 1, "b": 2}', 'x'),
   (1.00, '{1,2}', '{"b": 2, "a": 1.0}', 'x  '),
@@ -115,8 +112,7 @@ CREATE DOMAIN even AS int CHECK (VALUE % 2 = 0);
 CREATE FOREIGN TABLE seen_even (n even)
   SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 CREATE TABLE evens (n int);
-CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON evens
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_even');
+CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON evens FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_even');
 INSERT INTO evens VALUES (2), (2), (4), (NULL) RETURNING *;
 INSERT INTO evens VALUES (3);
 
@@ -125,8 +121,7 @@ CREATE FOREIGN TABLE seen_offers (id int, weight numeric OPTIONS (role 'importan
     at timestamptz OPTIONS (role 'time'))
   SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 CREATE TABLE offers (id int, weight numeric, at timestamptz);
-CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON offers
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_offers');
+CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON offers FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_offers');
 INSERT INTO offers VALUES
   (1, 10, '2026-01-01'), (1, 20, '2026-01-02'), (2, NULL, NULL), (3, 'NaN', 'infinity')
   RETURNING id;
@@ -154,12 +149,10 @@ CREATE FOREIGN TABLE elsewhere.seen_logins (id int)
   SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 CREATE TABLE app.logins (id int);
 SET search_path = elsewhere, app, public;
-CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON app.logins
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_logins');
+CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON app.logins FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_logins');
 CREATE FOREIGN TABLE public.seen_logins (id int)
   SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
-CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON app.logins
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_logins');
+CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON app.logins FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_logins');
 INSERT INTO app.logins VALUES (1), (1) RETURNING *;
 SELECT streamfilter_test('elsewhere.seen_logins', 1) AS elsewhere,
        streamfilter_test('public.seen_logins', 1) AS in_public;
@@ -177,8 +170,7 @@ CREATE FOREIGN TABLE seen_events (id int)
 CREATE SCHEMA archive;
 CREATE TABLE events (day int, id int) PARTITION BY LIST (day);
 CREATE TABLE events_1 PARTITION OF events FOR VALUES IN (1);
-CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON events
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_events');
+CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_events');
 -- Also of those that come later, with columns in another order, or of another schema: the table
 -- that CREATE TRIGGER named says where filters are looked up, not the partition.
 CREATE TABLE archive.events_2 (id int, dropped int, day int);
@@ -208,12 +200,10 @@ CREATE FOREIGN TABLE secret.seen_jobs (id int)
 CREATE TABLE jobs (id int);
 ALTER TABLE jobs OWNER TO streamfilter_owner;
 GRANT INSERT, SELECT ON jobs TO streamfilter_writer;
-CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON jobs
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('secret.seen_jobs');
+CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON jobs FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('secret.seen_jobs');
 -- A dump grants rights afterwards.
 SET check_function_bodies = off;
-CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON jobs
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('secret.seen_jobs');
+CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON jobs FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('secret.seen_jobs');
 RESET check_function_bodies;
 SET ROLE streamfilter_writer;
 INSERT INTO jobs VALUES (1);

@@ -1,10 +1,8 @@
 --
 -- What running filters would have missed with less and more memory. See docs/internals/tuning.md.
 --
-CREATE FOREIGN TABLE seen (id int) SERVER streamfilter
-  OPTIONS (kind 'clq', memory '64kB', slices '1', seed '1', fpr '0.01');
-CREATE FOREIGN TABLE fifo (id int) SERVER streamfilter
-  OPTIONS (kind 'clq', policy 'fifo', memory '64kB', seed '1', fpr '0.01');
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', slices '1', seed '1', fpr '0.01');
+CREATE FOREIGN TABLE fifo (id int) SERVER streamfilter OPTIONS (kind 'clq', policy 'fifo', memory '64kB', seed '1', fpr '0.01');
 CREATE FOREIGN TABLE important (id int, weight int OPTIONS (role 'importance')) SERVER streamfilter
   OPTIONS (kind 'clq', importance_range '1,7', memory '64kB', seed '1', fpr '0.01');
 CREATE FOREIGN TABLE other (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', fpr '0.01');
@@ -43,10 +41,8 @@ SELECT round(found / :before::numeric, 2) AS share FROM streamfilter_tuning WHER
 -- Rows that came when the filter was empty have met no false positive. Then two new keys for each
 -- repeat, of keys 10,000 to 18,000 rows before: what half the memory is foretold to miss is what a filter
 -- of half the memory does miss.
-CREATE FOREIGN TABLE whole (id int) SERVER streamfilter
-  OPTIONS (kind 'clq', memory '64kB', slices '1', seed '1', fpr '0.01');
-CREATE FOREIGN TABLE half (id int) SERVER streamfilter
-  OPTIONS (kind 'clq', memory '32kB', slices '1', seed '1', fpr '0.01');
+CREATE FOREIGN TABLE whole (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', slices '1', seed '1', fpr '0.01');
+CREATE FOREIGN TABLE half (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '32kB', slices '1', seed '1', fpr '0.01');
 INSERT INTO whole SELECT i FROM generate_series(1, 500000) AS i;
 INSERT INTO half SELECT i FROM generate_series(1, 500000) AS i;
 CREATE TEMP TABLE answers (filter regclass, repeats bigint, missed bigint);

@@ -31,12 +31,10 @@ CREATE FOREIGN TABLE b_pair (p pair) SERVER streamfilter OPTIONS (memory '64kB')
 SELECT streamfilter_seen('b_pair', ROW(1, 2)::pair);
 ALTER TYPE pair ADD ATTRIBUTE c json CASCADE;
 -- A server that is gone without the filter.
-CREATE FOREIGN TABLE c_far (id int) SERVER streamfilter
-  OPTIONS (servers 'far,away', kind 'bloom', memory '1MB', k '4');
+CREATE FOREIGN TABLE c_far (id int) SERVER streamfilter OPTIONS (servers 'far,away', kind 'bloom', memory '1MB', k '4');
 -- Children of a filter that cannot be read.
 CREATE FOREIGN TABLE d_root (m int, n int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
-CREATE FOREIGN TABLE e_leaf (m int, n int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'd_root');
+CREATE FOREIGN TABLE e_leaf (m int, n int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'd_root');
 RESET ROLE;
 -- As by a wrong hand in the catalog, or by another version.
 UPDATE pg_foreign_table SET ftoptions = array_replace(ftoptions, 'servers=far,away', 'servers=far,gone')
