@@ -4,6 +4,7 @@
 #include <string>
 
 #include "unit/support/filters.hpp"
+#include "unit/support/kind_checks.hpp"
 
 namespace streamfilter {
 static std::ostream& operator<<(std::ostream& out, Error error) {
@@ -27,9 +28,7 @@ struct Case {
 
 void check_cases(std::initializer_list<Case> cases) {
   for (const Case& wrong : cases) BOOST_TEST_CONTEXT(wrong.text) {
-      Parameters parameters;
-      Problem problem;
-      BOOST_TEST(!make_parameters(wrong.text, parameters, problem));
+      const Problem problem = refusal(wrong.text);
       BOOST_TEST(problem.error == wrong.error);
       BOOST_TEST(std::string(problem.message) == wrong.message);
       if (wrong.hint != nullptr)
@@ -109,10 +108,7 @@ BOOST_AUTO_TEST_CASE(values_out_of_range) {
 }
 
 BOOST_AUTO_TEST_CASE(a_range_is_told) {
-  Parameters parameters;
-  Problem problem;
-  BOOST_TEST(!make_parameters("sbf(max=16)", parameters, problem));
-  BOOST_TEST(std::string(problem.detail) == "It must be between 1 and 15.");
+  BOOST_TEST(std::string(refusal("sbf(max=16)").detail) == "It must be between 1 and 15.");
 }
 
 BOOST_AUTO_TEST_CASE(values_that_are_no_numbers) {
@@ -136,12 +132,10 @@ BOOST_AUTO_TEST_CASE(values_that_are_no_numbers) {
 }
 
 BOOST_AUTO_TEST_CASE(a_list_that_is_too_long_is_told_in_the_right_number) {
-  Parameters parameters;
-  Problem problem;
-  BOOST_TEST(!make_parameters("ibf2c(importance_levels='1,2')", parameters, problem));
-  BOOST_TEST(std::string(problem.detail) == "At most 1 number can be given.");
-  BOOST_TEST(!make_parameters("ibfmc(importance_range='1,2,3')", parameters, problem));
-  BOOST_TEST(std::string(problem.detail) == "At most 2 numbers can be given.");
+  BOOST_TEST(std::string(refusal("ibf2c(importance_levels='1,2')").detail) ==
+             "At most 1 number can be given.");
+  BOOST_TEST(std::string(refusal("ibfmc(importance_range='1,2,3')").detail) ==
+             "At most 2 numbers can be given.");
 }
 
 BOOST_AUTO_TEST_CASE(false_positive_rates) {
@@ -263,19 +257,13 @@ BOOST_AUTO_TEST_CASE(names_and_values_of_absurd_length) {
   const std::string long_name(5000, 'k'), long_value(5000, '1');
   for (const std::string& text : {long_name + "()", "sbf(" + long_name + "=1)",
                                   "sbf(k=" + long_value + ")", "sbf(k='" + long_value + "')"}) {
-    Parameters parameters;
-    Problem problem;
-    BOOST_TEST(!make_parameters(text, parameters, problem));
-    BOOST_TEST(problem.error == Error::syntax);
+    BOOST_TEST(refusal(text).error == Error::syntax);
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_syntax_error_says_what_was_expected_where) {
-  Parameters parameters;
-  Problem problem;
-  BOOST_TEST(!make_parameters("sbf(memory=64kB fpr=0.01", parameters, problem));
-  BOOST_TEST(!make_parameters("sbf(memory 64kB)", parameters, problem));
-  BOOST_TEST(std::string(problem.detail) == "Expected \"=\" at \"64kB)\".");
+  refusal("sbf(memory=64kB fpr=0.01");
+  BOOST_TEST(std::string(refusal("sbf(memory 64kB)").detail) == "Expected \"=\" at \"64kB)\".");
 }
 
 // Options set one by one give the same errors as options in a text.

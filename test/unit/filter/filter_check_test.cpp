@@ -61,7 +61,7 @@ void use(Filter& filter) {
   is_empty(copy.header());
   window_keys(filter.parameters(), 0.01);
   const FilterOps& ops = ops_of(filter.header());
-  ops.fpr_bound(filter.parameters());
+  filter.fpr_bound();
   ops.fnr_at(filter.parameters(), 1000);
   text_of(filter.parameters());
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unit/support/filters.hpp"
+#include "unit/support/kind_checks.hpp"
 #include "unit/support/streams.hpp"
 
 using namespace streamfilter;
@@ -20,8 +21,7 @@ void insert_range(Filter& filter, std::uint64_t first, std::uint64_t end) {
 }
 
 Filter merged(Filter a, const Filter& b) {
-  Problem problem;
-  BOOST_REQUIRE_MESSAGE(merge(a.header(), b.header(), problem), problem.message);
+  BOOST_REQUIRE(a.merge(b));
   BOOST_TEST(a.is_valid());
   return a;
 }
@@ -36,7 +36,7 @@ std::vector<unsigned char> cells(Filter filter) {
   return all;
 }
 
-double distinct(const Filter& filter) { return totals(filter.header()).estimate.distinct; }
+double distinct(const Filter& filter) { return filter.estimate().distinct; }
 
 const char* const kDefinitions[] = {
     "sbf(memory=3kB, fpr=0.1)",         "sbf(memory=3kB, max=2)",

@@ -247,8 +247,7 @@ BOOST_AUTO_TEST_CASE(damaged_numbers_are_found_or_harmless) {
           ++passed;
           for (std::uint64_t i = 0; i < 100; ++i) erase(filter.header(), timed(i));
           BOOST_TEST(filter.is_valid());
-          Problem problem;
-          BOOST_TEST(merge(filter.header(), sound.header(), problem));
+          BOOST_TEST(filter.merge(sound));
           BOOST_TEST(filter.is_valid());
           for (const char* memory : {"33kB", "9kB"}) {
             alter(filter, with_memory(definition, memory));

@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_buffer_keeps_exactly_the_newest_keys_in_any_size) {
     }
     const auto room = [](const Filter& filter) { return filter.parameters().integer(3); };
     const std::uint64_t held = static_cast<std::uint64_t>(
-        std::round(totals(before.header()).estimate.fill * static_cast<double>(room(before))));
+        std::round(before.estimate().fill * static_cast<double>(room(before))));
     Filter after = resized(before, with_memory("lru(slices=1)", memory));
     BOOST_TEST_REQUIRE(after.is_valid());
     const auto agree = [&](std::uint64_t most) {
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(a_window_goes_on_where_it_was) {
 
 BOOST_AUTO_TEST_CASE(a_window_says_what_rate_it_has_until_it_has_passed) {
   for_each_size(kTimers, [](const Case& it, const Filter&, Filter& after) {
-    const double promised = find_ops(Kind::timer)->fpr_bound(after.parameters());
+    const double promised = after.fpr_bound();
     if (promised >= 1) return;
     BOOST_TEST(found(after, 1u << 30, kProbes) < fpr_to_come(after.header()) * 1.1 + 0.002);
     for (std::uint64_t i = 0; i < 2 * it.keys; ++i) after.insert(timed((1u << 29) + i));
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_full_window_of_rows_recovers_within_two_windows) {
       Filter filter = filled(with_memory(definition, "160kB"), 40000);
       for (const char* memory : {"120kB", "160kB", "120kB", "160kB"})
         filter = resized(filter, with_memory(definition, memory));
-      const double promised = find_ops(Kind::timer)->fpr_bound(filter.parameters());
+      const double promised = filter.fpr_bound();
       BOOST_TEST(found(filter, 1u << 30, kProbes) > 0.5);
       for (std::uint64_t i = 0; i < 30000; ++i) filter.insert(timed((1u << 29) + i));
       BOOST_TEST(found(filter, 1u << 30, kProbes) < promised * 1.1 + 0.004);
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(more_registers_know_the_keys_and_count_on) {
           Filter after = resized(before, with_memory(definition, memory));
           BOOST_TEST(after.is_valid());
           BOOST_TEST(lost(before, after, keys) == 0u);
-          const auto distinct = [&] { return totals(after.header()).estimate.distinct; };
+          const auto distinct = [&] { return after.estimate().distinct; };
           const double real = static_cast<double>(keys);
           BOOST_TEST(distinct() > 0.97 * real - 1);
           BOOST_TEST(distinct() < 1.03 * real + 1);
@@ -312,14 +312,14 @@ BOOST_AUTO_TEST_CASE(more_registers_know_the_keys_and_count_on) {
 
 BOOST_AUTO_TEST_CASE(a_bloom_filter_misses_nothing_in_any_size) {
   for_each_size(kFaithful, [](const Case& it, const Filter& before, Filter& after) {
-    const Estimate estimate = totals(after.header()).estimate;
+    const Estimate estimate = after.estimate();
     // In joined lines ones are spread less evenly than by keys alone.
     BOOST_TEST(found(after, 1u << 30, kProbes) < estimate.fpr * 1.35 + 0.003);
     if (after.parameters().slicing != Slicing::horizontal) return;
     for (std::uint64_t i = 0; i < 1000; ++i) after.insert(timed((1u << 29) + i));
     BOOST_TEST(found(after, 1u << 29, 1000) == 1);
     BOOST_TEST(after.is_valid());
-    const double known = totals(before.header()).estimate.distinct;
+    const double known = before.estimate().distinct;
     BOOST_TEST(estimate.distinct > 0.99 * known);
     BOOST_TEST(estimate.distinct < 1.01 * known);
     BOOST_TEST(known > 0.9 * static_cast<double>(it.keys));

@@ -96,7 +96,7 @@ double allowed(double rate) { return most(kProbes, std::min(1.0, rate * kOverful
 // Compares the figures of streamfilter_stats with the measured ones.
 void check_now(const Filter& filter, double fpr, double told) {
   const OverfullLimit limit = overfull_limit(filter.parameters(), fpr);
-  const double measured = found(filter), now = totals(filter.header()).estimate.fpr,
+  const double measured = found(filter), now = filter.estimate().fpr,
                bound = fpr_bound(filter.header(), limit);
   BOOST_TEST(measured <= allowed(told), measured / kProbes << " measured, " << told << " told");
   BOOST_TEST(measured <= allowed(now), measured / kProbes << " measured, now " << now);

@@ -8,6 +8,7 @@
 #include <vector>
 #include "core/filter/derivation.hpp"
 #include "core/kind/kind_registry.hpp"
+#include "unit/support/kind_checks.hpp"
 #include "unit/support/slicings.hpp"
 #include "unit/support/statistics.hpp"
 
@@ -19,9 +20,7 @@ BOOST_AUTO_TEST_SUITE(slicing)
 namespace {
 
 std::string problem_of(const std::string& text, Error error) {
-  Parameters parameters{};
-  Problem problem;
-  BOOST_TEST(!make_parameters(text, parameters, problem), text);
+  const Problem problem = refusal(text);
   BOOST_TEST((problem.error == error), text << ": " << problem.message);
   return std::string(problem.message) + ". " + problem.detail + " " + problem.hint;
 }

@@ -11,6 +11,7 @@
 #include "core/base/hash.hpp"
 #include "core/model/biased_model.hpp"
 #include "unit/support/filters.hpp"
+#include "unit/support/kind_checks.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"
 
@@ -82,7 +83,7 @@ void check_equal(Filter& filter, const std::vector<Plain>& plain) {
     fpr += rate / static_cast<double>(plain.size());
     BOOST_TEST(differences == 0u);
   }
-  const Estimate estimate = totals(filter.header()).estimate;
+  const Estimate estimate = filter.estimate();
   BOOST_TEST(estimate.fill == fill, boost::test_tools::tolerance(1e-12));
   BOOST_TEST(estimate.fpr == fpr, boost::test_tools::tolerance(1e-12));
   BOOST_TEST(filter.is_valid());  // recounts the ones, too
@@ -117,13 +118,6 @@ constexpr const char* kKinds[] = {"bsbf", "bsbfsd", "rlbsbf"};
 biased_model::Scheme scheme_of(const std::string& kind) {
   using enum biased_model::Scheme;
   return kind == "bsbf" ? bsbf : kind == "bsbfsd" ? bsbfsd : rlbsbf;
-}
-
-Problem problem_of(const std::string& text) {
-  Parameters parameters;
-  Problem problem;
-  make_parameters(text, parameters, problem);
-  return problem;
 }
 
 }  // namespace
@@ -200,24 +194,24 @@ BOOST_AUTO_TEST_CASE(k_is_2_unless_given) {
     BOOST_TEST(option_value(parameters_of(kind + "(keys=1000)"), "k") == 2u);
     BOOST_TEST(option_value(parameters_of(kind + "(memory=64kB, k=5)"), "k") == 5u);
     BOOST_TEST(text_of(parameters_of(kind + "(memory=64kB, k=3)")) == kind + "(memory=64kB, k=3)");
-    BOOST_TEST((problem_of(kind + "(memory=64kB, k=0)").error == Error::out_of_range));
-    BOOST_TEST((problem_of(kind + "(memory=64kB, k=33)").error == Error::out_of_range));
-    BOOST_TEST((problem_of(kind + "(memory=640, k=32)").error == Error::too_small));
-    BOOST_TEST((problem_of(kind + "(memory=64kB, p_star=0.1)").error == Error::unknown_name));
+    BOOST_TEST((refusal(kind + "(memory=64kB, k=0)").error == Error::out_of_range));
+    BOOST_TEST((refusal(kind + "(memory=64kB, k=33)").error == Error::out_of_range));
+    BOOST_TEST((refusal(kind + "(memory=640, k=32)").error == Error::too_small));
+    BOOST_TEST((refusal(kind + "(memory=64kB, p_star=0.1)").error == Error::unknown_name));
   }
 }
 
 BOOST_AUTO_TEST_CASE(fpr_without_keys_is_refused_unless_it_is_kept) {
   for (const std::string kind : kKinds) {
-    const Problem problem = problem_of(kind + "(memory=64kB, fpr=0.1)");
+    const Problem problem = refusal(kind + "(memory=64kB, fpr=0.1)");
     BOOST_TEST((problem.error == Error::conflict));
     BOOST_TEST(std::string(problem.hint).find("sbf") != std::string::npos);
-    BOOST_TEST((problem_of(kind + "(memory=64kB)").error == Error::conflict));
-    BOOST_TEST((problem_of(kind + "(memory=1kB, keys=10000)").error == Error::conflict));
+    BOOST_TEST((refusal(kind + "(memory=64kB)").error == Error::conflict));
+    BOOST_TEST((refusal(kind + "(memory=1kB, keys=10000)").error == Error::conflict));
   }
-  BOOST_TEST((problem_of("bsbf(memory=64kB, fpr=0.39)").error == Error::none));
-  BOOST_TEST((problem_of("rlbsbf(memory=64kB, fpr=0.58)").error == Error::none));
-  BOOST_TEST((problem_of("rlbsbf(memory=64kB, fpr=0.56)").error == Error::conflict));
+  parameters_of("bsbf(memory=64kB, fpr=0.39)");
+  parameters_of("rlbsbf(memory=64kB, fpr=0.58)");
+  BOOST_TEST((refusal("rlbsbf(memory=64kB, fpr=0.56)").error == Error::conflict));
 }
 
 // Holds up to `keys` distinct keys, also if each comes many times, and is as sharp as a bound for
@@ -237,9 +231,8 @@ BOOST_AUTO_TEST_CASE(fpr_is_kept_up_to_the_given_number_of_keys) {
         double positives = 0;
         for (std::uint64_t i = 0; i < n; ++i) positives += filter.test(key(p.keys + i));
         BOOST_TEST(positives <= most(n, bound));
-        const double estimate = totals(filter.header()).estimate.fpr;
-        BOOST_TEST(positives <= most(n, estimate));
-        BOOST_TEST(positives >= least(n, estimate));
+        const double estimate = filter.estimate().fpr;
+        check_rate(positives, n, estimate);
       }
 }
 
@@ -270,8 +263,7 @@ BOOST_AUTO_TEST_CASE(false_negatives_stay_below_the_bound) {
             {scheme_of(kind), std::stod(k), static_cast<double>(s)},
             Stream::at_gap(rows, rows * (1 - 1e-6), static_cast<double>(gap)));
         const double rate = course.until(rows).fnr;
-        BOOST_TEST(misses <= most(trials, rate));
-        BOOST_TEST(misses >= least(trials, rate));
+        check_rate(misses, trials, rate);
       }
     }
 }
@@ -279,29 +271,18 @@ BOOST_AUTO_TEST_CASE(false_negatives_stay_below_the_bound) {
 BOOST_AUTO_TEST_CASE(merging_remembers_what_either_does) {
   for (const std::string kind : kKinds) {
     const std::string text = kind + "(memory=64kB, k=3, slices=4)";
-    Filter a(text), b(text);
-    std::vector<Element> remembered;
-    for (std::uint64_t number = 0; number < 20000; ++number)
-      (number % 2 ? a : b).insert(key(number));
-    for (std::uint64_t number = 0; number < 20000; ++number)
-      if ((number % 2 ? a : b).test(key(number))) remembered.push_back(key(number));
-    Problem problem;
-    BOOST_REQUIRE(merge(a.header(), b.header(), problem));
-    for (const Element& element : remembered) BOOST_TEST_REQUIRE(a.test(element));
-    BOOST_TEST(a.is_valid());
+    Filter a = merged_halves(text, 20000);
     const Totals both = totals(a.header());
     BOOST_TEST(both.insertions == 20000u);
     BOOST_TEST(both.estimate.distinct == 20000, boost::test_tools::tolerance(0.1));
 
     // Merged with itself: the same bits, and no key counted twice.
     Filter twin(a.parameters());
-    BOOST_REQUIRE(merge(twin.header(), a.header(), problem));
-    const double once = totals(twin.header()).estimate.distinct;
-    BOOST_REQUIRE(merge(twin.header(), a.header(), problem));
-    BOOST_TEST(totals(twin.header()).estimate.distinct == once,
-               boost::test_tools::tolerance(0.001));
-    BOOST_TEST(totals(twin.header()).estimate.fill == both.estimate.fill,
-               boost::test_tools::tolerance(1e-12));
+    BOOST_REQUIRE(twin.merge(a));
+    const double once = twin.estimate().distinct;
+    BOOST_REQUIRE(twin.merge(a));
+    BOOST_TEST(twin.estimate().distinct == once, boost::test_tools::tolerance(0.001));
+    BOOST_TEST(twin.estimate().fill == both.estimate.fill, boost::test_tools::tolerance(1e-12));
   }
 }
 

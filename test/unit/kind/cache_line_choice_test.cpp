@@ -12,6 +12,7 @@
 #include "core/bits/line_tail.hpp"
 #include "unit/support/cache_lines.hpp"
 #include "unit/support/filters.hpp"
+#include "unit/support/kind_checks.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"
 
@@ -21,8 +22,6 @@ using namespace unit;
 BOOST_AUTO_TEST_SUITE(cache_line_choice)
 
 namespace {
-
-const FilterOps& ops() { return *find_ops(Kind::clq); }
 
 // A plain version of the rule: lists, a key in up to two of them, and a count of entries for each.
 class Reference {
@@ -114,32 +113,14 @@ BOOST_AUTO_TEST_CASE(the_rule_is_followed) {
       const Parameters& p = filter.parameters();
       Reference reference(p);
       const std::uint64_t slots = lines_of(p) * option_value(p, "bucket");
-      std::mt19937_64 random(1);
-      unsigned repeats = 0, erased = 0;
-      for (unsigned i = 0; i < 20000; ++i) {
-        const Element element =
-            key(random() % 3 == 0 ? random() % (slots / 4 + 1) : random() % (2 * slots));
-        if (random() % 8 == 0) {
-          const bool was_there = reference.erase(element.hash);
-          BOOST_REQUIRE_EQUAL(filter.test(element), was_there);
-          BOOST_REQUIRE_EQUAL(erase(filter.header(), element), was_there);
-          BOOST_REQUIRE(!filter.test(element));
-          erased += was_there;
-        } else {
-          const bool seen = reference.insert(element.hash);
-          BOOST_REQUIRE_EQUAL(filter.test(element), seen);
-          BOOST_REQUIRE_EQUAL(filter.insert(element), seen);
-          BOOST_REQUIRE(filter.test(element));
-          repeats += seen;
-        }
-        if (i % 1000 == 0) BOOST_REQUIRE(filter.is_valid());
-      }
-      BOOST_TEST(filter.is_valid());
-      const double used = totals(filter.header()).estimate.fill * static_cast<double>(slots);
+      const Compared counts = compare(filter, reference, 20000, true, [&](std::mt19937_64& random) {
+        return random() % 3 == 0 ? random() % (slots / 4 + 1) : random() % (2 * slots);
+      });
+      const double used = filter.estimate().fill * static_cast<double>(slots);
       BOOST_TEST(std::fabs(used - static_cast<double>(reference.count())) < 1e-6);
       BOOST_TEST(reference.spread() < 16);  // more than 5 bits of entries could not express
-      BOOST_TEST(repeats > 2000u);
-      BOOST_TEST(erased > 300u);
+      BOOST_TEST(counts.repeats > 2000u);
+      BOOST_TEST(counts.erased > 300u);
     }
 }
 
@@ -173,24 +154,20 @@ BOOST_AUTO_TEST_CASE(definitions) {
        {"clq(lines=3)", "clq(lines=0)", "clq(lines=2, policy=fifo)", "clq(lines=2, policy=second)",
         "clq(lines=2, window='1 hour')", "clq(lines=2, importance_range='0,1')",
         "clq(lines=2, bits=12, bucket=43)", "clq(lines=2, bits=20, bucket=26)",
-        "clq(lines=2, fpr=1e-15)", "capped(lines=2)"}) {
-    Parameters p;
-    Problem problem;
-    BOOST_TEST(!make_parameters(text, p, problem), text);
-    BOOST_TEST(problem.message[0] != '\0', text);
-  }
+        "clq(lines=2, fpr=1e-15)", "capped(lines=2)"})
+    refusal(text);
 }
 
 BOOST_AUTO_TEST_CASE(the_rate_of_false_positives) {
   for (const char* text : {"clq(memory=16kB, lines=2)", "clq(memory=16kB, lines=2, fpr=0.1)",
                            "clq(memory=16kB, lines=2, fpr=0.4)", "clq(memory=640, lines=2)"}) {
     Filter filter(text);
-    const double bound = ops().fpr_bound(filter.parameters());
+    const double bound = filter.fpr_bound();
     const double one = static_cast<double>(option_value(filter.parameters(), "bucket")) /
                        (std::exp2(option_value(filter.parameters(), "bits")) - 1);
     BOOST_TEST(std::fabs(bound / (2 * one) - 1) < 1e-12);
     std::uint64_t next = 0;
-    while (totals(filter.header()).estimate.fill < 1) filter.insert(key(next++));
+    while (filter.estimate().fill < 1) filter.insert(key(next++));
     const std::uint64_t count = scaled(1000000);
     double positives = 0;
     for (std::uint64_t i = 0; i < count; ++i) positives += filter.insert(key(next++));
@@ -272,7 +249,7 @@ BOOST_AUTO_TEST_CASE(fewer_repeats_are_missed_at_every_gap) {
         fresh += !repeat;
         positives += !repeat && seen;
       }
-      BOOST_TEST(positives <= most(fresh, ops().fpr_bound(filter.parameters())));
+      BOOST_TEST(positives <= most(fresh, filter.fpr_bound()));
     }
     BOOST_TEST(missed[1] <= missed[0], gap << ": " << missed[0] << " " << missed[1]);
   }
@@ -283,12 +260,11 @@ BOOST_AUTO_TEST_CASE(merging_with_little_loses_nothing) {
   Filter a(text), b(text);
   for (std::uint64_t i = 0; i < 100; ++i) a.insert(key(i));
   for (std::uint64_t i = 50; i < 150; ++i) b.insert(key(i));
-  Problem problem;
   Filter both = a, same = a, empty(text);
-  BOOST_TEST(merge(both.header(), b.header(), problem));
+  BOOST_TEST(both.merge(b));
   for (std::uint64_t i = 0; i < 150; ++i) BOOST_TEST(both.test(key(i)));
-  BOOST_TEST(merge(same.header(), a.header(), problem));
-  BOOST_TEST(merge(empty.header(), a.header(), problem));
+  BOOST_TEST(same.merge(a));
+  BOOST_TEST(empty.merge(a));
   for (std::uint32_t s = 0; s < a.parameters().slices; ++s)
     for (Filter* one : {&same, &empty})
       BOOST_TEST(std::memcmp(one->slice(s).body(), a.slice(s).body(), a.slice(s).bytes) == 0);
@@ -305,11 +281,8 @@ BOOST_AUTO_TEST_CASE(doubles_and_stray_bits_are_refused) {
   Filter filter("clq(memory=640, lines=2, slices=1, bits=20, bucket=20)");  // leaves 107 bits over
   for (std::uint64_t i = 0; i < 30; ++i) filter.insert(key(i));
   BOOST_TEST_REQUIRE(filter.is_valid());
-  for (unsigned bit = 400; bit < 512; ++bit) {
-    Filter changed = filter;
-    changed.slice().body()[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
-    BOOST_TEST(changed.is_valid() == (bit >= 507), bit);
-  }
+  for (unsigned bit = 400; bit < 512; ++bit)
+    BOOST_TEST(with_bit(filter, bit).is_valid() == (bit >= 507), bit);
   Filter doubled = filter;
   FingerprintQueue queue(20, 20, doubled.slice().body(), 0);
   queue.set(0, queue.get(1));

@@ -39,12 +39,12 @@ BOOST_AUTO_TEST_CASE(the_rate_of_false_positives) {
         "clq(memory=4kB, bits=8, bucket=4)", "clq(memory=4kB, bits=11, bucket=46)",
         "clq(memory=4kB, bits=9, bucket=12, policy=fifo)"}) {
     Filter filter(text);
-    const double bound = ops().fpr_bound(filter.parameters());
+    const double bound = filter.fpr_bound();
     BOOST_TEST(bound == static_cast<double>(option_value(filter.parameters(), "bucket")) /
                             (std::exp2(option_value(filter.parameters(), "bits")) - 1));
     std::uint64_t next = 0;
-    while (totals(filter.header()).estimate.fill < 1) filter.insert(key(next++));
-    BOOST_TEST(std::fabs(totals(filter.header()).estimate.fpr / bound - 1) < 1e-12);
+    while (filter.estimate().fill < 1) filter.insert(key(next++));
+    BOOST_TEST(std::fabs(filter.estimate().fpr / bound - 1) < 1e-12);
     const std::uint64_t count = scaled(1000000);
     double positives = 0;
     for (std::uint64_t i = 0; i < count; ++i) positives += filter.insert(key(next++));
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(endless_streams) {
        {"memory=50624, bits=8, bucket=4", "memory=50624, bits=5, bucket=3",
         "memory=100608, bits=10, bucket=10", "memory=100608, bits=7, bucket=12"}) {
     Filter filter(std::string("clq(slices=1, ") + shape + ")");
-    const double fpr = ops().fpr_bound(filter.parameters());
+    const double fpr = filter.fpr_bound();
     bench::ExponentialGaps stream(.5, static_cast<double>(mean_gap), 1);
     Distances distances(rows);
     double fresh = 0, positives = 0, repeats = 0, missed = 0, predicted = 0;
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(entering_behind_the_first_place) {
       fresh += !repeat;
       positives += !repeat && seen;
     }
-    BOOST_TEST(positives <= most(fresh, ops().fpr_bound(filter.parameters())));
+    BOOST_TEST(positives <= most(fresh, filter.fpr_bound()));
     BOOST_TEST(filter.is_valid());
   }
   // Chance cannot explain it: four standard errors are under a hundredth of the count.

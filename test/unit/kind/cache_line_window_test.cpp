@@ -10,6 +10,7 @@
 
 #include "unit/support/cache_lines.hpp"
 #include "unit/support/filters.hpp"
+#include "unit/support/kind_checks.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"
 
@@ -386,12 +387,11 @@ BOOST_AUTO_TEST_CASE(merging_takes_the_younger) {
         };
         fill(a, plain_a, 5000);
         fill(b, plain_b, round % 2 == 0 ? 5000 + shift : 5000 - shift);
-        Problem problem;
-        BOOST_TEST_REQUIRE(merge(a.header(), b.header(), problem));
+        BOOST_TEST_REQUIRE(a.merge(b));
         plain_a.merge(plain_b);
         BOOST_REQUIRE(a.is_valid());
         require_bytes(a, plain_a);
-        both_live += totals(a.header()).estimate.fill > 0;
+        both_live += a.estimate().fill > 0;
       }
       BOOST_TEST(both_live > 10u);
     }
@@ -403,7 +403,7 @@ BOOST_AUTO_TEST_CASE(the_false_positive_rate_is_kept) {
        {"clq(memory=4kB, window='150 us')", "clq(memory=4kB, fpr=0.1, window='150 us')",
         "clq(memory=4kB, bits=8, bucket=4, window='3000 us')"}) {
     Filter filter(text);
-    const double bound = find_ops(Kind::clq)->fpr_bound(filter.parameters());
+    const double bound = filter.fpr_bound();
     BOOST_TEST(bound <= (filter.parameters().fpr > 0 ? filter.parameters().fpr : .0157));
     std::uint64_t positives = 0;
     const std::uint64_t count = scaled(400000);
@@ -432,15 +432,9 @@ BOOST_AUTO_TEST_CASE(definitions) {
   BOOST_TEST(cache_line_shape("clq(window='1 us', bits=16)") == "16x24");
   BOOST_TEST(cache_line_shape("clq(window='365 days', bits=8, bucket=10)") == "8x10");
   for (const char* text : {"clq(window='1000 rows')", "clq(window='0 us')", "clq(window='10')",
-                           "clq(window='1 hour', bits=12, bucket=31)", "clq(tick='1 s')"}) {
-    Parameters p;
-    Problem problem;
-    BOOST_TEST(!make_parameters(text, p, problem), text);
-    BOOST_TEST(problem.message[0] != '\0', text);
-  }
-  Parameters p;
-  Problem problem;
-  BOOST_TEST(!make_parameters("clq(window='5 rows')", p, problem));
+                           "clq(window='1 hour', bits=12, bucket=31)", "clq(tick='1 s')"})
+    refusal(text);
+  const Problem problem = refusal("clq(window='5 rows')");
   BOOST_TEST((problem.error == Error::unsupported));
 }
 
@@ -462,11 +456,8 @@ BOOST_AUTO_TEST_CASE(stray_ages_and_stamps_are_refused) {
     for (unsigned age = 0; age < 16; ++age)
       BOOST_TEST(with_age(slot, age) == (age < (slot < 10 ? 10 : 1)));
   for (unsigned counter = 0; counter < 5; ++counter)
-    for (const std::uint64_t value : {5ull, ~0ull}) {
-      Filter changed = filter;
-      changed.slice().state->own[counter] = value;
-      BOOST_TEST(!changed.is_valid());
-    }
+    for (const std::uint64_t value : {5ull, ~0ull})
+      BOOST_TEST(!with_own(filter, counter, value).is_valid());
   // With a small clock, a stamp is known to be in the future.
   Filter early("clq(memory=640, bits=16, bucket=24, window='10 us')");
   early.insert(at(1, kNever + 5));
@@ -476,11 +467,8 @@ BOOST_AUTO_TEST_CASE(stray_ages_and_stamps_are_refused) {
   // Between fingerprints and ages.
   Filter padded("clq(memory=640, bits=12, bucket=29, window='10 us')");
   BOOST_TEST(padded.is_valid());
-  for (unsigned bit = 12 * 29; bit < 480 - 4 * 29; ++bit) {
-    Filter changed = padded;
-    changed.slice().body()[bit / 8] ^= static_cast<unsigned char>(1u << bit % 8);
-    BOOST_TEST(!changed.is_valid());
-  }
+  for (unsigned bit = 12 * 29; bit < 480 - 4 * 29; ++bit)
+    BOOST_TEST(!with_bit(padded, bit).is_valid());
   // Without a window there is no clock.
   Filter plain("clq(memory=640)");
   plain.slice().state->own[1] = 1;
@@ -491,23 +479,8 @@ BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
   for (const char* text : kDefinitions) {
     Filter sound(text);
     for (std::uint64_t i = 0; i < 50; ++i) sound.insert(at(i, static_cast<std::int64_t>(i / 10)));
-    BOOST_REQUIRE(sound.is_valid());
-    std::mt19937_64 random(4);
-    unsigned found = 0;
-    for (std::uint64_t round = 0; round < scaled(4000); ++round) {
-      Filter filter(sound);
-      const std::size_t size = filter.bytes().size() - sizeof(Header);
-      for (std::uint64_t n = random() % 4 + 1; n > 0; --n) {
-        unsigned char& byte = filter.bytes()[sizeof(Header) + random() % size];
-        byte = random() % 2 ? static_cast<unsigned char>(random())
-                            : static_cast<unsigned char>(byte ^ 1u << random() % 8);
-      }
-      if (!filter.is_valid()) {
-        ++found;
-        continue;
-      }
-      Problem problem;
-      BOOST_REQUIRE(merge(filter.header(), sound.header(), problem));
+    const std::uint64_t found = damage(sound, scaled(4000), [&](Filter& filter) {
+      BOOST_REQUIRE(filter.merge(sound));
       for (std::uint64_t i = 0; i < 40; ++i) {
         const Element element = at(i * 7, static_cast<std::int64_t>(i));
         if (i % 5 == 0)
@@ -515,8 +488,7 @@ BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
         else
           filter.insert(element);
       }
-      BOOST_REQUIRE(filter.is_valid());
-    }
+    });
     BOOST_TEST(found > scaled(4000) / 8);
   }
 }

@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_new_key_changes_as_many_registers_as_they_say) {
     unsigned repeats = 0;
     constexpr unsigned kTests = 20000;
     for (unsigned i = 0; i < kTests; ++i) repeats += filter.test(key(1000000000 + i));
-    const double fpr = totals(filter.header()).estimate.fpr;
+    const double fpr = filter.estimate().fpr;
     BOOST_TEST(std::fabs(repeats / double(kTests) - fpr) < 5 * std::sqrt((fpr + 1e-4) / kTests),
                repeats << " " << fpr);
   }
@@ -245,8 +245,7 @@ BOOST_AUTO_TEST_CASE(merged_as_if_one_had_seen_all) {
       if (i % 3 != 1) b.insert(key(i));
       all.insert(key(i));
     }
-    Problem problem;
-    BOOST_REQUIRE(merge(a.header(), b.header(), problem));
+    BOOST_REQUIRE(a.merge(b));
     BOOST_TEST(count(a) == count(all));
     for (std::uint32_t i = 0; i < a.parameters().slices; ++i)
       BOOST_TEST(std::memcmp(slice_at(a.header(), i).body(), slice_at(all.header(), i).body(),
@@ -408,9 +407,8 @@ BOOST_AUTO_TEST_CASE(any_mixture_merges_to_one_form) {
       insert_all(reverse, {cut, to});
       insert_all(both, {from, to});
       mixed[form_of(a)][form_of(b)] = true;
-      Problem problem;
-      BOOST_REQUIRE(merge(reverse.header(), a.header(), problem));
-      BOOST_REQUIRE(merge(a.header(), b.header(), problem));
+      BOOST_REQUIRE(reverse.merge(a));
+      BOOST_REQUIRE(a.merge(b));
       BOOST_REQUIRE(body_of(a) == body_of(both));
       BOOST_REQUIRE(body_of(reverse) == body_of(both));
       BOOST_REQUIRE(a.is_valid());
@@ -431,11 +429,10 @@ BOOST_AUTO_TEST_CASE(slices_of_before_the_tokens_are_read) {
     for (const std::uint64_t hash : hashes) BOOST_REQUIRE(old.test({hash}));
     insert_all(now, more);
     make_old(expected, all);
-    Problem problem;
     Filter went_on(text);
     make_old(went_on, hashes);
     insert_all(went_on, more);
-    BOOST_REQUIRE(merge(now.header(), old.header(), problem));
+    BOOST_REQUIRE(now.merge(old));
     BOOST_TEST((body_of(now) == body_of(expected)));
     BOOST_TEST((body_of(went_on) == body_of(expected)));
     // The error of 1904 registers is 0.79 % for any number of keys: five of it, odds 6e-7 each.

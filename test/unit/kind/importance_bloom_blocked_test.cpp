@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unit/support/filters.hpp"
+#include "unit/support/kind_checks.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"
 
@@ -65,33 +66,21 @@ BOOST_AUTO_TEST_CASE(the_bound_holds) {
 }
 
 BOOST_AUTO_TEST_CASE(a_union_remembers_what_either_does) {
-  Filter a("ibfmc(memory=64kB, layout=blocked)"), b("ibfmc(memory=64kB, layout=blocked)");
-  for (std::uint64_t number = 0; number < 1000; ++number)
-    (number % 2 ? a : b).insert(with_importance(number, 7));
-  std::vector<bool> known;
-  for (std::uint64_t number = 0; number < 1000; ++number)
-    known.push_back(a.test(key(number)) || b.test(key(number)));
-  Problem problem;
-  BOOST_REQUIRE(merge(a.header(), b.header(), problem));
-  for (std::uint64_t number = 0; number < 1000; ++number)
-    if (known[number]) BOOST_TEST(a.test(key(number)));
-  BOOST_TEST(a.is_valid());
+  merged_halves("ibfmc(memory=64kB, layout=blocked)", 1000,
+                [](std::uint64_t number) { return with_importance(number, 7); });
 }
 
 BOOST_AUTO_TEST_CASE(definitions_read_back) {
   for (const char* text : {"ibf2c(layout=blocked)", "ibfmc(layout=blocked, max=3)",
                            "ibfh(layout=blocked, delete=random)"}) {
-    const Parameters p = parameters_of(text), again = parameters_of(text_of(p));
-    BOOST_TEST(std::memcmp(&p, &again, sizeof p) == 0, text_of(p));
+    const Parameters p = read_back(text);
     BOOST_TEST(text_of(p).find("layout=blocked") != std::string::npos);
   }
 }
 
 BOOST_AUTO_TEST_CASE(deletion_by_value_is_refused) {
   for (const char* text : {"ibfh(layout=blocked)", "ibfmc(layout=blocked, delete=value)"}) {
-    Parameters none;
-    Problem problem;
-    BOOST_TEST(!make_parameters(text, none, problem), text);
+    const Problem problem = refusal(text);
     BOOST_TEST((problem.error == Error::unsupported));
     BOOST_TEST(std::string(problem.hint) == "Use layout scattered, or delete random.");
   }

@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(the_rate_of_the_present_state_is_estimated) {
       Filter filter(bloom(slicing, grows ? 2048 : 256, more));
       const std::uint64_t n = grows ? 10000 : 8000;
       for (std::uint64_t i = 0; i < n; ++i) filter.insert(key(i));
-      const double estimate = totals(filter.header()).estimate.fpr;
+      const double estimate = filter.estimate().fpr;
       const double probes = 50000;
       double found = 0;
       for (std::uint64_t i = 0; i < probes; ++i) found += filter.test(key(n + i));
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(derived_filters_keep_their_rate) {
       const std::uint64_t keys = 5000;
       const std::string text = "bloom(memory=256kB, keys=5000, fpr=0.01, " + slicing + grow + ")";
       Filter filter(text);
-      const double bound = find_ops(Kind::bloom)->fpr_bound(filter.parameters());
+      const double bound = filter.fpr_bound();
       BOOST_TEST(bound <= .01, text);
       for (std::uint64_t i = 0; i < keys; ++i) filter.insert(key(i));
       const double probes = 50000;
@@ -221,8 +221,7 @@ BOOST_AUTO_TEST_CASE(merging_is_union) {
         (i % 3 == 0 ? a : b).insert(key(i));
         both.insert(key(i));
       }
-      Problem problem;
-      BOOST_TEST(merge(a.header(), b.header(), problem));
+      BOOST_TEST(a.merge(b));
       for (std::uint64_t i = 0; i < 2000; ++i) BOOST_REQUIRE(a.test(key(i)));
       BOOST_TEST(totals(a.header()).insertions == 2000u);
       BOOST_TEST(a.is_valid(), text);

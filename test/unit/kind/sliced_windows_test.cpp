@@ -107,8 +107,7 @@ BOOST_AUTO_TEST_CASE(windows_of_slices_are_merged) {
   for (const std::string& slicing : kSlicings) {
     Filter a(timer(slicing)), b(timer(slicing));
     for (std::uint64_t i = 0; i < 200; ++i) (i % 2 == 0 ? a : b).insert(at(i, 10 + (i % 7)));
-    Problem problem;
-    BOOST_TEST(merge(a.header(), b.header(), problem));
+    BOOST_TEST(a.merge(b));
     for (std::uint64_t i = 0; i < 200; ++i) {
       BOOST_REQUIRE(a.test(at(i, 10 + (i % 7) + kFound - 1)));
       BOOST_REQUIRE(!a.test(at(i, 10 + (i % 7) + kFound)));
@@ -125,7 +124,7 @@ BOOST_AUTO_TEST_CASE(derived_windows_keep_their_rate) {
           "timer(memory=1MB, window='60 s', tick='1 s', keys=2000, fpr=0.01, " + slicing + grow +
           ")";
       Filter filter(text);
-      const double bound = find_ops(Kind::timer)->fpr_bound(filter.parameters());
+      const double bound = filter.fpr_bound();
       BOOST_TEST(bound <= .01, text);
       for (std::uint64_t i = 0; i < 4000; ++i)  // 2000 in each window
         filter.insert(at(i, static_cast<std::int64_t>(i / 2000 * 60 + i % 2000 * 60 / 2000)));

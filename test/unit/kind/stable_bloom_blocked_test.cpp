@@ -7,6 +7,7 @@
 
 #include "core/model/stable_model.hpp"
 #include "unit/support/filters.hpp"
+#include "unit/support/kind_checks.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"
 
@@ -48,7 +49,7 @@ BOOST_AUTO_TEST_CASE(distinct_keys_reach_the_stable_point_and_the_bound) {
       while (number < 400000) filter.insert(key(number++));
       double false_positives = 0;
       for (double i = 0; i < n; ++i) false_positives += filter.insert(key(number++));
-      const double zeros = 1 - totals(filter.header()).estimate.fill;
+      const double zeros = 1 - filter.estimate().fill;
       const double point = stable_model::stable_point(max, k, decrements, m);
       const double bound = find_ops(Kind::sbf)->fpr_bound(p);
       BOOST_TEST_MESSAGE(rest << ": zeros " << zeros << " Eq. 7 " << point << " fpr "
@@ -69,16 +70,7 @@ BOOST_AUTO_TEST_CASE(what_was_just_inserted_is_seen) {
 }
 
 BOOST_AUTO_TEST_CASE(a_union_remembers_what_either_does) {
-  Filter a("sbf(memory=64kB, layout=blocked, max=7)"), b("sbf(memory=64kB, layout=blocked, max=7)");
-  for (std::uint64_t number = 0; number < 1000; ++number) (number % 2 ? a : b).insert(key(number));
-  std::vector<bool> known;
-  for (std::uint64_t number = 0; number < 1000; ++number)
-    known.push_back(a.test(key(number)) || b.test(key(number)));
-  Problem problem;
-  BOOST_REQUIRE(merge(a.header(), b.header(), problem));
-  for (std::uint64_t number = 0; number < 1000; ++number)
-    if (known[number]) BOOST_TEST(a.test(key(number)));
-  BOOST_TEST(check(a.header(), a.parameters().memory, problem), problem.message);
+  merged_halves("sbf(memory=64kB, layout=blocked, max=7)", 1000);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -82,7 +82,7 @@ void check_equal(Filter& filter, const std::vector<PlainStableBloom>& plain) {
     BOOST_TEST(slice.state->insertions == plain[s].insertions);
     BOOST_TEST(slice.state->inserted_new == plain[s].inserted_new);
   }
-  const Estimate estimate = totals(filter.header()).estimate;
+  const Estimate estimate = filter.estimate();
   BOOST_TEST(estimate.fill == non_zero / size, boost::test_tools::tolerance(1e-12));
   BOOST_TEST(filter.is_valid());  // recounts the cells, too
 }

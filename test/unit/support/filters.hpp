@@ -70,6 +70,14 @@ class Filter {
   bool test(const streamfilter::Element& element) const {
     return streamfilter::test(header(), element);
   }
+  bool merge(const Filter& from) {
+    streamfilter::Problem problem;
+    const bool fits = streamfilter::merge(header(), from.header(), problem);
+    if (!fits) BOOST_TEST_MESSAGE(problem.message);
+    return fits;
+  }
+  streamfilter::Estimate estimate() const { return totals(header()).estimate; }
+  double fpr_bound() const { return ops_of(header()).fpr_bound(parameters()); }
   bool is_valid() const {
     streamfilter::Problem problem;
     return check(bytes_.data(), bytes_.size(), problem);
