@@ -348,7 +348,7 @@ lint: lint-scripts compile_commands
 lint-scripts:
 	shellcheck -x $(call files,bench,*.sh) $(call files,test,*.sh) .ci/run
 	perlcritic --quiet --gentle --exclude ProhibitSleepViaSelect $(call files,test,*.p[lm])
-	@! grep -lE '^use (PostgreSQL::Test::Cluster|CitusCluster)' test/t/*.pl | xargs grep -L '^use Servers\b' | sed 's/$$/: use Servers, which looks for crashes/' | grep .
+	@! grep -L '^use Sf;' test/t/*.pl | sed 's/$$/: use Sf, which looks for crashes/' | grep .
 	@perl docs/plain.pl --check || { echo "words that we avoid: docs/plain.pl"; exit 1; }
 
 # ---- measuring programs -----------------------------------------------------------------------
@@ -422,7 +422,9 @@ installcheck:
 	@mkdir -p results && chmod a+rwx results
 	$(pg_regress_installcheck) $(REGRESS_OPTS) --load-extension=streamfilter $(WITHOUT_PRELOADING)
 
-# Before what each test adds. Sessions that a test keeps may last as long as the test, on a busy machine too.
+# Before what each test adds. Sessions that a test keeps may last as long as the test, on a busy machine too. Tests use modules
+# beside them.
+check-tap: override PROVE_FLAGS += -I test/t
 check-tap: export TEMP_CONFIG = $(CURDIR)/test/tap.conf
 check-tap: export PG_TEST_TIMEOUT_DEFAULT = 600
 check-tap: $(CHECKED)

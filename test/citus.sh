@@ -95,7 +95,7 @@ run_tests() { # test…
 	cd "$WORK/tree"
 	as_server env -C "$PWD" TESTDIR="$PWD" TESTDATADIR="$PWD/tmp_check" TESTLOGDIR="$PWD/tmp_check/log" PGPORT=65432 \
 		PATH="$bin:$PATH" PG_REGRESS="$pgxs/../test/regress/pg_regress" \
-		prove --timer -I "$pgxs/../test/perl" -I . "${files[@]}" && return
+		prove --timer -I "$pgxs/../test/perl" -I test/t "${files[@]}" && return
 	rm -rf "$KEPT/log"
 	mkdir -p "$KEPT"
 	cp -r "$WORK/tree/tmp_check/log" "$KEPT/log"

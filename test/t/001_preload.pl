@@ -1,14 +1,7 @@
 # Without shared_preload_libraries: values work, named filters are defined but say what is missing,
 # a dump restores, and after a restart with preloading everything is usable.
 # flavours: quick faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $node = PostgreSQL::Test::Cluster->new('plain');
 $node->init;
@@ -18,10 +11,8 @@ my ($out, $err);
 $node->psql('postgres', 'CREATE EXTENSION streamfilter', stderr => \$err, on_error_stop => 0);
 is($err, '', 'the extension is created without preloading');
 
-is($node->safe_psql('postgres', q{SELECT streamfilter_add('sbf(memory=4kB)', 'x') @> 'x'}),
-	't', 'values work without preloading');
-is($node->safe_psql('postgres', q{SELECT approx_count_distinct(i) FROM generate_series(1, 10) i}),
-	'10', 'aggregates work without preloading');
+is(sql(q{SELECT streamfilter_add('sbf(memory=4kB)', 'x') @> 'x'}), 't', 'values work without preloading');
+is(sql(q{SELECT approx_count_distinct(i) FROM generate_series(1, 10) i}), '10', 'aggregates work without preloading');
 
 $node->psql(
 	'postgres', q{
@@ -30,8 +21,7 @@ $node->psql(
 	CREATE TRIGGER zz_drop BEFORE INSERT ON events
 	  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');},
 	stderr => \$err);
-like($err, qr/WARNING:  filter "seen" cannot be used yet: streamfilter is not preloaded/,
-	'CREATE warns');
+like($err, qr/WARNING:  filter "seen" cannot be used yet: streamfilter is not preloaded/, 'CREATE warns');
 like($err, qr/DETAIL:  Named filters are in shared memory, which the server lays out when it starts/, 'and says why');
 like($err, qr/HINT:  Set shared_preload_libraries = 'streamfilter'/, 'and what to do');
 
@@ -46,9 +36,8 @@ for my $statement (
 	like($err, qr/DETAIL:  Every session needs the library, because any session may drop/, 'why no session can load it later');
 	like($err, qr/HINT:  Set shared_preload_libraries/, 'and a hint');
 }
-is($node->safe_psql('postgres', 'SELECT count(*) FROM events'), '0', 'no row came in unjudged');
-is($node->safe_psql('postgres', q{SELECT filter, kind, memory, accepted FROM streamfilter_stats}),
-	'seen|sbf|65536|0', 'the statistics work without preloading');
+is(sql('SELECT count(*) FROM events'), '0', 'no row came in unjudged');
+is(sql(q{SELECT filter, kind, memory, accepted FROM streamfilter_stats}), 'seen|sbf|65536|0', 'the statistics work without preloading');
 
 my ($status, $after) = $node->psql('postgres', q{
 	LOAD 'streamfilter'; BEGIN; SELECT FROM streamfilter_stats; PREPARE TRANSACTION 'none'; ROLLBACK; SELECT 'here'},
@@ -65,7 +54,7 @@ streamfilter.max_in_flight = 5000});
 $node->reload;
 $node->psql('postgres', q{SELECT streamfilter_info('sbf(memory=4kB)')}, stderr => \$err);
 is($err, '', 'settings of preloading in the configuration do no harm without it');
-is($node->safe_psql('postgres', q{LOAD 'streamfilter'; SELECT string_agg(setting, ' ' ORDER BY name) FROM pg_settings
+is(sql(q{LOAD 'streamfilter'; SELECT string_agg(setting, ' ' ORDER BY name) FROM pg_settings
 	WHERE name ~ '^streamfilter.(shared|dynamic|max)'}), '0 10 5000 65536', '... and are shown');
 $node->psql('postgres', q{LOAD 'streamfilter'; SET streamfilter.shared_memory = '1GB'}, stderr => \$err);
 like($err, qr/cannot be changed now/, '... and cannot be set by a session');
@@ -74,20 +63,17 @@ like($err, qr/invalid configuration parameter name/, 'others are refused');
 
 my $dump = $node->backup_dir . '/dump.sql';
 $node->command_ok([ 'pg_dump', '-f', $dump, '-d', $node->connstr('postgres') ], 'pg_dump');
-$node->safe_psql('postgres', 'CREATE DATABASE copy');
+sql('CREATE DATABASE copy');
 $node->command_ok([ 'psql', '-X', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $node->connstr('copy') ],
 	'the dump restores');
-is($node->safe_psql('copy', q{SELECT filter, kind, memory FROM streamfilter_stats}),
-	'seen|sbf|65536', 'with its filter');
+is(sql(q{SELECT filter, kind, memory FROM streamfilter_stats}, 'copy'), 'seen|sbf|65536', 'with its filter');
 
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'streamfilter'");
 $node->restart;
 for my $database ('postgres', 'copy')
 {
-	is($node->safe_psql($database, 'INSERT INTO events VALUES (1), (1), (2); SELECT count(*) FROM events'),
-		'2', "$database: works after preloading");
+	is(sql('INSERT INTO events VALUES (1), (1), (2); SELECT count(*) FROM events', $database), '2', "$database: works after preloading");
 }
-is($node->safe_psql('postgres', q{SELECT accepted, discarded FROM streamfilter_stats}),
-	'2|1', 'each database has its own state');
+is(sql(q{SELECT accepted, discarded FROM streamfilter_stats}), '2|1', 'each database has its own state');
 
 done_testing();

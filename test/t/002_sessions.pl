@@ -1,20 +1,13 @@
 # Several sessions on one filter at once: of equal keys exactly one is accepted, no key is lost, and
 # the counters are exact.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $sessions = 4;
 my $keys     = 20000;
 
 my $node = start_node('sessions');
-$node->safe_psql(
-	'postgres', q{
+sql(q{
 	-- Large enough that false positives are practically nil: 1.3e-9 a key.
 	CREATE FOREIGN TABLE same (id int) SERVER streamfilter
 	  OPTIONS (kind 'bloom', memory '8MB', k '10', seed '1');
@@ -52,36 +45,32 @@ run_together(qq{
 	    COMMIT;
 	  END LOOP;
 	END \$\$;});
-is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id) FROM rows_of_same'),
-	"$keys|$keys", 'of equal keys exactly one is accepted');
-is( $node->safe_psql(
-		'postgres', q{SELECT tested, accepted, discarded FROM streamfilter_stats
+is(sql('SELECT count(*), count(DISTINCT id) FROM rows_of_same'), "$keys|$keys", 'of equal keys exactly one is accepted');
+is( sql(q{SELECT tested, accepted, discarded FROM streamfilter_stats
 		              WHERE filter = 'same'::regclass}),
 	join('|', $sessions * $keys, $keys, ($sessions - 1) * $keys),
 	'counters of the shared keys');
 
 # Every session inserts keys of its own.
 run_together("INSERT INTO own SELECT :session * 1000000 + i FROM generate_series(1, $keys) i;");
-is( $node->safe_psql(
-		'postgres', q{SELECT tested, accepted, discarded FROM streamfilter_stats
+is( sql(q{SELECT tested, accepted, discarded FROM streamfilter_stats
 		              WHERE filter = 'own'::regclass}),
 	join('|', $sessions * $keys, $sessions * $keys, 0),
 	'counters of keys of their own');
-is( $node->safe_psql(
-		'postgres', qq{SELECT count(*) FROM generate_series(1, $sessions) s, generate_series(1, $keys) i
+is( sql(qq{SELECT count(*) FROM generate_series(1, $sessions) s, generate_series(1, $keys) i
 		               WHERE streamfilter_test('own', s * 1000000 + i)}),
 	$sessions * $keys,
 	'no key is lost');
 
 # A backend that dies takes all shared memory with it: the filters come back from what is saved.
-$node->safe_psql('postgres', q{ALTER SYSTEM SET restart_after_crash = on; SELECT pg_reload_conf()});
+sql(q{ALTER SYSTEM SET restart_after_crash = on; SELECT pg_reload_conf()});
 my $victim = IPC::Run::start(
 	[ 'psql', '-X', '-q', '-d', $node->connstr('postgres') . ' application_name=victim',
 		'-c', 'SELECT pg_sleep(60)' ],
 	'2>', \my $victim_err);
 my $find_victim = q{SELECT pid FROM pg_stat_activity WHERE application_name = 'victim' AND state = 'active'};
 $node->poll_query_until('postgres', "SELECT count(*) = 1 FROM ($find_victim) v") or die 'no victim';
-my $victim_pid = $node->safe_psql('postgres', $find_victim);
+my $victim_pid = sql($find_victim);
 expect_crash($node);
 kill 'KILL', $victim_pid;
 $victim->finish;
@@ -89,15 +78,11 @@ $victim->finish;
 my $is_back;
 for (1 .. 20) { last if $is_back = eval { $node->poll_query_until('postgres', 'SELECT 1', '1') } }
 $is_back or die 'the server did not come back';
-is( $node->safe_psql(
-		'postgres', q{SELECT tested FROM streamfilter_stats WHERE filter = 'own'::regclass}),
-	'0', 'after a crash the counters start again');
-is( $node->safe_psql(
-		'postgres', qq{SELECT count(*) FROM generate_series(1, $sessions) s, generate_series(1, $keys) i
+is(sql(q{SELECT tested FROM streamfilter_stats WHERE filter = 'own'::regclass}), '0', 'after a crash the counters start again');
+is( sql(qq{SELECT count(*) FROM generate_series(1, $sessions) s, generate_series(1, $keys) i
 		               WHERE streamfilter_test('own', s * 1000000 + i)}),
 	$sessions * $keys,
 	'no key is lost');
-is($node->safe_psql('postgres', q{SELECT streamfilter_seen('own', 1), streamfilter_seen('own', 1)}),
-	'f|t', 'and the filter works');
+is(sql(q{SELECT streamfilter_seen('own', 1), streamfilter_seen('own', 1)}), 'f|t', 'and the filter works');
 
 done_testing();

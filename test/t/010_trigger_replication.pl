@@ -1,14 +1,7 @@
 # A trigger that fires in a logical replication worker: rows of a table without partitions are
 # judged; in a partition a new row looks like one that an UPDATE has moved there, so the worker stops.
 # flavours: quick faults one_by_one
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $publisher = PostgreSQL::Test::Cluster->new('publisher');
 $publisher->init(allows_streaming => 'logical');
@@ -20,8 +13,7 @@ my $tables = q{
 	CREATE TABLE parted (k int, id int, PRIMARY KEY (k, id)) PARTITION BY LIST (k);
 	CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
 	CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2);};
-$publisher->safe_psql('postgres',
-	"$tables CREATE PUBLICATION p FOR TABLE flat, parted WITH (publish_via_partition_root = true)");
+sql("$tables CREATE PUBLICATION p FOR TABLE flat, parted WITH (publish_via_partition_root = true)");
 my $connection = $publisher->connstr . ' dbname=postgres';
 $subscriber->safe_psql(
 	'postgres', qq{
@@ -34,21 +26,17 @@ $subscriber->safe_psql(
 	CREATE SUBSCRIPTION s CONNECTION '$connection' PUBLICATION p;});
 $subscriber->wait_for_subscription_sync($publisher, 's');
 
-$publisher->safe_psql('postgres',
-	'INSERT INTO flat VALUES (1, 7), (2, 7), (3, 8); INSERT INTO parted VALUES (1, 7), (1, 9)');
+sql('INSERT INTO flat VALUES (1, 7), (2, 7), (3, 8); INSERT INTO parted VALUES (1, 7), (1, 9)');
 $publisher->wait_for_catchup('s');
-is($subscriber->safe_psql('postgres', 'SELECT string_agg(n::text, $$ $$ ORDER BY n) FROM flat'),
-	'1 3', 'repeats are discarded by the worker');
-is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM parted'),
-	'2', 'a trigger that is not enabled for replication does not fire there');
+is(sql('SELECT string_agg(n::text, $$ $$ ORDER BY n) FROM flat', $subscriber), '1 3', 'repeats are discarded by the worker');
+is(sql('SELECT count(*) FROM parted', $subscriber), '2', 'a trigger that is not enabled for replication does not fire there');
 
-$publisher->safe_psql('postgres', 'UPDATE parted SET k = 2 WHERE id = 9');
+sql('UPDATE parted SET k = 2 WHERE id = 9');
 $publisher->wait_for_catchup('s');
-is($subscriber->safe_psql('postgres', 'SELECT tableoid::regclass FROM parted WHERE id = 9'),
-	'parted_2', 'rows move between partitions');
+is(sql('SELECT tableoid::regclass FROM parted WHERE id = 9', $subscriber), 'parted_2', 'rows move between partitions');
 
 # The subscriber's own statements are told apart in replica sessions, too.
-$subscriber->safe_psql('postgres', 'ALTER TABLE parted ENABLE ALWAYS TRIGGER zz');
+sql('ALTER TABLE parted ENABLE ALWAYS TRIGGER zz', $subscriber);
 is( $subscriber->safe_psql(
 		'postgres', q{
 		SET session_replication_role = replica;
@@ -59,17 +47,16 @@ is( $subscriber->safe_psql(
 	'statements of a replica session');
 
 my $start = -s $subscriber->logfile;
-$publisher->safe_psql('postgres', 'INSERT INTO parted VALUES (1, 11)');
+sql('INSERT INTO parted VALUES (1, 11)');
 my $error = qr/cannot tell whether a row is new in partition "parted_1" or moved there/;
 ok($subscriber->poll_query_until('postgres',
 		q{SELECT apply_error_count > 0 FROM pg_stat_subscription_stats}),
 	'in a partition the worker fails');
 like(slurp_file($subscriber->logfile, $start), $error, 'and says why');
-is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM parted WHERE id = 11'), '0', 'no row is lost:');
-$subscriber->safe_psql('postgres', 'ALTER TABLE parted ENABLE TRIGGER zz');
+is(sql('SELECT count(*) FROM parted WHERE id = 11', $subscriber), '0', 'no row is lost:');
+sql('ALTER TABLE parted ENABLE TRIGGER zz', $subscriber);
 $publisher->wait_for_catchup('s');
-is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM parted WHERE id = 11'),
-	'1', 'it comes when the trigger leaves replication alone');
+is(sql('SELECT count(*) FROM parted WHERE id = 11', $subscriber), '1', 'it comes when the trigger leaves replication alone');
 
-$subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION s');
+sql('DROP SUBSCRIPTION s', $subscriber);
 done_testing();

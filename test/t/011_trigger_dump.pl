@@ -1,14 +1,7 @@
 # Dumps carry nothing of a trigger but the name of its filter: whatever was renamed or moved before,
 # and whatever filter of the same name was made since, what is restored means the same filter.
 # flavours: faults one_by_one
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
@@ -16,8 +9,7 @@ $node->append_conf('postgresql.conf', "shared_preload_libraries = 'streamfilter'
 $node->start;
 
 my $options = q{SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6')};
-$node->safe_psql(
-	'postgres', qq{
+sql(qq{
 	CREATE SCHEMA tools;
 	CREATE EXTENSION streamfilter SCHEMA tools;
 	CREATE SCHEMA app;
@@ -67,7 +59,7 @@ my $bindings = q{
 	  (SELECT count(*) FROM pg_depend d WHERE d.classid = 'pg_trigger'::regclass AND d.objid = t.oid
 	   AND d.refobjid = tgconstrrelid AND d.deptype = 'n')
 	FROM pg_trigger t WHERE NOT tgisinternal AND tgparentid = 0 ORDER BY t.tgrelid::regclass::text, 2};
-my $expected = $node->safe_psql('postgres', $bindings);
+my $expected = sql($bindings);
 is( $expected,
 	q{app.diverting|zz|app.seen_too\000app."z repeats"\000|app.seen_too|app."z repeats"|O|1
 app.parted|zz mark|"new place"."O'Seen"\000again\000id\000|"new place"."O'Seen"||O|1
@@ -81,9 +73,9 @@ sub check_restored
 	my ($database, $how) = @_;
 	# The right of one owner was not granted yet: his trigger is in nobody's way until it fires.
 	my $unbound = $expected =~ s/told_before\|\|O\|1$/-||O|0/r =~ s/app\.-/-/r;
-	is($node->safe_psql($database, $bindings), $unbound, "$how: every trigger has its filter whose owner has the right");
+	is(sql($bindings, $database), $unbound, "$how: every trigger has its filter whose owner has the right");
 	# States of filters are not in a dump; rows are, and were restored before the triggers.
-	is( $node->safe_psql($database, 'SELECT count(*) FROM app.plain; SELECT id, again FROM app.parted ORDER BY k'),
+	is( sql('SELECT count(*) FROM app.plain; SELECT id, again FROM app.parted ORDER BY k', $database),
 		"2\n1|f\n1|t", "$how: all rows are there as they were");
 	is( $node->safe_psql(
 			$database, q{
@@ -95,21 +87,20 @@ sub check_restored
 			SELECT id, filter FROM app."z repeats" ORDER BY id;}),
 		"9\n1\n3\n1|f\n1|t\n3|f\n1\n2\n1|app.seen_too\n2|app.seen_too",
 		"$how: and judges by it");
-	is($node->safe_psql($database, $bindings), $expected, "$how: every trigger has its filter");
+	is(sql($bindings, $database), $expected, "$how: every trigger has its filter");
 	my ($status, $stdout, $stderr) = $node->psql($database, 'DROP FOREIGN TABLE tools.seen');
-	like($stderr, qr/trigger zz on table app.plain depends on foreign table tools.seen/,
-		"$how: a filter in use is not dropped");
+	like($stderr, qr/trigger zz on table app.plain depends on foreign table tools.seen/, "$how: a filter in use is not dropped");
 }
 
 my $dump = $node->basedir . '/dump';
 $node->command_ok([ 'pg_dump', '-f', "$dump.sql", $node->connstr('postgres') ], 'plain dump');
-$node->safe_psql('postgres', 'CREATE DATABASE plain');
+sql('CREATE DATABASE plain');
 $node->command_ok([ 'psql', '-X', '-v', 'ON_ERROR_STOP=1', '-f', "$dump.sql", $node->connstr('plain') ],
 	'plain dump restored');
 check_restored('plain', 'plain dump');
 
 $node->command_ok([ 'pg_dump', '-Fd', '-f', $dump, $node->connstr('postgres') ], 'directory dump');
-$node->safe_psql('postgres', 'CREATE DATABASE parallel');
+sql('CREATE DATABASE parallel');
 # A parallel restore creates triggers of partitioned tables before it copies into the partitions (their rows depend on
 # the partitions only): the triggers would judge rows that are no new ones.
 {
@@ -127,8 +118,7 @@ is($lines[0], $lines[1], 'equal');
 
 # pg_upgrade creates triggers before event triggers: bound at the first row of any role, and
 # by one of two sessions that come at the same time.
-$node->safe_psql(
-	'postgres', qq{
+sql(qq{
 	ALTER EVENT TRIGGER streamfilter_check_ddl DISABLE;
 	CREATE FOREIGN TABLE app.unbound (id int) $options;
 	CREATE TABLE app.upgraded (id int);
@@ -142,16 +132,12 @@ my $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'
 	'<', \$in, '>', \$out, $timer);
 $in .= "SET ROLE clerk; BEGIN; INSERT INTO app.upgraded VALUES (1), (1) RETURNING id; SELECT 'first';\n";
 $session->pump until $out =~ /first/;
-is( $node->safe_psql('postgres', 'SET ROLE clerk; INSERT INTO app.upgraded VALUES (2), (2) RETURNING id'),
-	'2', 'a second session does not wait for the first');
+is(sql('SET ROLE clerk; INSERT INTO app.upgraded VALUES (2), (2) RETURNING id'), '2', 'a second session does not wait for the first');
 $in .= "COMMIT; SELECT 'done';\n";
 $session->pump until $out =~ /done/;
 $in .= "\\q\n";
 $session->finish;
-is( $node->safe_psql('postgres', "SELECT tgconstrrelid::regclass FROM pg_trigger WHERE tgrelid = 'app.upgraded'::regclass"),
-	'app.unbound', 'bound by the first');
-is($node->safe_psql('postgres', 'INSERT INTO app.upgraded VALUES (1), (2), (3) RETURNING id'),
-	'3', 'and one filter has seen the rows of both');
+is(sql("SELECT tgconstrrelid::regclass FROM pg_trigger WHERE tgrelid = 'app.upgraded'::regclass"), 'app.unbound', 'bound by the first');
+is(sql('INSERT INTO app.upgraded VALUES (1), (2), (3) RETURNING id'), '3', 'and one filter has seen the rows of both');
 
-$node->stop;
-done_testing();
+done();

@@ -2,17 +2,8 @@
 # called (CVE-2022-2625 and its like): looked at are the text of the scripts, what came out of them, and an installation
 # into a schema full of traps.
 # flavours: faults one_by_one
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use File::Basename;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
-
-my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));
 
 # ---- the text of the scripts ------------------------------------------------------------------------
 
@@ -188,19 +179,18 @@ my %checks = (
 sub check_objects
 {
 	my ($database, $how) = @_;
-	cmp_ok($node->safe_psql($database, "$members SELECT count(*) FROM called"), '>', 10, "$how: calls were looked at");
+	cmp_ok(sql("$members SELECT count(*) FROM called", $database), '>', 10, "$how: calls were looked at");
 	foreach my $what (sort keys %checks)
 	{
-		is($node->safe_psql($database, "$members $checks{$what}"), '', "$how: $what");
+		is(sql("$members $checks{$what}", $database), '', "$how: $what");
 	}
 }
 
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+sql('CREATE EXTENSION streamfilter');
 check_objects('postgres', 'plain');
 
 # The checks find what they are made for.
-is( $node->safe_psql(
-		'postgres', qq{
+is( sql(qq{
 		BEGIN;
 		CREATE FUNCTION trap(oid) RETURNS oid LANGUAGE sql AS 'SELECT \$1';
 		CREATE VIEW trapped AS SELECT trap('pg_class'::regclass);
@@ -218,8 +208,7 @@ is( $node->safe_psql(
 # ---- a schema full of traps -------------------------------------------------------------------------
 
 # For every function of the extension others of the same name, for types that are close to its own.
-my $traps = $node->safe_psql(
-	'postgres', qq{
+my $traps = sql(qq{
 	$members
 	WITH near (type, other) AS (VALUES
 	  ('oid', 'regclass'), ('oid', 'int4'), ('oid', 'int8'), ('regclass', 'oid'), ('regclass', 'text'),
@@ -257,13 +246,11 @@ $traps .= qq{
 	CREATE FUNCTION traps.pg_has_role(oid, name) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''trapped by pg_has_role''; END';
 	-- Created as the extension runs its script, and looked up by it.
 	CREATE FUNCTION traps.in_the_way() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END';};
-$node->safe_psql(
-	'postgres', qq{
+sql(qq{
 	CREATE DATABASE hostile;
 	CREATE ROLE mallory;});
-$node->safe_psql('hostile', "CREATE SCHEMA traps; GRANT ALL ON SCHEMA traps TO mallory; SET ROLE mallory; $traps");
-$node->safe_psql('hostile',
-	'SET search_path = traps, pg_catalog; CREATE EXTENSION streamfilter SCHEMA traps');
+sql("CREATE SCHEMA traps; GRANT ALL ON SCHEMA traps TO mallory; SET ROLE mallory; $traps", 'hostile');
+sql('SET search_path = traps, pg_catalog; CREATE EXTENSION streamfilter SCHEMA traps', 'hostile');
 check_objects('hostile', 'among traps');
 is( $node->safe_psql(
 		'hostile', q{
@@ -290,7 +277,7 @@ is( $node->safe_psql(
 # ---- objects in the way -----------------------------------------------------------------------------
 
 # Each is refused, and nothing is left behind.
-my $objects = $node->safe_psql('postgres', "$members SELECT count(*) FROM members");
+my $objects = sql("$members SELECT count(*) FROM members");
 my %in_the_way = (
 	'a view' => 'CREATE VIEW traps.streamfilter_stats AS SELECT 1 AS filter',
 	'a table' => 'CREATE TABLE traps.streamfilter_filters (filter oid)',
@@ -306,17 +293,15 @@ my %in_the_way = (
 	'a schema' => 'CREATE SCHEMA _streamfilter',);
 foreach my $what (sort keys %in_the_way)
 {
-	$node->safe_psql('postgres', 'DROP DATABASE IF EXISTS crowded');
-	$node->safe_psql('postgres', 'CREATE DATABASE crowded');
-	$node->safe_psql('crowded', 'CREATE SCHEMA traps');
+	sql('DROP DATABASE IF EXISTS crowded');
+	sql('CREATE DATABASE crowded');
+	sql('CREATE SCHEMA traps', 'crowded');
 	# A shell type is a superuser's, and a schema may be, but he may have left it.
 	my $as = $what eq 'a shell type' || $what eq 'a schema' ? '' : 'GRANT ALL ON SCHEMA traps TO mallory; SET ROLE mallory;';
-	$node->safe_psql('crowded', "$as $in_the_way{$what}");
+	sql("$as $in_the_way{$what}", 'crowded');
 	my ($status, $stdout, $stderr) = $node->psql('crowded', 'CREATE EXTENSION streamfilter SCHEMA traps');
 	like($stderr, qr/ERROR:  .*(already exists|is not a member of extension)/, "$what in the way: refused");
-	is($node->safe_psql('crowded', q{SELECT count(*) FROM pg_proc WHERE probin = '$libdir/streamfilter'}),
-		'0', "$what in the way: nothing is left");
+	is(sql(q{SELECT count(*) FROM pg_proc WHERE probin = '$libdir/streamfilter'}, 'crowded'), '0', "$what in the way: nothing is left");
 }
 
-$node->stop;
-done_testing();
+done();

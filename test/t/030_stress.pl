@@ -10,14 +10,8 @@
 #
 # STREAMFILTER_STRESS_SECONDS: duration per value of option conflict, default 5.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use List::Util qw(sum0);
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $seconds  = $ENV{STREAMFILTER_STRESS_SECONDS} || 5;
 my $sessions = 8;
@@ -193,7 +187,7 @@ sub load_keys
 {
 	my ($table, $keys) = @_;
 	PostgreSQL::Test::Utils::append_to_file("$dir/$table", join('', map { "$_\n" } sort keys %$keys));
-	$node->safe_psql('postgres', "CREATE TABLE $table (key bigint); COPY $table FROM '$dir/$table'");
+	sql("CREATE TABLE $table (key bigint); COPY $table FROM '$dir/$table'");
 	return scalar keys %$keys;
 }
 
@@ -201,8 +195,7 @@ sub load_keys
 
 for my $mode (qw(wait admit discard))
 {
-	$node->safe_psql(
-		'postgres', qq{
+	sql(qq{
 		CREATE FOREIGN TABLE seen_$mode (key bigint) SERVER streamfilter
 		  OPTIONS (kind 'bloom', memory '16MB', k '10', seed '1', conflict '$mode'$slicing{$mode});
 		CREATE TABLE plain_$mode (key bigint);
@@ -248,8 +241,7 @@ for my $mode (qw(wait admit discard))
 	my $attempted = load_keys("attempted_$mode", \%attempted);
 	my $committed = load_keys("committed_$mode", \%committed);
 	my $refused   = load_keys("refused_$mode",   \%refused);
-	my ($rows, $distinct) = split /\|/,
-	  $node->safe_psql('postgres', "SELECT count(*), count(DISTINCT key) FROM rows_$mode");
+	my ($rows, $distinct) = split /\|/, sql("SELECT count(*), count(DISTINCT key) FROM rows_$mode");
 	my $disturbances = () = slurp_file("$dir/disturb_$mode.log") =~ /^ t$/mg;
 	my (%errors, %following, %others);
 	for (map { split /\n/, slurp_file("$dir/${mode}_$_.err") } 1 .. $sessions)
@@ -261,12 +253,12 @@ for my $mode (qw(wait admit discard))
 	note "conflict '$mode': $attempted keys tried, $committed seen committed, $refused refused; "
 	  . "$rows rows, $distinct distinct; $disturbances sessions disturbed";
 	note join(', ', map { my $of = $_; map { "$of->{$_} x $_" } sort keys %$of } \%errors, \%following);
-	note $node->safe_psql('postgres', "SELECT tested, accepted, discarded, rolled_back, waits, overflowed
+	note sql("SELECT tested, accepted, discarded, rolled_back, waits, overflowed
 		FROM streamfilter_stats WHERE filter = 'seen_$mode'::regclass");
 
 	my $check = sub {
 		my ($query, $expected, $name) = @_;
-		is($node->safe_psql('postgres', $query), $expected, "conflict '$mode': $name");
+		is(sql($query), $expected, "conflict '$mode': $name");
 	};
 	is(join("\n", map { "$others{$_} x $_" } sort keys %others), '', "conflict '$mode': only what disturbs is told as an error");
 	cmp_ok($disturbances, '>', 0, "conflict '$mode': $disturbances sessions were disturbed");
@@ -287,6 +279,5 @@ for my $mode (qw(wait admit discard))
 	$check->("SELECT count(*) FROM (TABLE attempted_$mode EXCEPT TABLE rows_$mode) k
 		WHERE streamfilter_seen('seen_$mode', key)", 0, 'every other key is accepted now');
 }
-$node->stop;
 
-done_testing();
+done();

@@ -1,13 +1,7 @@
 # More keys than the table of keys in flight takes, where it has no memory to grow (t/100 has the rest); waiting for prepared
 # transactions and for backends that are terminated.
 # flavours: quick faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 use WaitingSessions;
 
 my $node = start_node('transactions', q{
@@ -17,12 +11,11 @@ my $node = start_node('transactions', q{
 });
 for my $mode (qw(wait admit discard))
 {
-	$node->safe_psql('postgres', qq{
+	sql(qq{
 		CREATE FOREIGN TABLE $mode (key int) SERVER streamfilter
 		  OPTIONS (kind 'bloom', memory '1MB', k '10', seed '1', conflict '$mode')});
 }
 
-WaitingSessions::on($node);
 my $one = session();
 my $two = session();
 
@@ -34,8 +27,7 @@ is(insert_at_once('wait', 1),     'waits', 'others wait for its first key,');
 is(insert_at_once('wait', 5000),  'waits', 'for its last,');
 is(insert_at_once('wait', 90000), 'waits', 'and for the whole filter');
 is(insert_at_once('wait', 7777),  '',      'but not for keys that are remembered,');
-is($node->safe_psql('postgres', q{SELECT streamfilter_test('wait', 5000), streamfilter_test('wait', 7777)}),
-	'f|t', 'nor to test,');
+is(sql(q{SELECT streamfilter_test('wait', 5000), streamfilter_test('wait', 7777)}), 'f|t', 'nor to test,');
 is(insert_at_once('admit', 1, 5000), '1 5000', 'nor for other filters');
 insert_and_wait($two, 'wait', 5000);
 $one->query_safe('COMMIT');
@@ -62,14 +54,14 @@ is(insert_at_once('wait', 20001, 20100, 20101, 25000, 25001, 25100), '20101 2500
 $one->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(30001, 35000)');
 $two->query_until(qr//,
 	"WITH n AS (INSERT INTO wait SELECT generate_series(34001, 38000) RETURNING key)\nSELECT 'new: ' || count(*) FROM n;\n");
-$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted}) or die 'nobody waits';
+wait_for(q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted});
 $one->query_safe('COMMIT');
 is(outcome($two), 'new: 3000', 'they take turns');
 
 # It may have waited itself: a key that another has in flight.
 $two->query_safe('BEGIN; INSERT INTO wait VALUES (44000)');
 $one->query_until(qr//, "INSERT INTO wait SELECT generate_series(40001, 45000);\n");
-$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted}) or die 'nobody waits';
+wait_for(q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted});
 $two->query_safe('COMMIT');
 $one->query_safe('SELECT 1');
 stat_is('wait', 'in_flight', 0, 'a large transaction that had to wait');
@@ -86,9 +78,7 @@ is(insert_at_once('discard', 10001, 12500, 15000), '', q{conflict 'discard': its
 stat_is($_, 'in_flight, waits', '0|0', "conflict '$_': nothing is left, nobody waited") for qw(admit discard);
 
 # ---- Prepared transactions --------------------------------------------------------------------------
-my ($status, $out, $err) = $node->psql('postgres',
-	q{BEGIN; INSERT INTO wait SELECT generate_series(50001, 55000); PREPARE TRANSACTION 'large'});
-like($err, qr/cannot PREPARE a transaction that has added so many keys.*max_in_flight, now 1000/s,
+like(said(q{BEGIN; INSERT INTO wait SELECT generate_series(50001, 55000); PREPARE TRANSACTION 'large'}), qr/cannot PREPARE a transaction that has added so many keys.*max_in_flight, now 1000/s,
 	'a transaction beyond max_in_flight cannot be prepared');
 is(insert_at_once('wait', 50001, 55000), '50001 55000', 'and is forgotten');
 
@@ -98,27 +88,26 @@ for my $end (qw(COMMIT ROLLBACK))
 	my $expected = sub { $end eq 'COMMIT' ? 'a repeat' : "new: $_[0]" };
 	$key += 2;
 	# The session that prepared it is gone when another ends it.
-	$node->safe_psql('postgres', "BEGIN; INSERT INTO wait VALUES ($key); PREPARE TRANSACTION 'p'");
+	sql("BEGIN; INSERT INTO wait VALUES ($key); PREPARE TRANSACTION 'p'");
 	insert_and_wait($one, 'wait', $key);
-	$node->safe_psql('postgres', "$end PREPARED 'p'");
+	sql("$end PREPARED 'p'");
 	is(outcome($one), $expected->($key), "who waits for a prepared transaction sees its $end PREPARED");
 	++$key;
 	$two->query_safe("BEGIN; INSERT INTO wait VALUES ($key)");
 	insert_and_wait($one, 'wait', $key);
 	$two->query_safe("PREPARE TRANSACTION 'p'");
-	$node->safe_psql('postgres', 'SELECT pg_sleep(0.1)');
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_locks WHERE NOT granted'),
-		1, 'PREPARE TRANSACTION does not end the waiting,');
-	$node->safe_psql('postgres', "$end PREPARED 'p'");
+	sql('SELECT pg_sleep(0.1)');
+	is(sql('SELECT count(*) FROM pg_locks WHERE NOT granted'), 1, 'PREPARE TRANSACTION does not end the waiting,');
+	sql("$end PREPARED 'p'");
 	is(outcome($one), $expected->($key), "but $end PREPARED does");
 }
 # Many keys in two of them.
-$node->safe_psql('postgres', q{BEGIN; INSERT INTO wait SELECT generate_series(70001, 70400); PREPARE TRANSACTION 'p'});
-$node->safe_psql('postgres', q{BEGIN; INSERT INTO discard SELECT generate_series(70001, 70200); PREPARE TRANSACTION 'q'});
+sql(q{BEGIN; INSERT INTO wait SELECT generate_series(70001, 70400); PREPARE TRANSACTION 'p'});
+sql(q{BEGIN; INSERT INTO discard SELECT generate_series(70001, 70200); PREPARE TRANSACTION 'q'});
 stat_is('wait', 'in_flight', 400, 'the keys of prepared transactions are in flight');
-$node->safe_psql('postgres', q{COMMIT PREPARED 'p'});
-$node->safe_psql('postgres', q{ROLLBACK PREPARED 'q'});
-is($node->safe_psql('postgres', q{SELECT count(*) FILTER (WHERE streamfilter_test('wait', i)),
+sql(q{COMMIT PREPARED 'p'});
+sql(q{ROLLBACK PREPARED 'q'});
+is(sql(q{SELECT count(*) FILTER (WHERE streamfilter_test('wait', i)),
 		count(*) FILTER (WHERE streamfilter_test('discard', i)) FROM generate_series(70001, 70400) i}),
 	'400|0', 'and remembered or forgotten as they end');
 stat_is('wait', 'in_flight', 0, 'nothing is left in flight');
@@ -128,7 +117,7 @@ my $victim = $node->background_psql('postgres', on_error_stop => 0);
 my $pid = $victim->query_safe('SELECT pg_backend_pid()');
 $victim->query_safe('BEGIN; INSERT INTO wait VALUES (80000); INSERT INTO discard VALUES (80000)');
 insert_and_wait($one, 'wait', 80000);
-$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)");
+sql("SELECT pg_terminate_backend($pid)");
 is(outcome($one), 'new: 80000', 'the keys of a terminated backend are new');
 is(insert_at_once('discard', 80000), '80000', 'for all');
 eval { $victim->quit };
@@ -136,21 +125,19 @@ $_->quit for $one, $two;
 stat_is($_, 'in_flight', 0, "conflict '$_': nothing is left in flight") for qw(wait admit discard);
 
 # ---- A filter that only prepared transactions have used --------------------------------------------
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FOREIGN TABLE by_two_phases (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6')});
 my $in_time = "SET statement_timeout = '10s'; SET lock_timeout = '5s'; BEGIN; INSERT INTO by_two_phases VALUES";
-$node->safe_psql('postgres', "$in_time (1); PREPARE TRANSACTION 'first'");
-$node->safe_psql('postgres', "COMMIT PREPARED 'first'");
-$node->safe_psql('postgres', "$in_time (2); PREPARE TRANSACTION 'second'");
+sql("$in_time (1); PREPARE TRANSACTION 'first'");
+sql("COMMIT PREPARED 'first'");
+sql("$in_time (2); PREPARE TRANSACTION 'second'");
 my ($third, undef, $stderr) = $node->psql('postgres', "$in_time (3); PREPARE TRANSACTION 'third'");
 is($third, 0, 'two prepared transactions at a time') or diag($stderr);
-$node->safe_psql('postgres', "COMMIT PREPARED 'second'; COMMIT PREPARED 'third'");
-is($node->safe_psql('postgres', q{SELECT string_agg(streamfilter_test('by_two_phases', i)::text, ' ') FROM generate_series(1, 4) i}),
+sql("COMMIT PREPARED 'second'; COMMIT PREPARED 'third'");
+is(sql(q{SELECT string_agg(streamfilter_test('by_two_phases', i)::text, ' ') FROM generate_series(1, 4) i}),
 	'true true true false', 'their keys are there');
-$node->stop('immediate');
-$node->start;
-is($node->safe_psql('postgres', q{SELECT string_agg(streamfilter_test('by_two_phases', i)::text, ' ') FROM generate_series(1, 4) i}),
+crash();
+is(sql(q{SELECT string_agg(streamfilter_test('by_two_phases', i)::text, ' ') FROM generate_series(1, 4) i}),
 	'true true true false', 'and after a crash');
-$node->stop;
 
-done_testing();
+done();

@@ -1,19 +1,12 @@
 # Trees of filters over restarts and dumps, with a root on another server, and under sessions that bring
 # the same keys to different leaves at once.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $seconds = $ENV{STREAMFILTER_STRESS_SECONDS} || 3;
 my $dir     = PostgreSQL::Test::Utils::tempdir;
 
 my $node = start_node('trees');
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 # A root and two leaves; the leaves see each other's keys through it.
 sub create_tree
@@ -29,7 +22,7 @@ sub create_tree
 	            INSERT INTO ${name}_b SELECT generate_series(101, 200)");
 }
 
-sub known
+sub both_know
 {
 	my ($name) = @_;
 	return sql("SELECT count(*) FILTER (WHERE streamfilter_test('${name}_a', i)),
@@ -41,16 +34,14 @@ sub known
 # The seed is random and belongs to the root: what a leaf has saved is of no use under another one.
 create_tree('logged', 'SERVER streamfilter', '');
 create_tree('passing', 'SERVER streamfilter', ", persistence 'unlogged'");
-is(known('logged'), '200|200', 'a tree knows the keys of all leaves');
+is(both_know('logged'), '200|200', 'a tree knows the keys of all leaves');
 $node->restart;
-is(known('logged'),  '200|200', 'logged: after a restart');
-is(known('passing'), '200|200', 'unlogged root: after a restart');
-$node->stop('immediate');
-$node->start;
-is(known('logged'), '200|200', 'logged: after a crash');
-is(known('passing'), '0|0', 'unlogged root: all start empty after a crash');
-is(sql("SELECT streamfilter_seen('passing_a', 1), streamfilter_seen('passing_b', 1)"),
-	'f|t', 'and work');
+is(both_know('logged'),  '200|200', 'logged: after a restart');
+is(both_know('passing'), '200|200', 'unlogged root: after a restart');
+crash();
+is(both_know('logged'), '200|200', 'logged: after a crash');
+is(both_know('passing'), '0|0', 'unlogged root: all start empty after a crash');
+is(sql("SELECT streamfilter_seen('passing_a', 1), streamfilter_seen('passing_b', 1)"), 'f|t', 'and work');
 
 # ---- dump and restore ------------------------------------------------------------------------------
 sql('CREATE DATABASE restored');
@@ -70,20 +61,16 @@ sql(sprintf(q{CREATE SERVER holder FOREIGN DATA WRAPPER streamfilter
                 OPTIONS (host '%s', port '%d', dbname 'postgres');
               CREATE USER MAPPING FOR CURRENT_USER SERVER holder}, $holder->host, $holder->port));
 create_tree('far', 'SERVER holder', ", seed '5'");
-is(known('far'), '200|200', 'root on another server');
+is(both_know('far'), '200|200', 'root on another server');
 is(sql(q{BEGIN; SELECT streamfilter_seen('far_a', 300); ROLLBACK;
          SELECT streamfilter_seen('far_b', 300), streamfilter_seen('far_a', 300)}),
 	"f\nf|t", 'rolled back in the leaf and there');
-is($holder->safe_psql('postgres', 'SELECT accepted - rolled_back FROM streamfilter_stats'), '201',
-	'every key went there');
+is(sql('SELECT accepted - rolled_back FROM streamfilter_stats', $holder), '201', 'every key went there');
 sql(q{ALTER FOREIGN TABLE far_a OPTIONS (ADD top_down '1')});
-(undef, $out, $err) = $node->psql('postgres', q{SELECT streamfilter_seen('far_a', 1000)});
-like($err, qr/"far" cannot be tested top-down/, 'top-down tests need the root here');
-(undef, $out, $err) = $node->psql('postgres',
-	q{CREATE FOREIGN TABLE unseeded (id int) SERVER holder OPTIONS (kind 'bloom', memory '64kB', k '4');
+like(said(q{SELECT streamfilter_seen('far_a', 1000)}), qr/"far" cannot be tested top-down/, 'top-down tests need the root here');
+like(said(q{CREATE FOREIGN TABLE unseeded (id int) SERVER holder OPTIONS (kind 'bloom', memory '64kB', k '4');
 	  CREATE FOREIGN TABLE below (id int) SERVER streamfilter
-	    OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'unseeded')});
-like($err, qr/"unseeded" cannot be a parent without option seed/, 'its seed must be known');
+	    OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'unseeded')}), qr/"unseeded" cannot be a parent without option seed/, 'its seed must be known');
 
 # ---- the same keys to different leaves at once -----------------------------------------------------
 # Keys follow the clock, so that all sessions try the same new ones. The root is so full that it takes
@@ -118,12 +105,8 @@ $node->command_ok(
 	'sessions');
 my $all = '(SELECT id FROM events_a UNION ALL SELECT id FROM events_b UNION ALL SELECT id FROM events_c)';
 is(sql("SELECT count(*) - count(DISTINCT id) FROM $all AS events"), '0', 'no key is there twice');
-is(sql("SELECT count(*) FROM $all AS events WHERE NOT streamfilter_test('full_c', id)"), '0',
-	'and none is forgotten');
+is(sql("SELECT count(*) FROM $all AS events WHERE NOT streamfilter_test('full_c', id)"), '0', 'and none is forgotten');
 cmp_ok(sql("SELECT count(*) FROM $all AS events"), '>', 100 * $seconds, 'there were many');
-is(sql(q{SELECT sum(in_flight) FROM streamfilter_stats WHERE filter::text LIKE 'full%'}), '0',
-	'nothing is left in flight');
+is(sql(q{SELECT sum(in_flight) FROM streamfilter_stats WHERE filter::text LIKE 'full%'}), '0', 'nothing is left in flight');
 
-$node->stop;
-$holder->stop;
-done_testing();
+done();

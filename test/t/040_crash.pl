@@ -2,13 +2,7 @@
 # is in the table, and no other. STREAMFILTER_CRASH_CYCLES says how often (20), STREAMFILTER_SEED
 # which moments.
 # flavours: quick faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 use Time::HiRes qw(sleep time);
 
 my $cycles   = $ENV{STREAMFILTER_CRASH_CYCLES} // 20;
@@ -27,7 +21,7 @@ fsync = off
 });
 # False positives: with 2 MB and k = 10 below 1e-9 a key as long as there are fewer than 200000, so
 # one in a whole run is less likely than 1e-3.
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE SEQUENCE keys;
 	CREATE TABLE events (id bigint);
 	CREATE TABLE cycles (cycle int);
@@ -102,9 +96,9 @@ sub end_session
 sub begin_cycle
 {
 	my ($cycle, $last) = @_;
-	$node->poll_query_until('postgres', qq{SELECT (SELECT count(*) = $sessions FROM pg_stat_activity WHERE application_name = 'load')
-		AND EXISTS (SELECT FROM events WHERE id > $last)}) or die 'the sessions do not work';
-	$node->safe_psql('postgres', "INSERT INTO cycles VALUES ($cycle)");
+	wait_for(qq{SELECT (SELECT count(*) = $sessions FROM pg_stat_activity WHERE application_name = 'load')
+		AND EXISTS (SELECT FROM events WHERE id > $last)});
+	sql("INSERT INTO cycles VALUES ($cycle)");
 	return;
 }
 
@@ -114,13 +108,12 @@ my %ends = (
 	'clean restart' => sub { $node->stop('fast') },
 	'immediate stop' => sub { $node->stop('immediate') },
 	'checkpoint and immediate stop' => sub {
-		$node->safe_psql('postgres', 'CHECKPOINT');
+		sql('CHECKPOINT');
 		$node->stop('immediate');
 	},
 	'kill -9 of the postmaster' => sub { $node->kill9 },
 	'kill -9 of a backend' => sub {
-		my @pids = split /\n/, $node->safe_psql('postgres',
-			q{SELECT pid FROM pg_stat_activity WHERE application_name = 'load'});
+		my @pids = split /\n/, sql(q{SELECT pid FROM pg_stat_activity WHERE application_name = 'load'});
 		expect_crash($node);
 		kill('KILL', $pids[ rand @pids ]) == 1 or die 'nobody is killed';
 	});
@@ -154,7 +147,7 @@ sub come_back
 # rows, keys without a row, rows whose key is not known, keys that are known without a row
 sub look
 {
-	return split /\|/, $node->safe_psql('postgres', q{
+	return split /\|/, sql(q{
 		SELECT count(e.id), count(*) - count(e.id),
 		       count(*) FILTER (WHERE e.id IS NOT NULL AND NOT known),
 		       count(*) FILTER (WHERE e.id IS NULL AND known)
@@ -180,7 +173,7 @@ my $began = time;
 for my $cycle (1 .. $cycles)
 {
 	my $end = $plan[ $cycle % @plan ];
-	my $last = $node->safe_psql('postgres', 'SELECT last_value FROM keys');
+	my $last = sql('SELECT last_value FROM keys');
 	my $from = -s $node->logfile;
 	my @runs = map { start_session($cycle, $_) } 1 .. $sessions;
 	begin_cycle($cycle, $last);
@@ -190,18 +183,16 @@ for my $cycle (1 .. $cycles)
 	come_back($end);
 	like(slurp_file($node->logfile, $from), $end eq 'clean restart' ? qr/database system was shut down at/
 		: qr/database system was not properly shut down; automatic recovery in progress/, "cycle $cycle, $end");
-	cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM events WHERE id > $last"), '>', 0, "cycle $cycle: it has rows");
+	cmp_ok(sql("SELECT count(*) FROM events WHERE id > $last"), '>', 0, "cycle $cycle: it has rows");
 
 	my ($good, $figures) = check();
-	my @prepared = split /\n/, $node->safe_psql('postgres', 'SELECT gid FROM pg_prepared_xacts ORDER BY gid');
+	my @prepared = split /\n/, sql('SELECT gid FROM pg_prepared_xacts ORDER BY gid');
 	$prepared_seen += @prepared;
-	my $in_flight = $node->safe_psql('postgres',
-		q{SELECT in_flight FROM streamfilter_stats WHERE filter = 'seen'::regclass});
+	my $in_flight = sql(q{SELECT in_flight FROM streamfilter_stats WHERE filter = 'seen'::regclass});
 	$good &&= (@prepared > 0) == ($in_flight > 0);
 	$node->safe_psql('postgres', join "\n", map { (rand() < 0.5 ? 'COMMIT' : 'ROLLBACK') . " PREPARED '$_';" } @prepared);
 	my ($after, $figures_after) = check();
-	my $again = $node->safe_psql('postgres',
-		'BEGIN; INSERT INTO events SELECT id FROM events RETURNING id; ROLLBACK;');
+	my $again = sql('BEGIN; INSERT INTO events SELECT id FROM events RETURNING id; ROLLBACK;');
 	$repeats++ if $again ne '';
 	ok($good && $after && $again eq '', "cycle $cycle: what is known")
 	  or diag("$figures; after the prepared ones: $figures_after; repeats let in: " . length $again);
@@ -220,38 +211,33 @@ cmp_ok($prepared_seen, '>', 0, 'prepared transactions were met');
 # --- An unlogged filter -------------------------------------------------------------------------------
 
 my $known = q{SELECT count(*) FROM generate_series(1, 2000) i WHERE streamfilter_test('unlogged', i)};
-$node->safe_psql('postgres', 'INSERT INTO notes SELECT generate_series(1, 1000)');
+sql('INSERT INTO notes SELECT generate_series(1, 1000)');
 $node->restart;
-is($node->safe_psql('postgres', $known), '1000', 'unlogged: a clean restart keeps all');
+is(sql($known), '1000', 'unlogged: a clean restart keeps all');
 $node->restart;
-is($node->safe_psql('postgres', $known), '1000', 'also if the filter was not used in between');
-is($node->safe_psql('postgres', 'INSERT INTO notes SELECT generate_series(1, 1001) RETURNING id'),
-	'1001', 'and repeats are discarded');
-is($node->safe_psql('postgres', q{
+is(sql($known), '1000', 'also if the filter was not used in between');
+is(sql('INSERT INTO notes SELECT generate_series(1, 1001) RETURNING id'), '1001', 'and repeats are discarded');
+is(sql(q{
 		SELECT restored > pg_postmaster_start_time() - interval '1 min', last_saved IS NOT NULL, accepted
 		FROM streamfilter_stats WHERE filter = 'unlogged'::regclass}), 't|t|1001',
 	'the statistics tell, and go on');
-$node->stop('immediate');
-$node->start;
-is($node->safe_psql('postgres', $known), '0', 'unlogged: empty after a crash');
-is($node->safe_psql('postgres', q{SELECT restored IS NULL FROM streamfilter_stats WHERE filter = 'unlogged'::regclass}),
-	't', 'the statistics tell');
+crash();
+is(sql($known), '0', 'unlogged: empty after a crash');
+is(sql(q{SELECT restored IS NULL FROM streamfilter_stats WHERE filter = 'unlogged'::regclass}), 't', 'the statistics tell');
 ok(!-e $node->data_dir . '/streamfilter.unlogged', 'and no file is left');
 
 # From unlogged to logged and back, each with a crash at once.
-$node->safe_psql('postgres', q{INSERT INTO unlogged SELECT generate_series(1, 10)});
-$node->safe_psql('postgres', q{ALTER FOREIGN TABLE unlogged OPTIONS (SET persistence 'logged')});
-$node->stop('immediate');
-$node->start;
-is($node->safe_psql('postgres', $known), '10', 'altered to logged: saved at once');
-$node->safe_psql('postgres', q{ALTER FOREIGN TABLE unlogged OPTIONS (SET persistence 'unlogged')});
+sql(q{INSERT INTO unlogged SELECT generate_series(1, 10)});
+sql(q{ALTER FOREIGN TABLE unlogged OPTIONS (SET persistence 'logged')});
+crash();
+is(sql($known), '10', 'altered to logged: saved at once');
+sql(q{ALTER FOREIGN TABLE unlogged OPTIONS (SET persistence 'unlogged')});
 $node->restart;
-is($node->safe_psql('postgres', $known), '10', 'altered to unlogged: kept over a clean restart');
-$node->stop('immediate');
-$node->start;
-is($node->safe_psql('postgres', $known), '0', 'and empty after a crash');
-$node->safe_psql('postgres', q{INSERT INTO unlogged VALUES (1500)});
-is($node->safe_psql('postgres', q{
+is(sql($known), '10', 'altered to unlogged: kept over a clean restart');
+crash();
+is(sql($known), '0', 'and empty after a crash');
+sql(q{INSERT INTO unlogged VALUES (1500)});
+is(sql(q{
 		SELECT (SELECT count(*) FROM _streamfilter.streamfilter_log WHERE filter = 'unlogged'::regclass),
 		       (SELECT count(*) FROM _streamfilter.streamfilter_image WHERE filter = 'unlogged'::regclass)}),
 	'0|0', 'what was saved while it was logged is gone');
@@ -259,29 +245,26 @@ is($node->safe_psql('postgres', q{
 # --- The log of transactions that a save must not miss ------------------------------------------------
 
 # What the log is read by must not be lost with it.
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FOREIGN TABLE fresh (id bigint) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '10');
 	BEGIN; INSERT INTO fresh VALUES (1); PREPARE TRANSACTION 'first'});
-$node->safe_psql('postgres', q{INSERT INTO fresh VALUES (2)});
-$node->safe_psql('postgres', q{ROLLBACK PREPARED 'first'});
-$node->stop('immediate');
-$node->start;
-is($node->safe_psql('postgres', q{SELECT streamfilter_test('fresh', 1), streamfilter_test('fresh', 2)}),
+sql(q{INSERT INTO fresh VALUES (2)});
+sql(q{ROLLBACK PREPARED 'first'});
+crash();
+is(sql(q{SELECT streamfilter_test('fresh', 1), streamfilter_test('fresh', 2)}),
 	'f|t', 'the first transaction of a filter is prepared and rolls back');
 
 # Numbers of rows go on: what was prepared before a restart comes before a later TRUNCATE.
-$node->safe_psql('postgres', q{
+sql(q{
 	BEGIN; INSERT INTO fresh VALUES (3); PREPARE TRANSACTION 'second'});
-$node->safe_psql('postgres', q{SELECT streamfilter_save('fresh')});
+sql(q{SELECT streamfilter_save('fresh')});
 $node->restart;
-is($node->safe_psql('postgres', q{SELECT streamfilter_test('fresh', 2), streamfilter_test('fresh', 3)}),
-	't|f', 'a prepared key is in flight');
-$node->safe_psql('postgres', q{COMMIT PREPARED 'second'});
-is($node->safe_psql('postgres', q{SELECT streamfilter_test('fresh', 3)}), 't', 'and then known');
-$node->safe_psql('postgres', q{TRUNCATE fresh});
+is(sql(q{SELECT streamfilter_test('fresh', 2), streamfilter_test('fresh', 3)}), 't|f', 'a prepared key is in flight');
+sql(q{COMMIT PREPARED 'second'});
+is(knows('fresh', 3), 't', 'and then known');
+sql(q{TRUNCATE fresh});
 $node->restart;
-is($node->safe_psql('postgres', q{SELECT streamfilter_test('fresh', 2), streamfilter_test('fresh', 3)}),
-	'f|f', 'TRUNCATE comes after it');
+is(sql(q{SELECT streamfilter_test('fresh', 2), streamfilter_test('fresh', 3)}), 'f|f', 'TRUNCATE comes after it');
 
 # --- The first use, wherever it is ---------------------------------------------------------------------
 
@@ -291,12 +274,11 @@ for my $setting ('', 'SET default_transaction_isolation = serializable', 'SET de
 	'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0')
 {
 	$node->restart;
-	is($node->safe_psql('postgres', "$setting; $ask"), '0', "first use: $setting");
-	like($node->safe_psql('postgres', "$setting; EXPLAIN $ask"), qr/Gather/, 'that is parallel')
-	  if $setting =~ /parallel/;
+	is(sql("$setting; $ask"), '0', "first use: $setting");
+	like(sql("$setting; EXPLAIN $ask"), qr/Gather/, 'that is parallel') if $setting =~ /parallel/;
 }
 $node->restart;
-is($node->safe_psql('postgres', q{
+is(sql(q{
 		DO $$ BEGIN PERFORM streamfilter_test('seen', 1), 1 / 0; EXCEPTION WHEN division_by_zero THEN END $$;
 		BEGIN; SAVEPOINT a; INSERT INTO seen VALUES (-1); ROLLBACK TO a; INSERT INTO seen VALUES (-2); COMMIT;
 		SELECT streamfilter_test('seen', -1), streamfilter_test('seen', -2);} . $ask), "f|t\n0",
@@ -305,14 +287,14 @@ is($node->safe_psql('postgres', q{
 # It leaves nothing that keeps the next transaction from being prepared, or makes a commit write an image.
 my $image = q{SELECT string_agg(DISTINCT image::text, ' ') FROM _streamfilter.streamfilter_image WHERE filter = 'seen'::regclass};
 $node->restart;
-my $before = $node->safe_psql('postgres', $image);
-is($node->safe_psql('postgres', q{
+my $before = sql($image);
+is(sql(q{
 		BEGIN; SAVEPOINT a; INSERT INTO seen VALUES (-3); ROLLBACK TO a; COMMIT;
 		BEGIN; INSERT INTO seen VALUES (-4); PREPARE TRANSACTION 'after it'; COMMIT PREPARED 'after it';
 		INSERT INTO seen VALUES (-5);
 		SELECT streamfilter_test('seen', -3), streamfilter_test('seen', -4), streamfilter_test('seen', -5)}),
 	'f|t|t', 'first use: a subtransaction that rolls back, and PREPARE after it');
-is($node->safe_psql('postgres', $image), $before, '... without an image');
+is(sql($image), $before, '... without an image');
 
 # --- What it costs ------------------------------------------------------------------------------------
 
@@ -320,11 +302,11 @@ is($node->safe_psql('postgres', $image), $before, '... without an image');
 sub wal_of
 {
 	my ($statements) = @_;
-	my $before = $node->safe_psql('postgres', q{SELECT pg_current_wal_insert_lsn()});
-	$node->safe_psql('postgres', $statements);
-	return $node->safe_psql('postgres', "SELECT pg_current_wal_insert_lsn() - '$before'");
+	my $before = sql(q{SELECT pg_current_wal_insert_lsn()});
+	sql($statements);
+	return sql("SELECT pg_current_wal_insert_lsn() - '$before'");
 }
-$node->safe_psql('postgres', q{
+sql(q{
 	ALTER SYSTEM SET full_page_writes = off; ALTER SYSTEM SET autovacuum = off; SELECT pg_reload_conf();
 	CREATE FOREIGN TABLE cost_logged (id bigint) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', k '10');
 	CREATE FOREIGN TABLE cost_unlogged (id bigint) SERVER streamfilter
@@ -337,7 +319,7 @@ for my $name ('logged', 'unlogged')
 		qq{DO \$\$ BEGIN FOR i IN 1 .. 1000 LOOP INSERT INTO cost_$name VALUES (i); COMMIT; END LOOP; END \$\$});
 	$wal{"bulk $name"} = wal_of("INSERT INTO cost_$name SELECT generate_series(10001, 110000)");
 }
-my ($row, $bulk_rows) = split /\|/, $node->safe_psql('postgres', q{
+my ($row, $bulk_rows) = split /\|/, sql(q{
 	SELECT round(avg(pg_column_size(l.*)) FILTER (WHERE length(data) = 8)),
 	       sum(pg_column_size(l.*)) FILTER (WHERE length(data) > 512)
 	FROM _streamfilter.streamfilter_log l WHERE filter = 'cost_logged'::regclass});

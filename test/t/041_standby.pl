@@ -1,14 +1,7 @@
 # A logged filter is wherever its tables are: on a standby, after promotion, after recovery to a point
 # in time, in a base backup. It is as old as they are, never newer.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $primary = start_node('primary', q{
 streamfilter.shared_memory = '16MB'
@@ -19,7 +12,7 @@ lock_timeout = '10s'
 fsync = off
 }, allows_streaming => 1, has_archiving => 1);
 # So large that a false positive is less likely than 1e-6 in the whole test.
-$primary->safe_psql('postgres', q{
+sql(q{
 	CREATE TABLE events (id int);
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', k '10');
 	CREATE TRIGGER zz BEFORE INSERT ON events
@@ -39,42 +32,36 @@ my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($primary, 'base', has_streaming => 1);
 $standby->start;
 
-sub known
-{
-	my ($node, $filter, $from, $to) = @_;
-	return $node->safe_psql('postgres',
-		"SELECT count(*) FROM generate_series($from, $to) i WHERE streamfilter_test('$filter', i)");
-}
 sub catch_up { $primary->wait_for_catchup($standby) }
 
 # --- Streaming ----------------------------------------------------------------------------------------
 
 catch_up();
-is(known($standby, 'seen', 1, 2000), 1000, 'standby: all keys, no other');
-is(known($standby, 'recent', 1, 1000), 1000, 'standby: lru');
-is(known($standby, 'quotient', 1, 1000), 1000, 'standby: sqf');
-is(known($standby, 'notes', 1, 1000), 0, 'standby: an unlogged filter is empty');
+is(known('seen', 1, 2000, $standby), 1000, 'standby: all keys, no other');
+is(known('recent', 1, 1000, $standby), 1000, 'standby: lru');
+is(known('quotient', 1, 1000, $standby), 1000, 'standby: sqf');
+is(known('notes', 1, 1000, $standby), 0, 'standby: an unlogged filter is empty');
 
-$primary->safe_psql('postgres', 'INSERT INTO events SELECT generate_series(1001, 1100)');
+sql('INSERT INTO events SELECT generate_series(1001, 1100)');
 catch_up();
-is(known($standby, 'seen', 1, 2000), 1100, 'standby: follows');
-$primary->safe_psql('postgres', q{BEGIN; INSERT INTO events VALUES (1101); ROLLBACK;
+is(known('seen', 1, 2000, $standby), 1100, 'standby: follows');
+sql(q{BEGIN; INSERT INTO events VALUES (1101); ROLLBACK;
 	BEGIN; INSERT INTO events VALUES (1102); PREPARE TRANSACTION 'a';});
 catch_up();
-is(known($standby, 'seen', 1101, 1102), 0, 'standby: nothing of what did not commit');
-$primary->safe_psql('postgres', q{COMMIT PREPARED 'a'});
+is(known('seen', 1101, 1102, $standby), 0, 'standby: nothing of what did not commit');
+sql(q{COMMIT PREPARED 'a'});
 catch_up();
-is(known($standby, 'seen', 1101, 1102), 1, 'standby: what was prepared, once it commits');
-$primary->safe_psql('postgres', q{INSERT INTO events SELECT generate_series(1103, 1200);
+is(known('seen', 1101, 1102, $standby), 1, 'standby: what was prepared, once it commits');
+sql(q{INSERT INTO events SELECT generate_series(1103, 1200);
 	SELECT streamfilter_save();});
 catch_up();
-is(known($standby, 'seen', 1, 2000), 1199, 'standby: after a save');
-is(known($standby, 'recent', 1, 1000), 1000, 'standby: lru after a save');
-is(known($standby, 'quotient', 1, 1000), 1000, 'standby: sqf after a save');
-$primary->safe_psql('postgres', q{INSERT INTO events SELECT generate_series(1201, 1300)});
-$primary->safe_psql('postgres', q{VACUUM FREEZE _streamfilter.streamfilter_log});
+is(known('seen', 1, 2000, $standby), 1199, 'standby: after a save');
+is(known('recent', 1, 1000, $standby), 1000, 'standby: lru after a save');
+is(known('quotient', 1, 1000, $standby), 1000, 'standby: sqf after a save');
+sql(q{INSERT INTO events SELECT generate_series(1201, 1300)});
+sql(q{VACUUM FREEZE _streamfilter.streamfilter_log});
 catch_up();
-is(known($standby, 'seen', 1, 2000), 1299, 'standby: rows of the log that were frozen meanwhile');
+is(known('seen', 1, 2000, $standby), 1299, 'standby: rows of the log that were frozen meanwhile');
 
 # Several sessions ask while the filter is read anew.
 my $script = PostgreSQL::Test::Utils::tempdir . '/ask.sql';
@@ -85,13 +72,13 @@ my @runs = map {
 	IPC::Run::start([ 'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1', '-d', $standby->connstr('postgres'), '-f', $script ],
 		'<', \undef, '>', \$outs[$_], IPC::Run::timeout(60))
 } 0 .. 2;
-$primary->safe_psql('postgres', q{SELECT streamfilter_save('recent'); SELECT streamfilter_save('quotient')}) for 1 .. 10;
+sql(q{SELECT streamfilter_save('recent'); SELECT streamfilter_save('quotient')}) for 1 .. 10;
 $_->finish for @runs;
 is(join('', @outs), "1000\n" x 120, 'standby: nobody sees a filter that is being read anew');
 
 # --- Under load ---------------------------------------------------------------------------------------
 
-$primary->safe_psql('postgres', q{
+sql(q{
 	CREATE SEQUENCE keys;
 	CREATE TABLE busy (id bigint);
 	CREATE FOREIGN TABLE seen_busy (id bigint) SERVER streamfilter
@@ -116,8 +103,7 @@ for (1 .. 200)
 {
 	$_->pump_nb for grep { $_->pumpable } @load;
 	last if $looks >= 10 && !grep { $_->pumpable } @load;
-	my ($rows, $missing) = split /\|/, $standby->safe_psql('postgres',
-		q{SELECT count(*), count(*) FILTER (WHERE NOT streamfilter_test('seen_busy', id)) FROM busy});
+	my ($rows, $missing) = split /\|/, sql(q{SELECT count(*), count(*) FILTER (WHERE NOT streamfilter_test('seen_busy', id)) FROM busy}, $standby);
 	$unknown += $missing;
 	$most = $rows;
 	$looks++;
@@ -134,10 +120,10 @@ is($standby->safe_psql('postgres', q{
 
 # --- TRUNCATE, ALTER, and what a standby refuses -------------------------------------------------------
 
-$primary->safe_psql('postgres', q{BEGIN; TRUNCATE events; TRUNCATE seen; INSERT INTO events VALUES (5); COMMIT;});
+sql(q{BEGIN; TRUNCATE events; TRUNCATE seen; INSERT INTO events VALUES (5); COMMIT;});
 catch_up();
-is(known($standby, 'seen', 1, 2000), 1, 'standby: TRUNCATE');
-$primary->safe_psql('postgres', q{INSERT INTO events SELECT generate_series(1, 1000)});
+is(known('seen', 1, 2000, $standby), 1, 'standby: TRUNCATE');
+sql(q{INSERT INTO events SELECT generate_series(1, 1000)});
 
 my ($out, $err);
 for my $statement (q{INSERT INTO seen VALUES (1)}, q{SELECT streamfilter_seen('seen', 1)}, q{SELECT streamfilter_save('seen')})
@@ -147,30 +133,29 @@ for my $statement (q{INSERT INTO seen VALUES (1)}, q{SELECT streamfilter_seen('s
 }
 
 # An unlogged filter that becomes a logged one.
-$primary->safe_psql('postgres', q{ALTER FOREIGN TABLE notes OPTIONS (SET persistence 'logged')});
+sql(q{ALTER FOREIGN TABLE notes OPTIONS (SET persistence 'logged')});
 catch_up();
-is(known($standby, 'notes', 1, 2000), 1000, 'standby: a filter that was altered to logged');
+is(known('notes', 1, 2000, $standby), 1000, 'standby: a filter that was altered to logged');
 
 # --- A point in time ----------------------------------------------------------------------------------
 
 my $target = $primary->lsn('insert');
-$primary->safe_psql('postgres', q{INSERT INTO events SELECT generate_series(1001, 1500)});
-$primary->safe_psql('postgres', q{SELECT streamfilter_save('seen')});
-$primary->safe_psql('postgres', q{SELECT pg_switch_wal()});
+sql(q{INSERT INTO events SELECT generate_series(1001, 1500)});
+sql(q{SELECT streamfilter_save('seen')});
+sql(q{SELECT pg_switch_wal()});
 my $past = PostgreSQL::Test::Cluster->new('past');
 $past->init_from_backup($primary, 'base', has_restoring => 1);
 $past->append_conf('postgresql.conf',
 	"recovery_target_lsn = '$target'\nrecovery_target_action = 'promote'\narchive_mode = off");
 $past->start;
 $past->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'recovery does not end';
-is($past->safe_psql('postgres', 'SELECT count(*) FROM events'), '1000', 'point in time: the table');
-is(known($past, 'seen', 1, 2000), 1000, 'and its filter');
+is(sql('SELECT count(*) FROM events', $past), '1000', 'point in time: the table');
+is(known('seen', 1, 2000, $past), 1000, 'and its filter');
 is($past->safe_psql('postgres', q{INSERT INTO events SELECT generate_series(901, 1100);
 	SELECT count(*), max(id) FROM events}), '1100|1100',
 	'later keys are accepted again, earlier ones are repeats');
-$past->stop('immediate');
-$past->start;
-is(known($past, 'seen', 1, 2000), 1100, 'a crash later, the filter is still as its table');
+crash($past);
+is(known('seen', 1, 2000, $past), 1100, 'a crash later, the filter is still as its table');
 $past->stop;
 
 # --- A base backup that is taken under way ------------------------------------------------------------
@@ -180,31 +165,29 @@ my $copy = PostgreSQL::Test::Cluster->new('copy');
 $copy->init_from_backup($primary, 'later');
 $copy->append_conf('postgresql.conf', 'archive_mode = off');
 $copy->start;
-is(known($copy, 'seen', 1, 2000), 1500, 'base backup: the filter comes with it');
-is($copy->safe_psql('postgres', 'INSERT INTO events SELECT generate_series(1, 1500) RETURNING id'),
-	'', 'and discards repeats');
+is(known('seen', 1, 2000, $copy), 1500, 'base backup: the filter comes with it');
+is(sql('INSERT INTO events SELECT generate_series(1, 1500) RETURNING id', $copy), '', 'and discards repeats');
 $copy->stop;
 
 # --- Promotion ----------------------------------------------------------------------------------------
 
-$primary->safe_psql('postgres', q{
+sql(q{
 	BEGIN; INSERT INTO events VALUES (3001); PREPARE TRANSACTION 'b';
 	BEGIN; INSERT INTO events VALUES (3002); PREPARE TRANSACTION 'c';});
 catch_up();
-is(known($standby, 'seen', 1, 4000), 1500, 'standby: before promotion');
+is(known('seen', 1, 4000, $standby), 1500, 'standby: before promotion');
 $primary->stop('immediate');
 $standby->promote;
 $standby->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'no promotion';
-is($standby->safe_psql('postgres', 'INSERT INTO events SELECT generate_series(1, 1510) RETURNING id'),
+is(sql('INSERT INTO events SELECT generate_series(1, 1510) RETURNING id', $standby),
 	join("\n", 1501 .. 1510), 'promoted: duplicates of rows from before are discarded, new ones are not');
-is($standby->safe_psql('postgres', q{SELECT in_flight FROM streamfilter_stats WHERE filter = 'seen'::regclass}),
+is(sql(q{SELECT in_flight FROM streamfilter_stats WHERE filter = 'seen'::regclass}, $standby),
 	'2', 'promoted: prepared keys are in flight');
-$standby->safe_psql('postgres', q{COMMIT PREPARED 'b'});
-$standby->safe_psql('postgres', q{ROLLBACK PREPARED 'c'});
-is(known($standby, 'seen', 3001, 3002), 1, 'promoted: and counted when they commit');
-is(known($standby, 'recent', 1, 1000), 1000, 'promoted: lru');
-$standby->stop('immediate');
-$standby->start;
-is(known($standby, 'seen', 1, 4000), 1511, 'promoted: all that after a crash, too');
+sql(q{COMMIT PREPARED 'b'}, $standby);
+sql(q{ROLLBACK PREPARED 'c'}, $standby);
+is(known('seen', 3001, 3002, $standby), 1, 'promoted: and counted when they commit');
+is(known('recent', 1, 1000, $standby), 1000, 'promoted: lru');
+crash($standby);
+is(known('seen', 1, 4000, $standby), 1511, 'promoted: all that after a crash, too');
 
 done_testing();

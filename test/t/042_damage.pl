@@ -1,12 +1,6 @@
 # Damage to what is saved: the server always starts, says what is wrong, and the filter works.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $seed = $ENV{STREAMFILTER_SEED} // 7;
 srand($seed);
@@ -64,7 +58,7 @@ sub tuples
 sub make_filters
 {
 	my ($count) = @_;
-	$node->safe_psql('postgres', qq{
+	sql(qq{
 		DO \$\$ BEGIN
 		  FOR i IN 1 .. $count LOOP
 		    EXECUTE format('CREATE FOREIGN TABLE small_%s (id int) SERVER streamfilter '
@@ -79,18 +73,15 @@ sub make_filters
 		END \$\$});
 }
 make_filters(1);
-my $image = $node->safe_psql('postgres',
-	q{SELECT sum(pg_column_size(i.*)) FROM _streamfilter.streamfilter_image i WHERE filter = 'small_1'::regclass});
-my $rows = $node->safe_psql('postgres',
-	q{SELECT count(*) FROM _streamfilter.streamfilter_image WHERE filter = 'small_1'::regclass});
-$node->safe_psql('postgres', 'DROP FOREIGN TABLE small_1');
+my $image = sql(q{SELECT sum(pg_column_size(i.*)) FROM _streamfilter.streamfilter_image i WHERE filter = 'small_1'::regclass});
+my $rows = sql(q{SELECT count(*) FROM _streamfilter.streamfilter_image WHERE filter = 'small_1'::regclass});
+sql('DROP FOREIGN TABLE small_1');
 my $count = $image + 8 * $rows;    # bytes, alignment included
 make_filters($count);
-$node->safe_psql('postgres', 'VACUUM (FREEZE) _streamfilter.streamfilter_image; VACUUM (FREEZE) _streamfilter.streamfilter_log; CHECKPOINT');
-my $file = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT pg_relation_filepath('_streamfilter.streamfilter_image')});
-my $log_file = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT pg_relation_filepath('_streamfilter.streamfilter_log')});
-my $numbers = $node->safe_psql('postgres',
-	q{SELECT string_agg(f.oid::text || ' ' || substr(f.relname, 7), ',') FROM pg_class f
+sql('VACUUM (FREEZE) _streamfilter.streamfilter_image; VACUUM (FREEZE) _streamfilter.streamfilter_log; CHECKPOINT');
+my $file = $node->data_dir . '/' . sql(q{SELECT pg_relation_filepath('_streamfilter.streamfilter_image')});
+my $log_file = $node->data_dir . '/' . sql(q{SELECT pg_relation_filepath('_streamfilter.streamfilter_log')});
+my $numbers = sql(q{SELECT string_agg(f.oid::text || ' ' || substr(f.relname, 7), ',') FROM pg_class f
 	  WHERE relkind = 'f' AND relname LIKE 'small\_%'});
 my %number = map { split / / } split /,/, $numbers;    # of a filter, by OID
 $node->stop;
@@ -203,8 +194,7 @@ for my $tuple (tuples($sound))
 	substr($damaged, $at, 4) = pack 'V', $oid{ $n % $count + 1 };
 }
 $result = ask('rows of another filter', $damaged);
-is("$result->{lost} $result->{silent} $result->{log_lost}", "$count 0 0",
-	'rows of another filter: not used, and each is told');
+is("$result->{lost} $result->{silent} $result->{log_lost}", "$count 0 0", 'rows of another filter: not used, and each is told');
 
 # The log: a page in four is garbage.
 my $damaged_log = $sound_log;
@@ -218,16 +208,16 @@ cmp_ok($result->{sound}, '==', $count, 'garbage in the log: the images are not h
 write_bytes($file, $sound);
 write_bytes($log_file, $sound_log);
 $node->start;
-$node->safe_psql('postgres', q{
+sql(q{
 	SELECT streamfilter_forget_saved();
 	DO $$ DECLARE f regclass; BEGIN
 	  FOR f IN SELECT oid FROM pg_class WHERE relkind = 'f' LOOP
 	    EXECUTE format('DROP FOREIGN TABLE %s', f); COMMIT; END LOOP; END $$;});
-is($node->safe_psql('postgres', q{SELECT count(*) FROM streamfilter_stats}), '0', 'all is repaired by dropping it');
+is(sql(q{SELECT count(*) FROM streamfilter_stats}), '0', 'all is repaired by dropping it');
 
 # --- The file of unlogged filters ---------------------------------------------------------------------
 
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FOREIGN TABLE notes (id int) SERVER streamfilter
 	  OPTIONS (kind 'bloom', memory '1kB', k '10', persistence 'unlogged');
 	CREATE FOREIGN TABLE others (id int) SERVER streamfilter
@@ -236,15 +226,14 @@ my $unlogged = $node->data_dir . '/streamfilter.unlogged';
 sub restart_with
 {
 	my ($what, $change, $empty) = @_;
-	$node->safe_psql('postgres', 'INSERT INTO notes VALUES (1); INSERT INTO others VALUES (1)');
+	sql('INSERT INTO notes VALUES (1); INSERT INTO others VALUES (1)');
 	$node->stop;
 	my $bytes = slurp_bytes($unlogged);
 	$change->($bytes);
 	write_bytes($unlogged, $bytes);
 	my $from = -s $node->logfile;
 	$node->start;
-	my $known = $node->safe_psql('postgres',
-		q{SELECT streamfilter_test('notes', 1), streamfilter_test('others', 1), streamfilter_test('notes', 2)});
+	my $known = sql(q{SELECT streamfilter_test('notes', 1), streamfilter_test('others', 1), streamfilter_test('notes', 2)});
 	my $told = slurp_file($node->logfile, $from) =~ /streamfilter.unlogged" is damaged or of another past/;
 	# What lies before the damage may be there.
 	like("$known " . ($told ? 'told' : 'silent'), $empty ? qr/^[tf]\|f\|f told$/ : qr/^t\|t\|f silent$/, $what);
@@ -262,7 +251,7 @@ restart_with('unlogged: of another past', sub { $_[0] = $old }, 1);
 
 # What is brought under another name after pg_upgrade must be of another cluster (test/pg_upgrade.sh does it right). What
 # the server has itself is kept.
-$node->safe_psql('postgres', 'INSERT INTO notes VALUES (3); INSERT INTO others VALUES (3)');
+sql('INSERT INTO notes VALUES (3); INSERT INTO others VALUES (3)');
 my $brought = "$unlogged.upgrade";
 for my $case ([ 'of the same cluster', sub { } ], [ 'damaged', sub { flip($_[0], 8, 1); flip($_[0], 150, 1) } ])
 {
@@ -274,14 +263,14 @@ for my $case ([ 'of the same cluster', sub { } ], [ 'damaged', sub { flip($_[0],
 	my $from = -s $node->logfile;
 	$node->start;
 	like(slurp_file($node->logfile, $from), qr/streamfilter.unlogged.upgrade" is damaged or of another past/, "brought: $what");
-	is($node->safe_psql('postgres', q{SELECT streamfilter_test('notes', 3) AND streamfilter_test('others', 3)
+	is(sql(q{SELECT streamfilter_test('notes', 3) AND streamfilter_test('others', 3)
 		AND NOT streamfilter_test('others', 1)}), 't', 'is not used, the own one is');
 	ok(!-e $brought, 'and not looked at again');
 }
 
 # The file cannot be written when the server is shut down: a folder lies there.
 mkdir "$unlogged.tmp" or die $!;
-$node->safe_psql('postgres', 'INSERT INTO notes VALUES (1)');
+sql('INSERT INTO notes VALUES (1)');
 my $end = -s $node->logfile;
 $node->stop;
 like(slurp_file($node->logfile, $end), qr/could not write file "streamfilter.unlogged", unlogged filters will be empty: Is a directory/,
@@ -289,7 +278,7 @@ like(slurp_file($node->logfile, $end), qr/could not write file "streamfilter.unl
 like(slurp_file($node->logfile, $end), qr/database system is shut down/, 'but the shutdown is a clean one');
 rmdir "$unlogged.tmp" or die $!;
 $node->start;
-is($node->safe_psql('postgres', q{SELECT streamfilter_test('notes', 1)}), 'f', 'the filter is empty then');
+is(knows('notes', 1), 'f', 'the filter is empty then');
 
 # --- The disk is full ---------------------------------------------------------------------------------
 
@@ -298,7 +287,7 @@ SKIP:
 {
 	my $bytes = 3 << 20;
 	my $pid = slurp_file($node->data_dir . '/postmaster.pid') =~ s/\n.*//sr;
-	$node->safe_psql('postgres', q{
+	sql(q{
 		CREATE TABLE events (id int);
 		CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8MB', k '10');
 		CREATE TRIGGER zz BEFORE INSERT ON events
@@ -317,13 +306,12 @@ SKIP:
 			0, "disk full: so does an INSERT $what");
 		like($err, $message, 'and says why');
 	}
-	is($node->safe_psql('postgres', q{SELECT count(*) FROM generate_series(100001, 101000) i WHERE streamfilter_test('seen', i)}),
+	is(known('seen', 100001, 101000),
 		'0', 'its keys are not remembered');
-	is($node->safe_psql('postgres', q{INSERT INTO events VALUES (1), (60001) RETURNING id}), '60001', 'small ones go on');
+	is(sql(q{INSERT INTO events VALUES (1), (60001) RETURNING id}), '60001', 'small ones go on');
 	system("prlimit --pid $pid --fsize=unlimited:");
-	$node->stop('immediate');
-	$node->start;
-	is($node->safe_psql('postgres', q{SELECT count(*) FROM generate_series(1, 101000) i WHERE streamfilter_test('seen', i)}),
+	crash();
+	is(known('seen', 1, 101000),
 		'50001', 'after a crash all is there that was committed');
 }
 

@@ -1,15 +1,9 @@
 # The golden corpus (test/golden): what a version has written is read, and answers as it did then. Format and hashes that change
 # without a new version of the format, or before 1.0 is released without a new corpus, are found here.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use File::Basename;
 use IO::Uncompress::Gunzip qw(gunzip $GunzipError);
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $golden = dirname(__FILE__) . '/../golden';
 my $node = new_node('golden');
@@ -88,8 +82,8 @@ for my $version (@versions)
 	all_are('golden_values', 'golden_answers(body::streamfilter) = answers', "$version: values as text");
 	# The binary form comes in by COPY alone.
 	my $file = $node->basedir . '/value.copy';
-	$node->safe_psql('postgres', 'CREATE TABLE received (name text, value streamfilter)');
-	my $rows = $node->safe_psql('postgres', q{SELECT name || ' ' || bytes FROM golden_values});
+	sql('CREATE TABLE received (name text, value streamfilter)', $node);
+	my $rows = sql(q{SELECT name || ' ' || bytes FROM golden_values}, $node);
 	open my $copy, '>:raw', $file or die;
 	print $copy "PGCOPY\n\xff\r\n\0", pack('N N', 0, 0);
 	for (split /\n/, $rows)
@@ -100,13 +94,13 @@ for my $version (@versions)
 	}
 	print $copy pack('n', 0xffff);
 	close $copy;
-	$node->safe_psql('postgres', "COPY received FROM '$file' (FORMAT binary)");
+	sql("COPY received FROM '$file' (FORMAT binary)", $node);
 	all_are('golden_values JOIN received USING (name)', 'golden_answers(value) = answers', "$version: values in binary form");
 	all_are('golden_values JOIN received USING (name)', 'golden_answers((value::text)::streamfilter) = answers',
 		"$version: what was read is written and read again");
 	all_are('golden_values JOIN received USING (name)', q{golden_answers(streamfilter_add(value, 238::bigint)) ~ '1.{2}$'},
 		"$version: and goes on to remember");
-	$node->safe_psql('postgres', 'DROP TABLE received');
+	sql('DROP TABLE received', $node);
 
 	load($version, 'filters', 'golden_filters', 'name text, options text, answers text');
 	load($version, 'images', 'images', 'name text, chunks int, number int, sum bigint, image bigint, saved timestamptz, data text');
@@ -114,12 +108,12 @@ for my $version (@versions)
 	# Definitions come in as from a dump.
 	store();
 	# What SQL writes to the log, sessions are not told of: it becomes another file.
-	$node->safe_psql('postgres', 'VACUUM FULL _streamfilter.streamfilter_log');
+	sql('VACUUM FULL _streamfilter.streamfilter_log', $node);
 	all_are('golden_filters', 'golden_answers(name::regclass) = answers', "$version: images and logs");
 	all_are('golden_filters f JOIN streamfilter_stats s ON s.filter = f.name::regclass', 's.restored IS NOT NULL AND s.last_saved IS NOT NULL',
 		"$version: which the statistics tell");
 	$node->restart;
-	$node->safe_psql('postgres', 'SELECT golden_insert(name, options, 3), streamfilter_save(name::regclass) FROM golden_filters');
+	sql('SELECT golden_insert(name, options, 3), streamfilter_save(name::regclass) FROM golden_filters', $node);
 	$node->restart;
 	all_are('golden_filters',
 		q{golden_answers(name::regclass) ~ '1' AND (SELECT restored IS NOT NULL FROM streamfilter_stats WHERE filter = name::regclass)},
@@ -140,7 +134,7 @@ for my $version (@versions)
 	$node->restart;
 	all_are('golden_filters', 'golden_answers(name::regclass) <> answers', "$version: keys of a prepared transaction are not known");
 	all_are('golden_filters f JOIN streamfilter_stats s ON s.filter = f.name::regclass', 's.in_flight > 0', "$version: they are in flight");
-	$node->safe_psql('postgres', q{COMMIT PREPARED 'golden'});
+	sql(q{COMMIT PREPARED 'golden'}, $node);
 	all_are('golden_filters', 'golden_answers(name::regclass) = answers', "$version: and known once it has committed");
 	drop_golden_filters();
 
@@ -169,7 +163,7 @@ for my $version (@versions)
 		"INSERT INTO $_ SELECT (json_populate_record(a, json_build_object('name', o.name))).* FROM all_$_ a JOIN others o ON a.name = original", "DROP TABLE all_$_")
 	} qw(golden_filters images logs)), 'UPDATE golden_filters f SET options = replace(options, was, now) FROM others WHERE f.name = others.name');
 	all_are('others JOIN golden_filters USING (name)', 'strpos(options, was) = 0 OR strpos(now, was) > 0', "$version: other definitions");
-	$node->safe_psql('postgres', 'DROP TABLE others');
+	sql('DROP TABLE others', $node);
 	store();
 	$node->restart;
 	all_are('golden_filters', q{golden_answers(name::regclass) !~ '1'}, "$version: another definition begins empty");
@@ -230,8 +224,6 @@ sub unpack_base64
 }
 
 # A format that does not exist yet is refused by its number.
-my ($ret, $out, $err) = $node->psql('postgres', q{SELECT 'bloom(memory=1kB, k=4):999:AAAA'::streamfilter});
-like($err, qr/format version 999 cannot be read/, 'a newer format is refused by its number');
+like(said(q{SELECT 'bloom(memory=1kB, k=4):999:AAAA'::streamfilter}, $node), qr/format version 999 cannot be read/, 'a newer format is refused by its number');
 
-$node->stop;
-done_testing();
+done();

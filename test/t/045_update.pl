@@ -2,19 +2,11 @@
 # more than the objects of before. The new library works under the old objects, and the old one, which lacks the function, under
 # the new ones; the update leads to what a fresh install has, and filters keep what they hold. So does each script of sql/update.
 # flavours: quick faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use File::Basename;
 use File::Copy;
 use File::Find;
 use File::Path;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
 
 # ---- a server in a folder of its own -----------------------------------------------------------------------------------
 
@@ -84,9 +76,8 @@ $node->append_conf('postgresql.conf', q{
 shared_preload_libraries = 'streamfilter'
 streamfilter.shared_memory = '24MB'
 fsync = off});
-sub sql { my ($query, $database) = @_; return $node->safe_psql($database // 'postgres', $query); }
+on($node);
 sub version { my ($database) = @_; return sql(q{SELECT extversion FROM pg_extension WHERE extname = 'streamfilter'}, $database); }
-sub known { my ($filter, $to, $database) = @_; return sql("SELECT count(*) FROM generate_series(1, $to) i WHERE streamfilter_test('$filter', i)", $database); }
 sub accepted { my ($to, $database) = @_; return sql("INSERT INTO events SELECT generate_series(1, $to) RETURNING 1", $database) =~ tr/\n// + 1; }
 my $more = 'SELECT streamfilter_slices_needed(1, max_fnr => 0.05)';
 
@@ -118,13 +109,13 @@ sql('ALTER EXTENSION streamfilter UPDATE', 'updated');
 $user->query_safe('INSERT INTO events VALUES (7002); COMMIT');
 $user->quit;
 is(version('updated'), 'next', 'the version');
-is(known('seen', 6000, 'updated'), 6000, 'what was known is known');
+is(known('seen', 1, 6000, 'updated'), 6000, 'what was known is known');
 is(sql(q{SELECT streamfilter_test('late', 7001), streamfilter_test('seen', 7002)}, 'updated'), 't|t', 'also what came meanwhile');
 is(accepted(6100, 'updated'), 100, 'triggers go on');
 is(sql($more, 'updated'), '20', 'the new function is there');
 is(sql('SELECT count(*), count(error) FROM streamfilter_tuning', 'updated'), '5|0', '... and the new column');
 $node->restart;
-is(known('seen', 6100, 'updated') . ' ' . known('late', 5000, 'updated'), '6100 5000', 'and after a restart');
+is(known('seen', 1, 6100, 'updated') . ' ' . known('late', 1, 5000, 'updated'), '6100 5000', 'and after a restart');
 
 sub objects
 {
@@ -169,7 +160,7 @@ is(sql('INSERT INTO events (id) VALUES (2), (2); SELECT (SELECT approx_count_dis
 
 sql("CREATE EXTENSION streamfilter VERSION '$installed'", 'former');
 use_library('old');
-is(known('seen', 6100, 'updated') . ' ' . known('late', 5000, 'updated'), '6100 5000', 'the old library finds what the new one has saved');
+is(known('seen', 1, 6100, 'updated') . ' ' . known('late', 1, 5000, 'updated'), '6100 5000', 'the old library finds what the new one has saved');
 is(accepted(6200, 'updated'), 100, '... triggers go on');
 is(sql('SELECT count(*) FROM streamfilter_tuning', 'updated'), '5', '... and views');
 like(($node->psql('updated', $more))[2], qr/ERROR:  could not find function "streamfilter_slices_needed" in file/, '... what it lacks is an error');
@@ -180,14 +171,14 @@ is(objects('former'), $objects, '... and all objects');
 use_library('new');
 sql('ALTER EXTENSION streamfilter UPDATE', 'former');
 is(objects('former'), objects('fresh'), '... and succeeds afterwards');
-is(known('seen', 6200, 'updated'), 6200, 'with the new library all is known');
+is(known('seen', 1, 6200, 'updated'), 6200, 'with the new library all is known');
 
 # ---- scripts of sql/update ----------------------------------------------------------------------------------------------------
 
 replace_file("$scripts/streamfilter.control", $control);
 replace_file("$scripts/streamfilter--$installed.sql", $new);
 sql('DROP EXTENSION streamfilter CASCADE; CREATE EXTENSION streamfilter', 'fresh');
-for my $script (glob("$FindBin::Bin/../../sql/update/streamfilter--*--*.sql"))
+for my $script (glob("$root/sql/update/streamfilter--*--*.sql"))
 {
 	my ($from) = basename($script) =~ /^streamfilter--(.*)--/;
 	sql('DROP DATABASE former');
@@ -196,5 +187,4 @@ for my $script (glob("$FindBin::Bin/../../sql/update/streamfilter--*--*.sql"))
 	is(objects('former'), objects('fresh'), "an update from $from leads to what a fresh install has");
 }
 
-$node->stop;
-done_testing();
+done();

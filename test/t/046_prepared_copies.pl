@@ -2,14 +2,7 @@
 # prepares on the subscriber, tablespaces, dump and restore. Wherever a copy goes its own way from, what is prepared
 # there may end otherwise than where it came from; each time the filter knows exactly the keys of committed rows.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $settings = q{
 shared_preload_libraries = 'streamfilter'
@@ -42,14 +35,13 @@ sub rows
 		       THEN count(*)::text ELSE 'rows and keys differ' END FROM events});
 }
 
-sub in_flight { return $_[0]->safe_psql('postgres', 'SELECT sum(in_flight) FROM streamfilter_stats') }
+sub in_flight { return sql('SELECT sum(in_flight) FROM streamfilter_stats', $_[0]) }
 
 # Accepts neither what is committed nor, while they run, keys of the prepared.
 sub waits_for
 {
 	my ($node, $key, $name) = @_;
-	my ($status, $out, $error) = $node->psql('postgres', "SET lock_timeout = '200ms'; INSERT INTO events VALUES ($key)");
-	like($error, qr/lock timeout/, $name);
+	like(said("SET lock_timeout = '200ms'; INSERT INTO events VALUES ($key)"), qr/lock timeout/, $name);
 }
 
 my $node = PostgreSQL::Test::Cluster->new('origin');
@@ -88,30 +80,28 @@ my $past = past('prepared', $both_prepared);
 waits_for($past, 150, 'both prepared: a key of the first is in flight');
 is(in_flight($past), 200, 'all of their keys');
 is(rows($past), 110, 'none is known');
-$past->safe_psql('postgres', q{ROLLBACK PREPARED 'a'});
-$past->stop('immediate');
-$past->start;
+sql(q{ROLLBACK PREPARED 'a'}, $past);
+crash($past);
 waits_for($past, 250, 'after a crash the second is in flight');
-$past->safe_psql('postgres', q{COMMIT PREPARED 'b'});
+sql(q{COMMIT PREPARED 'b'}, $past);
 is(rows($past), 210, 'they end the other way round');
-is($past->safe_psql('postgres', 'INSERT INTO events SELECT generate_series(1, 400) RETURNING id'), join("\n", 101 .. 200, 311 .. 400),
+is(sql('INSERT INTO events SELECT generate_series(1, 400) RETURNING id', $past), join("\n", 101 .. 200, 311 .. 400),
 	'exactly what is not there is new');
-$past->stop('immediate');
-$past->start;
+crash($past);
 is(rows($past), 400, 'also after a crash');
 $past->stop;
 
 $past = past('committed', $one_committed);
 is(rows($past), 210, 'one committed: it is known');
 is(in_flight($past), 100, 'the other is in flight');
-$past->safe_psql('postgres', q{COMMIT PREPARED 'b'; SELECT streamfilter_save('seen')});
+sql(q{COMMIT PREPARED 'b'; SELECT streamfilter_save('seen')}, $past);
 $past->restart;
 is(rows($past), 310, 'both');
 $past->stop;
 
 $past = past('ended', $all_ended);
 is(rows($past), 210, 'all ended: one committed, one rolled back');
-is($past->safe_psql('postgres', 'INSERT INTO events SELECT generate_series(201, 300) RETURNING id'), join("\n", 201 .. 300),
+is(sql('INSERT INTO events SELECT generate_series(201, 300) RETURNING id', $past), join("\n", 201 .. 300),
 	'keys of the one that rolled back are new');
 $past->stop;
 
@@ -122,7 +112,7 @@ my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
 $subscriber->init;
 $subscriber->append_conf('postgresql.conf', $settings);
 $subscriber->start;
-$subscriber->safe_psql('postgres', "$definition ALTER TABLE events ENABLE ALWAYS TRIGGER zz");
+sql("$definition ALTER TABLE events ENABLE ALWAYS TRIGGER zz", $subscriber);
 $node->safe_psql('postgres', q{CREATE PUBLICATION events FOR TABLE events WITH (publish = 'insert')});
 $subscriber->safe_psql('postgres', sprintf q{CREATE SUBSCRIPTION copy CONNECTION '%s' PUBLICATION events WITH (two_phase = true)},
 	$node->connstr . ' dbname=postgres');
@@ -132,22 +122,20 @@ is(rows($subscriber), 220, 'subscriber: the rows from before');
 prepare($node, 'c', 401, 450);
 prepare($node, 'd', 451, 500);
 $node->wait_for_catchup('copy');
-is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM pg_prepared_xacts'), 2, 'subscriber: both are prepared');
+is(sql('SELECT count(*) FROM pg_prepared_xacts', $subscriber), 2, 'subscriber: both are prepared');
 is(in_flight($subscriber), 100, 'their keys are in flight');
 waits_for($subscriber, 420, 'others wait for them');
-$subscriber->stop('immediate');
-$subscriber->start;
+crash($subscriber);
 is(rows($subscriber), 220, 'subscriber: a crash in between');
 $node->safe_psql('postgres', q{COMMIT PREPARED 'c'; ROLLBACK PREPARED 'd'; INSERT INTO events VALUES (451)});
 $node->wait_for_catchup('copy');
 is(rows($subscriber), 271, 'subscriber: one committed, one rolled back, and a key of that again');
 is(in_flight($subscriber), 0, 'nothing is in flight');
-$subscriber->stop('immediate');
-$subscriber->start;
+crash($subscriber);
 # What is applied is not flushed at once, but asked for again.
 $node->wait_for_catchup('copy');
 is(rows($subscriber), 271, 'subscriber: as it was after a crash');
-$subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION copy');
+sql('DROP SUBSCRIPTION copy', $subscriber);
 $subscriber->stop;
 
 # ---- tablespaces ----------------------------------------------------------------------------------------------------
@@ -156,22 +144,19 @@ $node->safe_psql('postgres', q{CREATE TABLESPACE elsewhere LOCATION ''});
 prepare($node, 'e', 501, 510);
 for my $heap ('MATERIALIZED VIEW _streamfilter.streamfilter_log', 'TABLE events')
 {
-	my ($status, $out, $error) = $node->psql('postgres', "SET lock_timeout = '200ms'; ALTER $heap SET TABLESPACE elsewhere");
-	like($error, qr/lock timeout/, "$heap does not move under a prepared transaction");
+	like(said("SET lock_timeout = '200ms'; ALTER $heap SET TABLESPACE elsewhere"), qr/lock timeout/, "$heap does not move under a prepared transaction");
 }
 $node->safe_psql('postgres', 'ALTER MATERIALIZED VIEW _streamfilter.streamfilter_image SET TABLESPACE elsewhere');
 $node->safe_psql('postgres', q{COMMIT PREPARED 'e'});
 $node->safe_psql('postgres', "ALTER $_ SET TABLESPACE elsewhere") for 'MATERIALIZED VIEW _streamfilter.streamfilter_log', 'TABLE events';
 prepare($node, 'f', 511, 520);
 $node->safe_psql('postgres', 'INSERT INTO events VALUES (521)');
-$node->stop('immediate');
-$node->start;
+crash();
 is(in_flight($node), 0, 'moved, after a crash: nothing is read before it is used');
 is(rows($node), 282, 'moved: rows and keys');
 is(in_flight($node), 10, 'the prepared keys are in flight');
 $node->safe_psql('postgres', q{COMMIT PREPARED 'f'; SELECT streamfilter_save('seen')});
-$node->stop('immediate');
-$node->start;
+crash();
 is(rows($node), 292, 'moved, saved there, and after another crash');
 
 # ---- dump and restore -----------------------------------------------------------------------------------------------
@@ -181,18 +166,17 @@ my $dump = PostgreSQL::Test::Utils::tempdir . '/dump';
 $node->command_ok([ 'pg_dump', '-Fc', '-f', $dump, '-d', $node->connstr('postgres') ], 'a dump beside a prepared transaction');
 my ($status, $out, $error) = $node->psql('template1', 'CREATE DATABASE same TEMPLATE postgres');
 like($error, qr/being accessed by other users/, 'no database is copied beside one');
-$node->safe_psql('template1', 'CREATE DATABASE restored');
+sql('CREATE DATABASE restored', 'template1');
 $node->command_ok([ 'pg_restore', '-d', $node->connstr('restored'), $dump ], 'the dump is restored');
-is($node->safe_psql('restored', 'SELECT count(*) FROM events'), 292, 'without what was prepared');
-$node->safe_psql('restored', 'INSERT INTO seen SELECT id FROM events');
+is(sql('SELECT count(*) FROM events', 'restored'), 292, 'without what was prepared');
+sql('INSERT INTO seen SELECT id FROM events', 'restored');
 is(rows($node, 'restored'), 292, 'restored and warmed');
-is($node->safe_psql('restored', 'INSERT INTO events SELECT generate_series(521, 545) RETURNING id'), join("\n", 522 .. 545),
+is(sql('INSERT INTO events SELECT generate_series(521, 545) RETURNING id', 'restored'), join("\n", 522 .. 545),
 	'there the keys of the prepared transaction are new, and nobody waits');
 $node->safe_psql('postgres', q{ROLLBACK PREPARED 'g'});
 is(rows($node), 292, 'where it came from they are forgotten');
 is(rows($node, 'restored'), 316, 'and there they stay');
-$node->stop('immediate');
-$node->start;
+crash();
 is(rows($node) . ' ' . rows($node, 'restored'), '292 316', 'also after a crash');
-$node->stop;
-done_testing();
+
+done();

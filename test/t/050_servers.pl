@@ -1,13 +1,6 @@
 # Filters on other servers: their state, transactions, errors, and producers on two sides.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
+use Sf;
 
 my $limit = $PostgreSQL::Test::Utils::timeout_default;
 
@@ -17,12 +10,12 @@ my $node = start_node('producer', $settings);
 
 my $timeouts = q{connect_timeout '1s', timeout '4s'};
 my $servers = server_sql('a', $holder{a}, $timeouts) . server_sql('b', $holder{b}, $timeouts);
-$node->safe_psql('postgres', $servers);
-$node->safe_psql('postgres', 'CREATE DATABASE other');
-$node->safe_psql('other', 'CREATE EXTENSION streamfilter');
+sql($servers);
+sql('CREATE DATABASE other');
+sql('CREATE EXTENSION streamfilter', 'other');
 
-sub sql   { return $node->safe_psql('postgres', $_[0]); }
-sub other { return $node->safe_psql('other',    $_[0]); }
+on($node);
+sub other { return sql($_[0], 'other'); }
 
 # What the holders say of a filter: accepted, rolled back, in flight.
 sub held
@@ -55,8 +48,7 @@ is(sql(q{SELECT tested, accepted, discarded, memory, fill IS NULL FROM streamfil
          WHERE filter = 'single'::regclass}), '5|1|1|524288|t', 'statistics of the producer');
 like(sql('EXPLAIN INSERT INTO single VALUES (1)'), qr/Servers: a/, 'EXPLAIN names the server');
 
-is(sql(q{SELECT v @> ROW(1, 'x'::text), v @> ROW(2, 'x'::text) FROM streamfilter_value('single') v}), 't|f',
-	'its state as a value');
+is(sql(q{SELECT v @> ROW(1, 'x'::text), v @> ROW(2, 'x'::text) FROM streamfilter_value('single') v}), 't|f', 'its state as a value');
 
 # Kinds that learn of time and importance get them.
 sql(q{CREATE FOREIGN TABLE timed (id int, at timestamptz OPTIONS (role 'time')) SERVER b
@@ -84,9 +76,8 @@ for my $name (sort keys %filters)
 	# 512 kB for 3000 keys: k = 10 gives less than 1e-16 false positives a key.
 	is(sql(qq{WITH a AS (INSERT INTO $name SELECT i / 2 FROM generate_series(0, 3999) i RETURNING 1)
 	          SELECT count(*) FROM a}), 2000, "$name: row by row, of repeats one is new");
-	$node->safe_psql('postgres', "INSERT INTO $name SELECT i / 2 FROM generate_series(0, 5999) i");
-	is(sql("SELECT accepted, discarded FROM streamfilter_stats WHERE filter::text = '$name'"),
-		'3000|7000', "$name: in batches as well");
+	sql("INSERT INTO $name SELECT i / 2 FROM generate_series(0, 5999) i");
+	is(sql("SELECT accepted, discarded FROM streamfilter_stats WHERE filter::text = '$name'"), '3000|7000', "$name: in batches as well");
 	is(sql(qq{SELECT count(*) FILTER (WHERE i < 3000 AND streamfilter_test('$name', i)),
 	                 count(*) FILTER (WHERE i >= 3000 AND streamfilter_test('$name', i))
 	          FROM generate_series(2900, 3099) i}), '100|0', "$name: test");
@@ -124,7 +115,7 @@ for my $window ("window '3000 rows', k '10'", "window '1001 rows', tick '7 rows'
 	my ($length) = $window =~ /(\d+) rows/;
 	ok($known >= $length && $known < 1.15 * $length, "$window: so many are known ($known)");
 	sql('DROP FOREIGN TABLE rows_here, rows_there');
-	$_->safe_psql('postgres', 'DROP FOREIGN TABLE IF EXISTS rows_there') for @holder{qw(a b)};
+	sql('DROP FOREIGN TABLE IF EXISTS rows_there', $_) for @holder{qw(a b)};
 }
 
 # The rows and buckets of a whole filter, likewise, which may be given.
@@ -133,9 +124,9 @@ sql(q{CREATE FOREIGN TABLE rows_of_all (id int) SERVER streamfilter
 sql('INSERT INTO rows_of_all SELECT generate_series(1, 9000)');
 is($holder{$_}->safe_psql('postgres', q{SELECT params->>'rows', params->>'buckets' FROM streamfilter_stats WHERE filter = 'rows_of_all'::regclass}),
 	'3000|9000', "server $_ has its share of the rows and buckets") for qw(a b);
-is(sql(q{SELECT count(*) FROM generate_series(1, 9000) i WHERE streamfilter_test('rows_of_all', i)}), 9000, 'all keys are known');
+is(known('rows_of_all', 1, 9000), 9000, 'all keys are known');
 sql('DROP FOREIGN TABLE rows_of_all');
-$_->safe_psql('postgres', 'DROP FOREIGN TABLE IF EXISTS rows_of_all') for @holder{qw(a b)};
+sql('DROP FOREIGN TABLE IF EXISTS rows_of_all', $_) for @holder{qw(a b)};
 
 # A kind that can forget keys, and whose shape on a server differs from that of the whole.
 sql(q{CREATE FOREIGN TABLE forgetting (id int) SERVER streamfilter
@@ -168,7 +159,7 @@ for my $name (qw(horizontal vertical))
 	          WHERE streamfilter_test('$name', i) = (i <= 10014)}),
 		'20|14|14', "$name: savepoints are followed");
 	sql(qq{BEGIN; INSERT INTO $name SELECT i FROM generate_series(20001, 20600) i; ROLLBACK;});
-	is(sql("SELECT count(*) FROM generate_series(20001, 20600) i WHERE streamfilter_test('$name', i)"),
+	is(known("$name", 20001, 20600),
 		0, "$name: a rollback leaves nothing");
 	sql(qq{DO \$\$ BEGIN
 	         INSERT INTO rows_$name VALUES (30001);
@@ -183,22 +174,19 @@ for my $name (qw(horizontal vertical))
 		'{30001,30003}', "$name: exceptions are followed");
 	like(held($name), qr/\|0$/, "$name: nothing stays in flight");
 }
-my ($ret, $out, $err) = $node->psql('postgres',
-	q{BEGIN; INSERT INTO horizontal VALUES (40001); PREPARE TRANSACTION 'x'});
+my ($ret, $out, $err) = $node->psql('postgres', q{BEGIN; INSERT INTO horizontal VALUES (40001); PREPARE TRANSACTION 'x'});
 like($err, qr/cannot PREPARE a transaction that has changed filters on other servers/, 'PREPARE is refused');
-is(sql(q{SELECT streamfilter_test('horizontal', 40001)}), 'f', 'and nothing remembered');
+is(knows('horizontal', 40001), 'f', 'and nothing remembered');
 sql('TRUNCATE diced');
-is(sql(q{SELECT count(*) FROM generate_series(1, 100) i WHERE streamfilter_test('diced', i)}), 0, 'TRUNCATE');
-($ret, $out, $err) = $node->psql('postgres', q{SELECT streamfilter_value('horizontal')});
-like($err, qr/HINT:  Use it there/, 'the state of several servers is refused with a hint');
+is(known('diced', 1, 100), 0, 'TRUNCATE');
+like(said(q{SELECT streamfilter_value('horizontal')}), qr/HINT:  Use it there/, 'the state of several servers is refused with a hint');
 
 # ---- a second producer -----------------------------------------------------------------------------
 
 ($ret, $out, $err) = $node->psql('other',
 	server_sql('first', $holder{a}, $timeouts) . 'IMPORT FOREIGN SCHEMA public FROM SERVER first INTO public');
 like($err, qr/has slices on a server that is not known here/, 'IMPORT names servers that are missing');
-like($err, qr/HINT:  CREATE SERVER b FOREIGN DATA WRAPPER streamfilter OPTIONS \(dbname 'postgres', host '/,
-	'and where they are');
+like($err, qr/HINT:  CREATE SERVER b FOREIGN DATA WRAPPER streamfilter OPTIONS \(dbname 'postgres', host '/, 'and where they are');
 other(server_sql('b', $holder{b}, $timeouts)
 	  . 'IMPORT FOREIGN SCHEMA public EXCEPT (timed) FROM SERVER first INTO public');
 is(other(q{SELECT string_agg(format_type(atttypid, atttypmod), ',' ORDER BY attnum) FROM pg_attribute
@@ -237,9 +225,7 @@ for my $name (qw(horizontal vertical pipelined))
 my $holding = $node->background_psql('other', on_error_stop => 0);
 $holding->query_safe(q{BEGIN; INSERT INTO horizontal VALUES (60001)});
 my $start = time;
-($ret, $out, $err) = $node->psql('postgres',
-	q{SET statement_timeout = '500ms'; INSERT INTO horizontal VALUES (60001)});
-like($err, qr/canceling statement due to statement timeout/, 'who waits for a key there can be cancelled');
+like(said(q{SET statement_timeout = '500ms'; INSERT INTO horizontal VALUES (60001)}), qr/canceling statement due to statement timeout/, 'who waits for a key there can be cancelled');
 cmp_ok(time - $start, '<=', 3, 'at once');
 for my $holder (values %holder)
 {
@@ -249,8 +235,7 @@ for my $holder (values %holder)
 		'and nobody waits there any more');
 }
 sql(q{ALTER SERVER a OPTIONS (SET timeout '1s'); ALTER SERVER b OPTIONS (SET timeout '1s')});
-($ret, $out, $err) = $node->psql('postgres', 'INSERT INTO horizontal VALUES (60001)');
-like($err, qr/ERROR:  canceling statement due to lock timeout/, 'waiting too long is an error, and no loss');
+like(said('INSERT INTO horizontal VALUES (60001)'), qr/ERROR:  canceling statement due to lock timeout/, 'waiting too long is an error, and no loss');
 is(sql('SELECT bool_or(lost) FROM streamfilter_slices'), 'f', 'the server is not lost');
 $holding->query_safe('ROLLBACK');
 $holding->quit;
@@ -269,19 +254,16 @@ sql(q{CREATE ROLE plain LOGIN; GRANT USAGE ON FOREIGN SERVER a TO plain; GRANT A
       CREATE USER MAPPING FOR plain SERVER a OPTIONS (user 'holder')});
 my $plain = q{SET ROLE plain; };
 sql($plain . q{CREATE FOREIGN TABLE of_plain (id int) SERVER a OPTIONS (kind 'bloom', memory '64kB', k '4')});
-($ret, $out, $err) = $node->psql('postgres', q{SELECT streamfilter_seen('of_plain', 1)});
-like($err, qr/a password is required to connect to server "a"/, 'who is no superuser needs a password');
+like(said(q{SELECT streamfilter_seen('of_plain', 1)}), qr/a password is required to connect to server "a"/, 'who is no superuser needs a password');
 sql(q{ALTER USER MAPPING FOR plain SERVER a OPTIONS (ADD password 'wrong-secret')});
 ($ret, $out, $err) = $node->psql('postgres', q{SELECT streamfilter_seen('of_plain', 1)});
 like($err, qr/could not connect to server "a".*password authentication failed/s, 'wrong password');
 unlike($err, qr/secret/, 'which no error shows');
 sql(q{ALTER USER MAPPING FOR plain SERVER a OPTIONS (SET password 'right-secret')});
-is(sql($plain . q{SELECT streamfilter_seen('of_plain', 1), streamfilter_seen('of_plain', 1)}), 'f|t',
-	'right password');
+is(sql($plain . q{SELECT streamfilter_seen('of_plain', 1), streamfilter_seen('of_plain', 1)}), 'f|t', 'right password');
 sql(q{ALTER USER MAPPING FOR plain SERVER a OPTIONS (SET user 'postgres', SET password 'x')})
-  if $holder{a}->safe_psql('postgres', 'SELECT current_user') eq 'postgres';
-($ret, $out, $err) = $node->psql('postgres', q{SELECT streamfilter_seen('of_plain', 2)});
-like($err, qr/a password is required/, 'a password that is not asked for does not count');
+  if sql('SELECT current_user', $holder{a}) eq 'postgres';
+like(said(q{SELECT streamfilter_seen('of_plain', 2)}), qr/a password is required/, 'a password that is not asked for does not count');
 ($ret, $out, $err) = $node->psql('postgres',
 	q{CREATE SERVER nowhere FOREIGN DATA WRAPPER streamfilter OPTIONS (host '/nonexistent', connect_timeout '1s');
 	  CREATE USER MAPPING FOR CURRENT_USER SERVER nowhere;
@@ -289,13 +271,11 @@ like($err, qr/a password is required/, 'a password that is not asked for does no
 	  SELECT streamfilter_seen('lost', 1), streamfilter_seen('lost', 1);});
 is($out, 'f|f', 'a server that is nowhere is lost');
 like($err, qr/WARNING:  server "nowhere" is lost/, 'with a warning');
-($ret, $out, $err) = $node->psql('postgres',
-	q{CREATE SERVER wrong FOREIGN DATA WRAPPER streamfilter OPTIONS (host '} . $holder{a}->host
+like(said(q{CREATE SERVER wrong FOREIGN DATA WRAPPER streamfilter OPTIONS (host '} . $holder{a}->host
 	  . q{', port '} . $holder{a}->port . q{', dbname 'no_such');
 	  CREATE USER MAPPING FOR CURRENT_USER SERVER wrong;
 	  CREATE FOREIGN TABLE wrong (id int) SERVER wrong OPTIONS (kind 'bloom', memory '64kB', k '4');
-	  SELECT streamfilter_seen('wrong', 1);});
-like($err, qr/ERROR:  could not connect to server "wrong".*database "no_such" does not exist/s, 'no such database');
+	  SELECT streamfilter_seen('wrong', 1);}), qr/ERROR:  could not connect to server "wrong".*database "no_such" does not exist/s, 'no such database');
 
 # A batch that waits for several transactions, each in time but all together too long: an error, no loss.
 sql(server_sql('patient', $holder{a}, q{connect_timeout '1s', timeout '2s'})
@@ -307,8 +287,7 @@ my @holding = map {
 		'>', '/dev/null', IPC::Run::timeout($limit))
 } 1 .. 2;
 select(undef, undef, undef, 0.3);
-($ret, $out, $err) = $node->psql('postgres', 'INSERT INTO waits SELECT generate_series(1, 3)');
-unlike($err, qr/is lost/, 'a server that waits is not lost');
+unlike(said('INSERT INTO waits SELECT generate_series(1, 3)'), qr/is lost/, 'a server that waits is not lost');
 $_->finish for @holding;
 
 # What others have written into option producer.
@@ -318,19 +297,17 @@ for my $producer ('{"columns": [{}]}', '{"columns": [{"name": "id"}], "options":
 	$holder{a}->safe_psql('postgres', qq{CREATE SCHEMA odd;
 		CREATE FOREIGN TABLE odd.odd (hash bigint) SERVER streamfilter
 		  OPTIONS (kind 'bloom', memory '64kB', k '4', producer '$producer')});
-	($ret, $out, $err) = $node->psql('postgres', 'IMPORT FOREIGN SCHEMA odd FROM SERVER a INTO public');
-	like($err, qr/ERROR:  server "a" gives an incomplete definition of filter "odd"/, "import of $producer");
-	$holder{a}->safe_psql('postgres', 'DROP SCHEMA odd CASCADE');
+	like(said('IMPORT FOREIGN SCHEMA odd FROM SERVER a INTO public'), qr/ERROR:  server "a" gives an incomplete definition of filter "odd"/, "import of $producer");
+	sql('DROP SCHEMA odd CASCADE', $holder{a});
 }
 
 # A connection that ends while it is idle is no lost server.
-$holder{a}->safe_psql('postgres', q{ALTER DATABASE postgres SET idle_session_timeout = '50ms'});
+sql(q{ALTER DATABASE postgres SET idle_session_timeout = '50ms'}, $holder{a});
 ($ret, $out, $err) = $node->psql('postgres', q{SELECT streamfilter_seen('single', 70, 'idle');
 	SELECT pg_sleep(0.5)::text = ''; SELECT streamfilter_seen('single', 70, 'idle')});
 is("$out|$err", "f\nt\nt|", 'a connection that has ended while idle is made again');
-$holder{a}->safe_psql('postgres', 'ALTER DATABASE postgres RESET idle_session_timeout');
+sql('ALTER DATABASE postgres RESET idle_session_timeout', $holder{a});
 
-($ret, $out, $err) = $node->psql('postgres', 'DROP SERVER b');
-like($err, qr/cannot drop server b because other objects depend on it/, 'filters depend on their servers');
+like(said('DROP SERVER b'), qr/cannot drop server b because other objects depend on it/, 'filters depend on their servers');
 
 done_testing();

@@ -1,21 +1,12 @@
 # Servers that are lost and come back, under every policy: no hang, no lost row where none may be lost, and
 # the error rates of Koloniari et al. 2011, section 3.2 (corrected: binomial, not a power).
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use IO::Socket::INET;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
 use Time::HiRes qw(time);
 
 my $node   = start_node('producer', "fsync = on\n");
 my %holder = map { $_ => start_node($_, "fsync = on\n") } qw(a b c);
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 sql(join '', map { server_sql($_, $holder{$_}, q{connect_timeout '1s', timeout '2s'}) } sort keys %holder);
 
@@ -25,8 +16,7 @@ sub near
 {
 	my ($count, $n, $p, $name) = @_;
 	my $slack = 5 * sqrt($n * $p * (1 - $p)) + 3;
-	cmp_ok(abs($count - $n * $p), '<=', $slack,
-		sprintf('%s: %.4f, by the formula %.4f', $name, $count / $n, $p));
+	cmp_ok(abs($count - $n * $p), '<=', $slack, sprintf('%s: %.4f, by the formula %.4f', $name, $count / $n, $p));
 }
 
 sub binomial
@@ -50,7 +40,7 @@ for my $slicing (qw(horizontal vertical))
 my %fill = map {
 	my $filter = $_;
 	my $sum    = 0;
-	$sum += $_->safe_psql('postgres', "SELECT fill FROM streamfilter_stats WHERE filter::text = '$filter'") / 3
+	$sum += sql("SELECT fill FROM streamfilter_stats WHERE filter::text = '$filter'", $_) / 3
 	  for values %holder;
 	$filter => $sum;
 } qw(horizontal vertical);
@@ -78,7 +68,7 @@ my $load = q{DO $$ BEGIN
 END $$};
 my ($out, $err) = ('', '');
 my $run = IPC::Run::start([ 'psql', '-X', '-q', '-d', $node->connstr('postgres'), '-c', $load ], '>', \$out, '2>', \$err);
-$node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM rows_vertical') or die 'it has not begun';
+wait_for('SELECT count(*) > 0 FROM rows_vertical');
 my $start = time;
 $holder{b}->stop('immediate');
 ok($run->finish, 'a load goes on without a server');
@@ -169,8 +159,7 @@ for my $try (1 .. 300)
 	Time::HiRes::sleep(0.1);
 }
 ok($back, 'a server that is back is used again');
-is(sql("SELECT count(*) FROM generate_series(1, $n) i WHERE NOT streamfilter_test('horizontal', i)"), 0,
-	'and remembers what it had');
+is(sql("SELECT count(*) FROM generate_series(1, $n) i WHERE NOT streamfilter_test('horizontal', i)"), 0, 'and remembers what it had');
 
 # ---- within a transaction -----------------------------------------------------------------------------------
 
@@ -231,8 +220,7 @@ for my $try (1 .. 600)
 	Time::HiRes::sleep(0.1);
 }
 $quiet->{stderr} = '';
-my @pids = split /\n/, $holder{a}->safe_psql('postgres',
-	q{SELECT pid FROM pg_stat_activity WHERE application_name = 'streamfilter'});
+my @pids = split /\n/, sql(q{SELECT pid FROM pg_stat_activity WHERE application_name = 'streamfilter'}, $holder{a});
 kill 'STOP', @pids;
 $start = time;
 $quiet->query(q{SELECT count(streamfilter_test('seen_vertical', i)) FROM generate_series(1, 100) i});

@@ -1,17 +1,10 @@
 # What a server does that is lost while a transaction ends here. By then this side has committed: nothing may be
 # raised any more, whatever the name of the server, the encoding of the client and the last words of the peer.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use IO::Select;
 use IO::Socket::INET;
 use POSIX ();
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
 
 my ($node, $holder) = map { start_node($_, '', extra => [ '--encoding=UTF8', '--locale=C' ]) } 'producer', 'holder';
 my $server = "\xd1\x81\xd0\xb5\xd1\x80\xd0\xb2\xd0\xb5\xd1\x80";    # six letters that LATIN1 does not have
@@ -54,8 +47,6 @@ sub start_proxy
 		}
 	}
 }
-
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 $holder->append_conf('postgresql.conf', "listen_addresses = '127.0.0.1'");
 $holder->append_conf('pg_hba.conf',     'host all all 127.0.0.1/32 trust');

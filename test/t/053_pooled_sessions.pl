@@ -1,22 +1,13 @@
 # Sessions that stay open while connections between servers end, stall, or are refused for want of room: what
 # happens to one connection is no loss of the server, and what is lost is found again by every session.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
+use Sf;
 use Time::HiRes qw(sleep time);
 
 my $places = 12;
 my $node   = start_node('producer', "fsync = on\n");
 my $holder = start_node('holder', "fsync = on\nmax_connections = $places\n");
-sub sql  { return $node->safe_psql('postgres', $_[0]); }
-sub held { return $holder->safe_psql('postgres', $_[0]); }
+sub held { return sql($_[0], $holder); }
 
 sql(sprintf q{
 	CREATE SERVER a FOREIGN DATA WRAPPER streamfilter
@@ -127,8 +118,7 @@ $session->query('BEGIN; INSERT INTO rows_distinct SELECT generate_series(5001, 5
 end_all();
 $session->{stderr} = '';
 $session->query('COMMIT');
-like($session->{stderr}, qr/ERROR:  connection to server "a" was lost within the transaction/,
-	'also when that is found at its COMMIT');
+like($session->{stderr}, qr/ERROR:  connection to server "a" was lost within the transaction/, 'also when that is found at its COMMIT');
 is(sql('SELECT count(*) FROM rows_distinct WHERE id BETWEEN 5001 AND 5040'), '0', 'nothing of it is there');
 $session->query('INSERT INTO rows_distinct SELECT generate_series(5001, 5040)') for 1 .. 2;
 is(sql('SELECT count(*) FROM rows_distinct WHERE id BETWEEN 5001 AND 5040'), '40', 'and it can be repeated');

@@ -1,17 +1,10 @@
 # Servers come and go: what sessions know of them must not fill up shared memory for good.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use IO::Socket::INET;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 use Time::HiRes qw(time);
 
 my $node = start_node('producer', "streamfilter.shared_memory = '16MB'\n");
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE ROLE plain LOGIN;
 	GRANT USAGE ON FOREIGN DATA WRAPPER streamfilter TO plain;
 	GRANT CREATE ON SCHEMA public TO plain});
@@ -41,16 +34,15 @@ $node->safe_psql('postgres', sprintf q{
 	CREATE USER MAPPING FOR CURRENT_USER SERVER last;
 	CREATE FOREIGN TABLE last (id int) SERVER last OPTIONS (kind 'bloom', memory '1kB', k '2')}, $silent->sockport);
 my $start = time;
-is($node->safe_psql('postgres', q{SELECT streamfilter_seen('last', 1)}), 'f', 'one more server is lost');
+is(sql(q{SELECT streamfilter_seen('last', 1)}), 'f', 'one more server is lost');
 cmp_ok(time - $start, '>', 1.4, 'whoever finds out waits');
 $start = time;
-is($node->safe_psql('postgres', q{SELECT streamfilter_seen('last', 1)}), 'f', 'it is lost for the next session');
+is(sql(q{SELECT streamfilter_seen('last', 1)}), 'f', 'it is lost for the next session');
 cmp_ok(time - $start, '<', 1, 'which does not wait for it');
-is($node->safe_psql('postgres', q{SELECT bool_and(lost) FROM streamfilter_slices WHERE server = 'last'}), 't',
-	'the view says so');
+is(sql(q{SELECT bool_and(lost) FROM streamfilter_slices WHERE server = 'last'}), 't', 'the view says so');
 
 # The slices of dropped filters are not counted any more, whichever session used them last.
-is($node->safe_psql('postgres', 'SELECT count(*) FROM streamfilter_slices'), '1', 'no slices of what was dropped');
+is(sql('SELECT count(*) FROM streamfilter_slices'), '1', 'no slices of what was dropped');
 
 # Nor do filters whose creation is rolled back take the room of others' counts.
 $node->safe_psql('postgres', join '', map {
@@ -60,10 +52,9 @@ $node->safe_psql('postgres', join '', map {
 	   INSERT INTO rolled_back SELECT generate_series(1, 2000);
 	   ROLLBACK;\n}
 } 1 .. 40);
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FOREIGN TABLE counted (id int) SERVER last OPTIONS (kind 'bloom', memory '1kB', k '2', seed '1');
 	SELECT streamfilter_seen('counted', 1)});
-is($node->safe_psql('postgres', q{SELECT unanswered FROM streamfilter_slices WHERE filter = 'counted'::regclass}), '1',
-	'the slices of a new filter are counted');
+is(sql(q{SELECT unanswered FROM streamfilter_slices WHERE filter = 'counted'::regclass}), '1', 'the slices of a new filter are counted');
 
 done_testing();

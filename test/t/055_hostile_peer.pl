@@ -1,24 +1,16 @@
 # A server of slices that says what it must not, or nothing, or hangs up, at every point of a conversation
 # (HostileProxy.pm). The server here lives, waits no longer than it was told, answers to a cancel, reports errors in
 # whole characters, and loses no row; what the peer cannot be told is asked again later.
-use strict;
-use warnings;
+use Sf;
 use Encode ();
-use FindBin;
-use lib $FindBin::Bin;
 use HostileProxy;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
 use Time::HiRes qw(time);
 
 my @utf8   = (extra => [ '--encoding=UTF8', '--locale=C' ]);
 my $node   = start_node('producer', "max_connections = 200\n", @utf8);
 my $holder = start_node('holder', "max_connections = 200\n", @utf8);
 my $proxy  = HostileProxy->start($holder->host . '/.s.PGSQL.' . $holder->port);
-my $start  = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
+my $start  = sql('SELECT pg_postmaster_start_time()');
 
 $node->safe_psql('postgres', sprintf q{
 	CREATE SERVER peer FOREIGN DATA WRAPPER streamfilter
@@ -108,19 +100,17 @@ sub is_all_well
 	$proxy->hang_up;
 	my $session = new_session();
 	come_back($session);
-	my @lost = grep { $_ ne '' } split /\n/, $node->safe_psql('postgres',
-		'SELECT k FROM unnest($${' . join(',', sort { $a <=> $b } keys %accepted)
+	my @lost = grep { $_ ne '' } split /\n/, sql('SELECT k FROM unnest($${' . join(',', sort { $a <=> $b } keys %accepted)
 		  . '}$$::int[]) k WHERE NOT EXISTS (SELECT FROM events WHERE id = k)');
 	push @findings, "accepted, but not there: @lost" if @lost;
 	$session->query("INSERT INTO events SELECT generate_series(1, $key)");
-	my $missing = $node->safe_psql('postgres',
-		"SELECT count(*) FROM generate_series(1, $key) k WHERE NOT EXISTS (SELECT FROM events WHERE id = k)");
+	my $missing = sql("SELECT count(*) FROM generate_series(1, $key) k WHERE NOT EXISTS (SELECT FROM events WHERE id = k)");
 	push @findings, "$missing keys are remembered, but have no row" if $missing ne '0';
-	my $before = $node->safe_psql('postgres', 'SELECT count(*) FROM events');
+	my $before = sql('SELECT count(*) FROM events');
 	$session->query("INSERT INTO events SELECT generate_series(1, $key)");
-	my $more = $node->safe_psql('postgres', 'SELECT count(*) FROM events') - $before;
+	my $more = sql('SELECT count(*) FROM events') - $before;
 	push @findings, "$more keys were not remembered, though the peer behaved" if $more;
-	push @findings, 'the server was restarted' if $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()') ne $start;
+	push @findings, 'the server was restarted' if sql('SELECT pg_postmaster_start_time()') ne $start;
 	$session->quit;
 	is(join("\n", @findings), '', $name);
 	@findings = ();
@@ -174,7 +164,7 @@ for my $trick (qw(cut_once cut))
 is_all_well('connections that are cut');
 cmp_ok(told(), '>', 0, 'which was told');
 
-$node->safe_psql('postgres', q{ALTER SERVER peer OPTIONS (SET connect_timeout '300ms', SET timeout '300ms')});
+sql(q{ALTER SERVER peer OPTIONS (SET connect_timeout '300ms', SET timeout '300ms')});
 for my $first (grep { $_ % 5 == 1 } 1 .. $messages)
 {
 	$proxy->set('stall', $first);
@@ -205,15 +195,15 @@ like($session->{stderr}, qr/ERROR:  connection to server "peer" was lost within 
 $session->quit;
 $proxy->set('pass');
 $proxy->hang_up;
-$node->safe_psql('postgres', 'INSERT INTO events VALUES (-2)');
-$node->safe_psql('postgres', 'INSERT INTO events VALUES (-2)');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM events WHERE id = -2'), 1, 'its row is there once when it is repeated');
-$node->safe_psql('postgres', 'DELETE FROM events WHERE id = -2');
+sql('INSERT INTO events VALUES (-2)');
+sql('INSERT INTO events VALUES (-2)');
+is(sql('SELECT count(*) FROM events WHERE id = -2'), 1, 'its row is there once when it is repeated');
+sql('DELETE FROM events WHERE id = -2');
 
 # ---- more than was asked for -----------------------------------------------------------------------------------
 
 # It is cut off before it has taken memory or time.
-$node->safe_psql('postgres', q{ALTER SERVER peer OPTIONS (SET connect_timeout '60s', SET timeout '60s')});
+sql(q{ALTER SERVER peer OPTIONS (SET connect_timeout '60s', SET timeout '60s')});
 my $peak = q{SELECT substring(pg_read_file('/proc/self/status') from 'VmHWM:\s+(\d+)')::int};
 for my $trick (HostileProxy::floods())
 {
@@ -234,23 +224,21 @@ is_all_well('peers that send without end');
 
 # ---- cancel --------------------------------------------------------------------------------------------------
 
-$node->safe_psql('postgres', q{ALTER SERVER peer OPTIONS (SET connect_timeout '60s', SET timeout '60s')});
+sql(q{ALTER SERVER peer OPTIONS (SET connect_timeout '60s', SET timeout '60s')});
 # When it connects, when it sets up, and when it asks; not when it commits.
 for my $first (1, $messages / 2, $messages - 7)
 {
 	$proxy->set('stall', int $first);
 	$proxy->hang_up;
 	my $begun = time;
-	my ($ret, $out, $err) = $node->psql('postgres', 'SET statement_timeout = 300; INSERT INTO events VALUES (-1)');
-	like($err, qr/canceling statement due to statement timeout/, "a wait can be cancelled at message " . int $first);
+	like(said('SET statement_timeout = 300; INSERT INTO events VALUES (-1)'), qr/canceling statement due to statement timeout/, "a wait can be cancelled at message " . int $first);
 	cmp_ok(time - $begun, '<', 10, 'at once');
 }
 $proxy->set('pass');
 $proxy->hang_up;
-$node->safe_psql('postgres', 'DELETE FROM events WHERE id = -1');
+sql('DELETE FROM events WHERE id = -1');
 is_all_well('and nothing is lost by it');
 
 unlike(slurp_file($node->logfile), qr/\] (\S+ )?PANIC:|TRAP|was terminated by signal/, 'the log is clean');
 
-$proxy->stop;
-done_testing();
+done();

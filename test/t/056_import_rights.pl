@@ -1,14 +1,6 @@
 # Whatever has made a filter, its owner needs USAGE on the servers that hold it, and it depends on them: a role with
 # USAGE on one server reaches no other, not even with the help of that server's administrator.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
+use Sf;
 
 my $node = PostgreSQL::Test::Cluster->new('node');
 $node->init;
@@ -23,11 +15,9 @@ $node->append_conf('pg_hba.conf', "local sa,sb joe scram-sha-256\nlocal all all 
 $node->start;
 for my $name (qw(sa sb))
 {
-	$node->safe_psql('postgres', "CREATE DATABASE $name");
-	$node->safe_psql($name, 'CREATE EXTENSION streamfilter');
+	sql("CREATE DATABASE $name");
+	sql('CREATE EXTENSION streamfilter', $name);
 }
-
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 sub fails_like
 {
@@ -104,7 +94,7 @@ sql('GRANT USAGE ON FOREIGN SERVER sb TO joe');
 my $depends = q{SELECT string_agg(srvname, ',' ORDER BY srvname) FROM pg_depend d JOIN pg_foreign_server s ON s.oid = refobjid
 	WHERE classid = 'pg_class'::regclass AND objid = 'of_joe.f'::regclass AND refclassid = 'pg_foreign_server'::regclass};
 is(sql($depends), 'streamfilter', 'without the event trigger, it depends on its own server only');
-is(sql("SELECT streamfilter_test('of_joe.f', 1)"), 'f', 'with USAGE it can be used');
+is(knows('of_joe.f', 1), 'f', 'with USAGE it can be used');
 is(sql($depends), 'streamfilter', 'looking changes nothing');
 is(sql($use), 'f', 'remembers');
 is(sql($depends), 'sa,sb,streamfilter', 'the first change records what it depends on');
@@ -184,5 +174,4 @@ is(sql(q{SELECT string_agg(filter::text, ',') FROM streamfilter_stats WHERE filt
 	'those that are left out need not be read');
 is(sql(q{SELECT to_regclass('kept') IS NOT NULL, to_regclass('of_joe.f') IS NULL}), 't|t', 'nothing was done');
 
-$node->stop;
-done_testing();
+done();

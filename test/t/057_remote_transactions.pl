@@ -1,14 +1,7 @@
 # Transactions with filters on other servers, and what must not be lost in them: by a cancel that a savepoint
 # catches, a server that goes before COMMIT, a crash here after it, and servers that hang while it is sent.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
+use Sf;
 use Time::HiRes qw(time);
 
 my $node = start_node('producer', q{
@@ -17,7 +10,6 @@ my $node = start_node('producer', q{
 	fsync = on
 });
 my %holder = map { $_ => start_node($_, 'fsync = on') } qw(a b c);
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 sql(join '', map { sprintf(
 	q{CREATE SERVER %s FOREIGN DATA WRAPPER streamfilter
@@ -45,8 +37,7 @@ $session->query('COMMIT');
 is($session->{stderr}, '', 'the rest of the transaction goes on and commits');
 $other->query('ROLLBACK');
 sql('INSERT INTO events SELECT generate_series(1, 22)');
-is(sql('SELECT count(*), count(DISTINCT id) FROM events'), '22|22',
-	'what it had added is remembered, what was rolled back is not');
+is(sql('SELECT count(*), count(DISTINCT id) FROM events'), '22|22', 'what it had added is remembered, what was rolled back is not');
 
 $other->query(q{BEGIN; SELECT streamfilter_seen('seen', 101)});
 $session->query(q{BEGIN; INSERT INTO events VALUES (31); SAVEPOINT s});
@@ -71,8 +62,8 @@ for my $change (['DELETE', 'DELETE FROM exact WHERE id = 1'], ['TRUNCATE', 'TRUN
 	like($session->{stderr}, qr/ERROR:  connection to server "a" was lost within the transaction/,
 		"$name that cannot arrive any more: COMMIT says so");
 	$holder{a}->start;
-	for (1 .. 50) { last if sql(q{SELECT streamfilter_test('exact', 1)}) eq 't'; Time::HiRes::sleep(0.1); }
-	is(sql(q{SELECT streamfilter_test('exact', 1)}), 't', 'and the key is there still');
+	for (1 .. 50) { last if knows('exact', 1) eq 't'; Time::HiRes::sleep(0.1); }
+	is(knows('exact', 1), 't', 'and the key is there still');
 }
 
 # ---- a crash here, before anything is flushed by itself -------------------------------------------------------------
@@ -82,8 +73,7 @@ for my $round (1 .. 3)
 {
 	my $from = 1000 * $round;
 	sql("INSERT INTO events SELECT generate_series($from, $from + 199)") ;
-	$node->stop('immediate');
-	$node->start;
+	crash();
 	sql("INSERT INTO events SELECT generate_series($from, $from + 199)");
 	$keys += 200;
 }
@@ -97,8 +87,7 @@ sql(q{CREATE FOREIGN TABLE wide (id int) SERVER streamfilter
       SELECT streamfilter_test('wide', 1)});
 $session = $node->background_psql('postgres', on_error_stop => 0);
 $session->query('BEGIN; INSERT INTO wide SELECT generate_series(1, 50)');
-my @pids = map { split /\n/, $_->safe_psql('postgres',
-		q{SELECT pid FROM pg_stat_activity WHERE application_name = 'streamfilter'}) } values %holder;
+my @pids = map { split /\n/, sql(q{SELECT pid FROM pg_stat_activity WHERE application_name = 'streamfilter'}, $_) } values %holder;
 kill 'STOP', @pids;
 my $start = time;
 $session->query('COMMIT');
@@ -121,8 +110,7 @@ sql("ALTER SERVER $_ OPTIONS (SET timeout '20s')") for sort keys %holder;
 my $ending = IPC::Run::start([ 'psql', '-Xq', '-d', $node->connstr('postgres'), '-c', 'BEGIN', '-c',
 		'INSERT INTO wide SELECT generate_series(51, 100)', '-c', 'SELECT pg_sleep(1)', '-c', 'COMMIT' ], '>', \my $said, '2>', \my $complained);
 $node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(1)'});
-@pids = map { split /\n/, $_->safe_psql('postgres',
-		q{SELECT pid FROM pg_stat_activity WHERE application_name = 'streamfilter'}) } values %holder;
+@pids = map { split /\n/, sql(q{SELECT pid FROM pg_stat_activity WHERE application_name = 'streamfilter'}, $_) } values %holder;
 kill 'STOP', @pids;
 $node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE query = 'COMMIT' AND state = 'active'});
 my $pid = sql(q{SELECT pid FROM pg_stat_activity WHERE query = 'COMMIT' AND state = 'active'});
@@ -168,11 +156,11 @@ sql(q{ALTER SERVER a OPTIONS (DROP idle_timeout, SET connect_timeout '1s', SET t
 sql(q{CREATE FOREIGN TABLE spread (id int) SERVER streamfilter
         OPTIONS (servers 'a,b,c', kind 'bloom', memory '96kB', k '6', slices '6');
       INSERT INTO spread SELECT generate_series(1, 300)});
-$holder{a}->safe_psql('postgres', 'DROP FOREIGN TABLE spread');
+sql('DROP FOREIGN TABLE spread', $holder{a});
 is(sql(q{SELECT count(*) BETWEEN 100 AND 299 FROM generate_series(1, 300) i WHERE streamfilter_test('spread', i)}), 't',
 	'the first server was built anew: it takes the seed of the others, whose slices go on');
 sql('INSERT INTO spread SELECT generate_series(1, 300)');
-is(sql(q{SELECT count(*) FROM generate_series(1, 300) i WHERE streamfilter_test('spread', i)}), '300', 'as it does itself');
+is(known('spread', 1, 300), '300', 'as it does itself');
 
 # ---- a tree whose root is lost ------------------------------------------------------------------------------------------
 
@@ -186,7 +174,7 @@ is(sql(q{SELECT streamfilter_seen('leaf', 1), streamfilter_seen('leaf', 2)}), 't
 $holder{a}->start;
 for (1 .. 100)
 {
-	sql(q{SELECT streamfilter_test('root', 1)});
+	knows('root', 1);
 	last if sql('SELECT bool_or(lost) FROM streamfilter_slices') eq 'f';
 	Time::HiRes::sleep(0.1);
 }

@@ -1,13 +1,7 @@
 # Producers that share the slices of a filter must agree on its definition: otherwise they would find no repeats of each
 # other, and get no error.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my %node;
 for my $name (qw(a b first second))

@@ -1,20 +1,12 @@
 # Batches of several producers at once into a filter on three servers: no deadlocks that no server sees.
 # flavours: alone
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use HostileProxy;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 # The servers are 20 ms away and back: what is compared is how often producers wait, not how many processors there are.
 my $node   = start_node('producer', "log_statement = none\n");
 my %holder = map { $_ => start_node($_, "log_statement = none\n") } qw(a b c);
 my %far    = map { $_ => HostileProxy->start($holder{$_}->host . '/.s.PGSQL.' . $holder{$_}->port, delay => 0.01) } sort keys %holder;
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 sql(join '', map { server_sql($_, $far{$_}, q{sslmode 'disable', timeout '5s'}, '127.0.0.1') } sort keys %far);
 sql(q{CREATE TABLE done (client int, good bool)});
@@ -84,5 +76,4 @@ for my $slicing (sort keys %slices)
 		sprintf('%s: %s of what a single server does (%.2f in the best round)', $slicing, $enough{$slicing}, $best{$slicing}));
 }
 
-$_->stop for values %far;
-done_testing();
+done();

@@ -1,22 +1,16 @@
 # Batches by PL/Proxy, where it is installed: SPLIT cuts a batch by streamfilter_slice_of, every partition
 # inserts its part and discards what repeats; and what holds of transactions. The partitions are
 # databases of one server here.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use Needs;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $node = start_node('node');
-my $installed = $node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'plproxy'});
+my $installed = sql(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'plproxy'});
 needs($installed ne '0', 'PL/Proxy is not installed', 10);
 
 foreach my $part ('part0', 'part1')
 {
-	$node->safe_psql('postgres', "CREATE DATABASE $part");
+	sql("CREATE DATABASE $part");
 	$node->safe_psql(
 		$part, q{
 		CREATE EXTENSION streamfilter;
@@ -32,8 +26,7 @@ foreach my $part ('part0', 'part1')
 
 # ---- The proxy -------------------------------------------------------------------------------------------
 my ($host, $port) = ($node->host, $node->port);
-$node->safe_psql(
-	'postgres', qq{
+sql(qq{
 	CREATE EXTENSION plproxy;
 	CREATE SERVER events FOREIGN DATA WRAPPER plproxy OPTIONS (
 	  p0 'dbname=part0 host=$host port=$port', p1 'dbname=part1 host=$host port=$port');
@@ -48,8 +41,6 @@ $node->safe_psql(
 	  RUN ON ALL;
 	'});
 
-sub query { return $node->safe_psql('postgres', $_[0]); }
-
 sub add
 {
 	my ($keys) = @_;
@@ -57,10 +48,10 @@ sub add
 		(SELECT array_agg(i ORDER BY i) FROM generate_series($keys) i))";
 }
 
-is(query(add('1001, 2000')), '1000', 'a batch');
-is(query(add('1501, 2500')), '500', 'its repeats are discarded');
-is(query(q{SELECT count(*) FROM add_events('{a,b,a,c,b,a}', '{1,2,3,4,5,6}')}), '3', 'also within one batch');
-is(query('SELECT sum(n), min(n) > 500 FROM count_events() n'), '1503|t', 'the partitions share the keys');
+is(sql(add('1001, 2000')), '1000', 'a batch');
+is(sql(add('1501, 2500')), '500', 'its repeats are discarded');
+is(sql(q{SELECT count(*) FROM add_events('{a,b,a,c,b,a}', '{1,2,3,4,5,6}')}), '3', 'also within one batch');
+is(sql('SELECT sum(n), min(n) > 500 FROM count_events() n'), '1503|t', 'the partitions share the keys');
 foreach my $i (0, 1)
 {
 	is($node->safe_psql("part$i", q{SELECT count(*) FROM events WHERE streamfilter_slice_of(key, 2) <> } . $i),
@@ -68,12 +59,12 @@ foreach my $i (0, 1)
 }
 
 # ---- Transactions: every partition commits on its own.
-query("BEGIN; " . add('3001, 3100') . "; ROLLBACK");
-is(query('SELECT sum(n) FROM count_events() n'), '1603', 'a rollback here does not roll back there');
+sql("BEGIN; " . add('3001, 3100') . "; ROLLBACK");
+is(sql('SELECT sum(n) FROM count_events() n'), '1603', 'a rollback here does not roll back there');
 my ($status) = $node->psql('postgres', q{SELECT add_events('{u,v,w,x,y,z}', '{1,2,3,4,13,6}')});
 isnt($status, 0, 'a batch fails in one partition');
-query(q{SELECT add_events('{u,v,w,x,y,z}', '{1,2,3,4,5,6}')});
-is(query('SELECT sum(n) FROM count_events() n'), '1609', 'sent again, what is missing is added, once');
+sql(q{SELECT add_events('{u,v,w,x,y,z}', '{1,2,3,4,5,6}')});
+is(sql('SELECT sum(n) FROM count_events() n'), '1609', 'sent again, what is missing is added, once');
 is(join(' ', map { $node->safe_psql($_, q{SELECT count(*) = (SELECT accepted - rolled_back FROM streamfilter_stats) FROM events}) } 'part0', 'part1'),
 	't t', 'every partition has as many keys as rows');
 

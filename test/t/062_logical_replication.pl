@@ -1,13 +1,6 @@
 # Fan-in by logical replication: two ingest nodes discard what repeats there, a hub discards what both
 # have. On the hub the trigger must be enabled ALWAYS, for workers run as replicas.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $definition = q{
 	CREATE EXTENSION streamfilter;
@@ -41,13 +34,13 @@ $hub->append_conf(
 	wal_retrieve_retry_interval = '100ms'
 	deadlock_timeout = '50ms'});
 $hub->start;
-$hub->safe_psql('postgres', "$definition ALTER TABLE events ENABLE ALWAYS TRIGGER zz");
+sql("$definition ALTER TABLE events ENABLE ALWAYS TRIGGER zz");
 
 sub subscribe
 {
 	my ($i) = @_;
 	my $connection = $ingest[$i]->connstr . ' dbname=postgres';
-	$hub->safe_psql('postgres', "CREATE SUBSCRIPTION from$i CONNECTION '$connection' PUBLICATION events");
+	sql("CREATE SUBSCRIPTION from$i CONNECTION '$connection' PUBLICATION events");
 	$hub->wait_for_subscription_sync($ingest[$i], "from$i");
 }
 
@@ -57,8 +50,7 @@ sub catch_up { $ingest[$_]->wait_for_catchup("from$_") for 0, 1; }
 sub hub_is
 {
 	my ($expected, $name) = @_;
-	is($hub->safe_psql('postgres', q{SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE node = 'ingest0') FROM events}),
-		$expected, $name);
+	is(sql(q{SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE node = 'ingest0') FROM events}), $expected, $name);
 }
 
 subscribe(0);
@@ -67,34 +59,33 @@ subscribe(1);
 hub_is('1500|1500|1000', 'what a node has in common with the hub is discarded from its initial copy');
 
 # What the nodes remember can be carried over without their rows.
-my @values = map { $_->safe_psql('postgres', q{SELECT streamfilter_value('seen')}) } @ingest;
-$hub->safe_psql('postgres', q{CREATE FOREIGN TABLE carried_over (id int)
+my @values = map { sql(q{SELECT streamfilter_value('seen')}, $_) } @ingest;
+sql(q{CREATE FOREIGN TABLE carried_over (id int)
 	SERVER streamfilter OPTIONS (kind 'bloom', keys '20000', fpr '1e-6', seed '1')});
-$hub->safe_psql('postgres', "SELECT streamfilter_merge('carried_over', '$_')") foreach @values;
-is($hub->safe_psql('postgres', q{SELECT count(*) FILTER (WHERE streamfilter_test('carried_over', id)) = count(*),
+sql("SELECT streamfilter_merge('carried_over', '$_')") foreach @values;
+is(sql(q{SELECT count(*) FILTER (WHERE streamfilter_test('carried_over', id)) = count(*),
 	streamfilter_test('carried_over', 1500) FROM events}), 't|f', 'a filter takes over what two others remember');
 
 # ---- The stream ----------------------------------------------------------------------------------------
-$ingest[0]->safe_psql('postgres', q{INSERT INTO events SELECT i, 'ingest0', 0 FROM generate_series(2000, 2099) i});
+sql(q{INSERT INTO events SELECT i, 'ingest0', 0 FROM generate_series(2000, 2099) i}, $ingest[0]);
 catch_up();
-$ingest[1]->safe_psql('postgres', q{INSERT INTO events SELECT i, 'ingest1', 0 FROM generate_series(2050, 2149) i});
+sql(q{INSERT INTO events SELECT i, 'ingest1', 0 FROM generate_series(2050, 2149) i}, $ingest[1]);
 catch_up();
 hub_is('1650|1650|1100', 'the first to arrive stays');
 
 # What a node changes later stays there: the publication is of insertions only.
-$ingest[0]->safe_psql('postgres', q{UPDATE events SET n = -1 WHERE id < 100; DELETE FROM events WHERE id = 2000});
-$ingest[0]->safe_psql('postgres', q{BEGIN; INSERT INTO events SELECT i, 'ingest0', 0 FROM generate_series(2500, 2599) i; ROLLBACK});
-$ingest[1]->safe_psql('postgres', q{INSERT INTO events SELECT i, 'ingest1', 0 FROM generate_series(2500, 2599) i});
+sql(q{UPDATE events SET n = -1 WHERE id < 100; DELETE FROM events WHERE id = 2000}, $ingest[0]);
+sql(q{BEGIN; INSERT INTO events SELECT i, 'ingest0', 0 FROM generate_series(2500, 2599) i; ROLLBACK}, $ingest[0]);
+sql(q{INSERT INTO events SELECT i, 'ingest1', 0 FROM generate_series(2500, 2599) i}, $ingest[1]);
 catch_up();
 hub_is('1750|1750|1100', 'updates, deletions and what was rolled back do not arrive');
 
 # Both at the same time, in opposite orders: the workers wait for each other, and where they would do so
 # for ever one of them begins again.
-$ingest[0]->safe_psql('postgres', q{INSERT INTO events SELECT i, 'ingest0', 0 FROM generate_series(3000, 3999) i});
-$ingest[1]->safe_psql('postgres', q{INSERT INTO events SELECT i, 'ingest1', 0 FROM generate_series(3999, 3000, -1) i});
+sql(q{INSERT INTO events SELECT i, 'ingest0', 0 FROM generate_series(3000, 3999) i}, $ingest[0]);
+sql(q{INSERT INTO events SELECT i, 'ingest1', 0 FROM generate_series(3999, 3000, -1) i}, $ingest[1]);
 catch_up();
-is($hub->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id) FROM events WHERE id >= 3000'), '1000|1000',
-	'of keys that arrive at the same time one stays');
+is(sql('SELECT count(*), count(DISTINCT id) FROM events WHERE id >= 3000'), '1000|1000', 'of keys that arrive at the same time one stays');
 
 # ---- A crash of the hub: the progress of a subscription, its rows and its keys are of one transaction.
 $hub->stop('immediate');
@@ -104,17 +95,17 @@ foreach my $i (0, 1)
 }
 $hub->start;
 catch_up();
-is($hub->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id), count(DISTINCT id) FILTER (WHERE NOT streamfilter_test($$seen$$, id)) FROM events'),
+is(sql('SELECT count(*), count(DISTINCT id), count(DISTINCT id) FILTER (WHERE NOT streamfilter_test($$seen$$, id)) FROM events'),
 	'3600|3600|0', 'after a crash of the hub nothing is lost and nothing is there twice');
 
 # ---- Without ALWAYS, nothing is discarded.
-$hub->safe_psql('postgres', 'ALTER TABLE events ENABLE TRIGGER zz');
-$ingest[0]->safe_psql('postgres', q{INSERT INTO events VALUES (5000, 'ingest0', 0)});
-$ingest[1]->safe_psql('postgres', q{INSERT INTO events VALUES (5000, 'ingest1', 0)});
+sql('ALTER TABLE events ENABLE TRIGGER zz');
+sql(q{INSERT INTO events VALUES (5000, 'ingest0', 0)}, $ingest[0]);
+sql(q{INSERT INTO events VALUES (5000, 'ingest1', 0)}, $ingest[1]);
 catch_up();
-is($hub->safe_psql('postgres', 'SELECT count(*) FROM events WHERE id = 5000'), '2', 'an ordinary trigger does not fire');
+is(sql('SELECT count(*) FROM events WHERE id = 5000'), '2', 'an ordinary trigger does not fire');
 
-$hub->safe_psql('postgres', 'DROP SUBSCRIPTION from0; DROP SUBSCRIPTION from1');
+sql('DROP SUBSCRIPTION from0; DROP SUBSCRIPTION from1');
 
 # ---- The order of decoding: batches are written partition by partition.
 SKIP:
@@ -135,12 +126,12 @@ SKIP:
 				SELECT place, substring(data FROM 'id.integer.:([0-9]+)')::int AS id, substring(data FROM 'part.integer.:([0-9]+)') AS part
 				FROM pg_logical_slot_get_changes('watched', NULL, NULL) WITH ORDINALITY AS c (lsn, xid, data, place)
 				WHERE data LIKE '%parted_%: INSERT:%') r) s};
-	$ingest[0]->safe_psql('postgres', 'INSERT INTO parted SELECT i, i % 2 FROM generate_series(1, 3000) i');
-	like($ingest[0]->safe_psql('postgres', $decoded), qr/^3000[|]0[|][0-9]+$/, 'rows of a partition are decoded as they came');
-	$ingest[0]->safe_psql('postgres', q{SET streamfilter.batch_insert = off; INSERT INTO parted SELECT i, i % 2 FROM generate_series(3001, 4000) i});
-	is($ingest[0]->safe_psql('postgres', $decoded), '1000|0|0', 'all of them without batches');
-	$ingest[0]->safe_psql('postgres', 'INSERT INTO parted_0 SELECT i, 0 FROM generate_series(4001, 5000) i');
-	is($ingest[0]->safe_psql('postgres', $decoded), '1000|0|0', 'and where there is one table only');
-	$ingest[0]->safe_psql('postgres', q{SELECT pg_drop_replication_slot('watched')});
+	sql('INSERT INTO parted SELECT i, i % 2 FROM generate_series(1, 3000) i', $ingest[0]);
+	like(sql($decoded, $ingest[0]), qr/^3000[|]0[|][0-9]+$/, 'rows of a partition are decoded as they came');
+	sql(q{SET streamfilter.batch_insert = off; INSERT INTO parted SELECT i, i % 2 FROM generate_series(3001, 4000) i}, $ingest[0]);
+	is(sql($decoded, $ingest[0]), '1000|0|0', 'all of them without batches');
+	sql('INSERT INTO parted_0 SELECT i, 0 FROM generate_series(4001, 5000) i', $ingest[0]);
+	is(sql($decoded, $ingest[0]), '1000|0|0', 'and where there is one table only');
+	sql(q{SELECT pg_drop_replication_slot('watched')}, $ingest[0]);
 }
 done_testing();

@@ -1,13 +1,6 @@
 # Connections to servers that hold slices by client certificates, whose files only superusers name.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use Needs;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 needs(system('openssl version >/dev/null 2>&1') == 0, 'openssl is not there', 8);
 
@@ -34,10 +27,9 @@ $holder->append_conf('postgresql.conf',
 unlink $holder->data_dir . '/pg_hba.conf';
 $holder->append_conf('pg_hba.conf', "local all all trust\nhostssl all all 127.0.0.1/32 cert");
 $_->start for $node, $holder;
-$_->safe_psql('postgres', 'CREATE EXTENSION streamfilter') for $node, $holder;
-$holder->safe_psql('postgres', q{CREATE ROLE events LOGIN; GRANT USAGE ON FOREIGN SERVER streamfilter TO events; GRANT CREATE ON SCHEMA public TO events});
+sql('CREATE EXTENSION streamfilter', $_) for $node, $holder;
+sql(q{CREATE ROLE events LOGIN; GRANT USAGE ON FOREIGN SERVER streamfilter TO events; GRANT CREATE ON SCHEMA public TO events}, $holder);
 
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub fails { my ($code, undef, $error) = $node->psql('postgres', $_[0]); return $code ? $error : 'no error'; }
 
 sql(sprintf q{

@@ -1,44 +1,36 @@
 # Windows that last a microsecond: a session is stopped there, others act, and it goes on. And the proof that
 # callbacks which must not raise are watched.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use FaultPoints;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
 	max_prepared_transactions = 5
 	restart_after_crash = on});
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '10');
 	CREATE TABLE events (id int);
 	CREATE TRIGGER discard BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
 	INSERT INTO events VALUES (0)});
 my $faults = FaultPoints->new($node);
 
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub events { return sql("SELECT count(*) FROM events WHERE id = $_[0]"); }
-sub known  { return sql("SELECT streamfilter_test('seen', $_[0])"); }
 
 # ---- the end of a transaction -------------------------------------------------------------------------------------
 
 $faults->set('pre_commit', 'fail');
 like($faults->finish($faults->start('INSERT INTO events VALUES (1)')), qr/ERROR:  fault injected at pre_commit/,
 	'before the commit record: the transaction fails');
-is(events(1) . known(1), '0f', 'it leaves neither row nor key');
+is(events(1) . knows('seen', 1), '0f', 'it leaves neither row nor key');
 
 $faults->set('pre_commit', 'stop');
 my $first = $faults->start('INSERT INTO events VALUES (2)');
 $faults->reached('pre_commit');
-is(events(2) . known(2), '0f', 'nothing is to be seen before the commit record');
+is(events(2) . knows('seen', 2), '0f', 'nothing is to be seen before the commit record');
 $faults->set('pre_commit', 'pass');
 is($faults->finish($first), '', 'it goes on');
-is(events(2) . known(2), '1t', 'and is committed');
+is(events(2) . knows('seen', 2), '1t', 'and is committed');
 
 $faults->set('committed', 'stop');
 $first = $faults->start('INSERT INTO events VALUES (3)');
@@ -48,16 +40,16 @@ my $second = $faults->start('INSERT INTO events VALUES (3) RETURNING id');
 ok($faults->blocked($second), 'another session with the same key waits');
 $faults->set('committed', 'pass');
 is($faults->finish($first) . $faults->finish($second), '', 'both go on, the second without a row');
-is(events(3) . known(3), '1t', 'one row, one key');
+is(events(3) . knows('seen', 3), '1t', 'one row, one key');
 
 $faults->set('applied', 'stop');
 $first = $faults->start('INSERT INTO events VALUES (4)');
 $faults->reached('applied');
-is(known(4), 't', 'in the filter, and still in flight: the key is known');
+is(knows('seen', 4), 't', 'in the filter, and still in flight: the key is known');
 is(sql('INSERT INTO events VALUES (4) RETURNING id'), '', 'and a repeat');
 $faults->set('applied', 'pass');
 $faults->finish($first);
-is(events(4) . known(4), '1t', 'one row, one key');
+is(events(4) . knows('seen', 4), '1t', 'one row, one key');
 
 # ---- prepared transactions ------------------------------------------------------------------------------------------
 
@@ -67,10 +59,10 @@ $first = $faults->start(q{COMMIT PREPARED 'five'});
 $faults->reached('resolve');
 is(sql('INSERT INTO events VALUES (5) RETURNING id'), '',
 	'while the one that has committed it stands still, whoever meets the key brings it in');
-is(known(5), 't', 'it is known');
+is(knows('seen', 5), 't', 'it is known');
 $faults->set('resolve', 'pass');
 $faults->finish($first);
-is(events(5) . known(5), '1t', 'one row, one key');
+is(events(5) . knows('seen', 5), '1t', 'one row, one key');
 
 # ---- saving and loading ---------------------------------------------------------------------------------------------
 
@@ -80,9 +72,8 @@ $faults->reached('save');
 sql('INSERT INTO events VALUES (6)');
 $faults->set('save', 'pass');
 is($faults->finish($first), '', 'a save');
-$node->stop('immediate');
-$node->start;
-is(known(6), 't', 'what was committed in the middle of a save survives a crash');
+crash();
+is(knows('seen', 6), 't', 'what was committed in the middle of a save survives a crash');
 
 $node->restart;
 $faults->set('load', 'stop');
@@ -105,7 +96,7 @@ my $gone = qr/connection to server was lost/;
 $faults->set('committed', 'kill');
 like($faults->finish($faults->start('INSERT INTO events VALUES (7)')), $gone, 'a session is killed');
 wait_for_server();
-is(events(7) . known(7), '1t', 'killed after the commit record: row and key are there');
+is(events(7) . knows('seen', 7), '1t', 'killed after the commit record: row and key are there');
 
 # Another size, at every step of its commit: before the record the former definition and all that it knows, after it the new ones.
 my @sized = (q{'clq', fpr '0.01'}, q{'lru'}, q{'timer', window '4000 rows', fpr '0.01'}, q{'bloom', keys '5000', fpr '0.01', grow 'density'},
@@ -141,6 +132,6 @@ $faults->finish($faults->start('INSERT INTO events VALUES (8)'));
 wait_for_server();
 like(slurp_file($node->logfile, $from), qr/streamfilter: an? [a-z ]+ where nothing may raise/,
 	'a message after the commit record does not go unnoticed');
-is(events(8) . known(8), '1t', 'row and key are there');
+is(events(8) . knows('seen', 8), '1t', 'row and key are there');
 
 done_testing();

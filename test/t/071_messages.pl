@@ -1,15 +1,8 @@
 # No message holds a byte that is no character, in any encoding of the database or the client: names of many bytes a
 # character, long ones, cut at every place by what quotes them.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use Encode;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 use utf8;
 
 my $node = PostgreSQL::Test::Cluster->new('messages');
@@ -86,7 +79,7 @@ sub is_in
 for my $database (sort keys %encodings)
 {
 	my ($letter, $perl_name, @clients) = @{ $encodings{$database} };
-	$node->safe_psql('postgres', "CREATE DATABASE \"d_$database\" ENCODING '$database' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'");
+	sql("CREATE DATABASE \"d_$database\" ENCODING '$database' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'");
 	my @statements = statements($letter);
 	my $file = $node->basedir . "/$database.sql";
 	open my $out, '>:raw', $file or die "$file: $!";
@@ -124,5 +117,5 @@ for my $database (sort keys %encodings)
 
 # The server's own log has what each database's encoding says; UTF-8 and EUC_JP differ, so only the crashes are of interest.
 unlike(slurp_file($node->logfile), qr/PANIC|terminated by signal/, 'the server is unharmed');
-$node->stop;
-done_testing();
+
+done();

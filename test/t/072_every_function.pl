@@ -1,14 +1,8 @@
 # Every function, operator, aggregate, type and view of the extension, as the catalog lists them, with NULLs, empty and
 # huge values and the ends of every type: by their owner, by the owner of a filter and by a role without any right. Nothing
 # crashes, nothing is an internal error (XX000), nothing takes long, and no message is badly encoded.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use IPC::Run;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $seed = $ENV{STREAMFILTER_SEED} // 7;
 srand($seed);
@@ -22,7 +16,7 @@ lock_timeout = '5s'
 log_min_messages = warning
 fsync = off
 });
-$node->safe_psql('postgres', q{
+sql(q{
 CREATE ROLE nobody LOGIN;
 CREATE ROLE somebody LOGIN;
 GRANT USAGE ON FOREIGN SERVER streamfilter TO somebody;
@@ -49,7 +43,7 @@ INSERT INTO g VALUES ('x', 1.5);});
 
 # ---- values of every type -------------------------------------------------------------------------------------------
 
-my $filled = $node->safe_psql('postgres', q{SELECT quote_literal(streamfilter_agg(i, 'sbf(memory=1kB)')::text) FROM generate_series(1, 50) i});
+my $filled = sql(q{SELECT quote_literal(streamfilter_agg(i, 'sbf(memory=1kB)')::text) FROM generate_series(1, 50) i});
 my @filters = (
 	'NULL::streamfilter', q{'sbf(memory=1kB)'::streamfilter}, q{'lru(memory=1kB)'::streamfilter}, "$filled\::streamfilter",
 	q{'bloom(memory=1kB, k=1)'::streamfilter}, q{'timer(memory=2kB, window=10 minutes, k=2)'::streamfilter},
@@ -131,7 +125,7 @@ sub combinations
 }
 
 # [name, kind, returns a set, type of result, variadic, types of arguments…]
-my @functions = map { [ split /\t/ ] } split /\n/, $node->safe_psql('postgres', q{
+my @functions = map { [ split /\t/ ] } split /\n/, sql(q{
 SELECT concat_ws(E'\t', p.oid::regproc, p.prokind, p.proretset::int, p.prorettype::regtype, (p.provariadic <> 0)::int,
                  (SELECT string_agg(t::regtype::text, E'\t' ORDER BY n) FROM unnest(p.proargtypes) WITH ORDINALITY a(t, n)))
 FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
@@ -167,16 +161,16 @@ sub calls_of
 	return @statements;
 }
 
-my @operators = map { [ split /\t/ ] } split /\n/, $node->safe_psql('postgres', q{
+my @operators = map { [ split /\t/ ] } split /\n/, sql(q{
 SELECT concat_ws(E'\t', 'OPERATOR(' || n.nspname || '.' || o.oprname || ')', o.oprleft::regtype, o.oprright::regtype)
 FROM pg_operator o JOIN pg_namespace n ON n.oid = o.oprnamespace
 JOIN pg_depend d ON d.classid = 'pg_operator'::regclass AND d.objid = o.oid AND d.deptype = 'e' ORDER BY o.oid});
 cmp_ok(scalar @operators, '>=', 2, 'the catalog lists the operators');
 
-my @types = split /\n/, $node->safe_psql('postgres', q{
+my @types = split /\n/, sql(q{
 SELECT t.oid::regtype FROM pg_type t JOIN pg_depend d ON d.classid = 'pg_type'::regclass AND d.objid = t.oid AND d.deptype = 'e'
 WHERE t.typtype = 'b' AND t.typelem = 0});
-my @views = split /\n/, $node->safe_psql('postgres', q{
+my @views = split /\n/, sql(q{
 SELECT c.oid::regclass FROM pg_class c JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'});
 
 # Readings of a type: texts of every length, broken in every way, and what other types cast to it.
@@ -226,13 +220,13 @@ sub ok_statements
 	my ($bad, $errors) = run_statements($role, @statements);
 	is(scalar @$bad, 0, sprintf '%s, %s: %d calls, %d errors', $what, $role, scalar @statements, $errors)
 	  or diag(join "\n", @$bad[ 0 .. ($#$bad < 4 ? $#$bad : 4) ]);
-	if ($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()') && slurp_file($node->logfile) =~ /terminated by signal \d+/)
+	if (sql('SELECT pg_postmaster_start_time()') && slurp_file($node->logfile) =~ /terminated by signal \d+/)
 	{
 		BAIL_OUT("$what, $role: the server crashed");
 	}
 }
 
-my $owner = $node->safe_psql('postgres', 'SELECT current_user');
+my $owner = sql('SELECT current_user');
 for my $role ('nobody', 'somebody', $owner)
 {
 	ok_statements($_->[0], $role, calls_of($_)) for @functions;
@@ -252,6 +246,6 @@ ok_statements('in transactions', 'somebody',
 	map { ('BEGIN', 'INSERT INTO f VALUES (3)', 'SAVEPOINT s', $_, 'ROLLBACK TO s', 'TRUNCATE g', $_, 'ROLLBACK') } @some);
 ok_statements('read-only', 'somebody', map { ('BEGIN READ ONLY', $_, 'COMMIT') } @some);
 
-is($node->safe_psql('postgres', 'SELECT streamfilter_test(\'f\', 1)'), 't', 'a filter knows what it knew');
-$node->stop;
-done_testing();
+is(sql('SELECT streamfilter_test(\'f\', 1)'), 't', 'a filter knows what it knew');
+
+done();

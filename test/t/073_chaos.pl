@@ -4,15 +4,8 @@
 #
 # STREAMFILTER_SEED says which sequence, STREAMFILTER_SECONDS how long.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $seed = $ENV{STREAMFILTER_SEED} // 11;
 my $seconds = $ENV{STREAMFILTER_SECONDS} // 15;
@@ -131,20 +124,20 @@ unlike($log, qr/terminated by signal|PANIC|TRAP:/, 'no crash') or diag($log =~ /
 
 # ---- afterwards -----------------------------------------------------------------------------------------------------
 
-$node->safe_psql('postgres', "ROLLBACK PREPARED '$_'") for split /\n/, $node->safe_psql('postgres', 'SELECT gid FROM pg_prepared_xacts');
+sql("ROLLBACK PREPARED '$_'") for split /\n/, sql('SELECT gid FROM pg_prepared_xacts');
 $node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'client backend'});
-is($node->safe_psql('postgres', 'SELECT coalesce(sum(in_flight), 0), count(*) - count(kind) FROM streamfilter_stats'), '0|0',
+is(sql('SELECT coalesce(sum(in_flight), 0), count(*) - count(kind) FROM streamfilter_stats'), '0|0',
 	'no key is in flight, every filter can be read');
-my @left = split /\n/, $node->safe_psql('postgres', 'SELECT filter FROM streamfilter_stats');
+my @left = split /\n/, sql('SELECT filter FROM streamfilter_stats');
 for my $filter (@left)
 {
 	my ($status, $out, $error) = $node->psql('postgres', "TRUNCATE $filter; INSERT INTO $filter VALUES ('1'), ('1'), ('2'); SELECT count(*) FROM $filter WHERE k = '1'");
 	is($out, '1', "$filter works") or diag($error);
 }
 $node->safe_psql('postgres', join '', map { "DROP FOREIGN TABLE $_ CASCADE;" } @left) if @left;
-is($node->safe_psql('postgres', q{CREATE FOREIGN TABLE whole (k int) SERVER streamfilter OPTIONS (kind 'lru', memory '15MB');
+is(sql(q{CREATE FOREIGN TABLE whole (k int) SERVER streamfilter OPTIONS (kind 'lru', memory '15MB');
 INSERT INTO whole VALUES (1); SELECT count(*) FROM whole WHERE k = 1}), '1', 'all memory is free again');
 $node->restart;
-is($node->safe_psql('postgres', 'SELECT count(*) FROM whole WHERE k = 1'), '1', 'a restart finds what was there');
-$node->stop;
-done_testing();
+is(sql('SELECT count(*) FROM whole WHERE k = 1'), '1', 'a restart finds what was there');
+
+done();

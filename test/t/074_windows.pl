@@ -1,14 +1,8 @@
 # From the moment a row is visible its key is a repeat, and what is forgotten does not come back: sessions stop between
 # the commit record and the application of their changes, and others look, add and delete.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use FaultPoints;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $node = start_node('main', q{
 	client_min_messages = warning
@@ -16,7 +10,7 @@ my $node = start_node('main', q{
 	streamfilter.max_in_flight = 1000
 	streamfilter.dynamic_memory = 0
 	max_prepared_transactions = 5});
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE TABLE events (id int);
 	CREATE TABLE admitted (id int);
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '1MB');
@@ -26,8 +20,6 @@ $node->safe_psql('postgres', q{
 	INSERT INTO events VALUES (0);
 	INSERT INTO admitted VALUES (0)});
 my $faults = FaultPoints->new($node);
-
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 # Stops what commits `$first` before its changes are applied, has `$second` done meanwhile, and lets it go. Returns what
 # the second one has printed.
@@ -53,15 +45,14 @@ my $in_savepoint = 'BEGIN; SAVEPOINT s; INSERT INTO events VALUES (%d); RELEASE 
 is(while_committing(sprintf($in_savepoint, 1, 'DELETE FROM events WHERE id = 1; DELETE FROM seen WHERE id = 1'),
 	'INSERT INTO events VALUES (1) RETURNING id'), 1, 'added and deleted by the first: the row of the second stays');
 is(rows('events', 1), 1, 'one row');
-is(sql("SELECT streamfilter_test('seen', 1)"), 't', 'and its key');
+is(knows('seen', 1), 't', 'and its key');
 
-is(while_committing(sprintf($in_savepoint, 2, 'SELECT'), 'INSERT INTO events VALUES (2) RETURNING id'), '',
-	'added by the first: a repeat');
+is(while_committing(sprintf($in_savepoint, 2, 'SELECT'), 'INSERT INTO events VALUES (2) RETURNING id'), '', 'added by the first: a repeat');
 is(rows('events', 2), 1, 'one row');
 
 is(while_committing(sprintf($in_savepoint, 3, 'SELECT'),
 	'DELETE FROM events WHERE id = 3; DELETE FROM seen WHERE id = 3'), '', 'added by the first, deleted by the second');
-is(rows('events', 3) . sql("SELECT streamfilter_test('seen', 3)"), '0f', 'neither row nor key');
+is(rows('events', 3) . knows('seen', 3), '0f', 'neither row nor key');
 
 # ---- keys that the table of keys in flight does not have -------------------------------------------------------------
 
@@ -81,9 +72,8 @@ for my $filter ([ 'events', 'seen', 10000 ], [ 'admitted', 'admits', 20000 ])
 	is(while_committing($statement, "INSERT INTO $table VALUES ($key) RETURNING id"), '', 'it is a repeat');
 	is(rows($table, $key), 1, 'one row');
 	($statement, $key) = $load->();
-	is(while_committing($statement, "DELETE FROM $table WHERE id = $key; DELETE FROM $name WHERE id = $key"), '',
-		'it is deleted');
-	is(rows($table, $key) . sql("SELECT streamfilter_test('$name', $key)"), '0f', 'and does not come back');
+	is(while_committing($statement, "DELETE FROM $table WHERE id = $key; DELETE FROM $name WHERE id = $key"), '', 'it is deleted');
+	is(rows($table, $key) . knows("$name", $key), '0f', 'and does not come back');
 }
 
 # ---- keys that are forgotten ------------------------------------------------------------------------------------------
@@ -91,7 +81,7 @@ for my $filter ([ 'events', 'seen', 10000 ], [ 'admitted', 'admits', 20000 ])
 sql('INSERT INTO events VALUES (5)');
 is(while_committing('BEGIN; DELETE FROM events WHERE id = 5; DELETE FROM seen WHERE id = 5; COMMIT',
 	'INSERT INTO events VALUES (5) RETURNING id'), 5, 'once its row is gone, a key is new');
-is(rows('events', 5) . sql("SELECT streamfilter_test('seen', 5)"), '1t', 'row and key are there');
+is(rows('events', 5) . knows('seen', 5), '1t', 'row and key are there');
 
 # ---- a batch of keys that were looked up together ---------------------------------------------------------------------
 
@@ -114,7 +104,7 @@ is(rows('events', 50050), 1, 'one row');
 sql('INSERT INTO events VALUES (51050)');
 is(while_judging(51000, 'BEGIN; DELETE FROM events WHERE id = 51050; DELETE FROM seen WHERE id = 51050; COMMIT'), 100,
 	'a key that was deleted meanwhile is new');
-is(rows('events', 51050) . sql("SELECT streamfilter_test('seen', 51050)"), '1t', 'row and key are there');
+is(rows('events', 51050) . knows('seen', 51050), '1t', 'row and key are there');
 
 # ---- nobody waits for others ------------------------------------------------------------------------------------------
 
@@ -130,8 +120,7 @@ is($faults->finish($committing), '', 'it commits');
 $faults->set('pre_commit', 'stop');
 $committing = $faults->start('INSERT INTO admitted SELECT generate_series(40000, 41999)');
 $faults->reached('pre_commit');
-is(sql("SET lock_timeout = '5s'; SELECT streamfilter_test('admits', 41999)"), 'f',
-	'what is not committed yet is not waited for');
+is(sql("SET lock_timeout = '5s'; SELECT streamfilter_test('admits', 41999)"), 'f', 'what is not committed yet is not waited for');
 $faults->set('pre_commit', 'pass');
 is($faults->finish($committing), '', 'it commits');
 

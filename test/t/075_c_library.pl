@@ -1,12 +1,6 @@
 # Filters that are built outside of the server, with libstreamfilter: equal to the last bit with what the server makes
 # from the same keys, taken by COPY and by streamfilter_merge().
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $dir = PostgreSQL::Test::Utils::tempdir;
 my $builder = "$dir/build_filter";
@@ -34,15 +28,15 @@ my $node = start_node('server', '', extra => [ '--encoding=UTF8', '--locale=C' ]
 
 # ---- every kind
 
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE TABLE events AS
 	SELECT n, (n * 7919 % 1500)::int AS id, 'name ' || n * 104729 % 13 AS name, (n % 100)::float8 AS importance,
 	  timestamptz '2024-01-01 00:00Z' + n * interval '1 second' AS at
 	FROM generate_series(1, 3000) n;
 	CREATE TABLE received (filter streamfilter);});
 
-my $rows = $node->safe_psql('postgres', q{COPY (SELECT id, name FROM events ORDER BY n) TO STDOUT});
-my $numbers = $node->safe_psql('postgres', q{COPY (SELECT id FROM events ORDER BY n) TO STDOUT});
+my $rows = sql(q{COPY (SELECT id, name FROM events ORDER BY n) TO STDOUT});
+my $numbers = sql(q{COPY (SELECT id FROM events ORDER BY n) TO STDOUT});
 $_ .= "\n" for $rows, $numbers;
 
 my @definitions = (
@@ -59,8 +53,7 @@ my @definitions = (
 	'auto(keys=1000, nulls=not distinct)');
 
 # And of every kind that is not among these, what is advised.
-for my $row (split /\n/, $node->safe_psql('postgres',
-	q{SELECT DISTINCT ON (kind) kind, prototype FROM streamfilter_advise('64kB', 0.01, 5000, 1000) ORDER BY kind, prototype}))
+for my $row (split /\n/, sql(q{SELECT DISTINCT ON (kind) kind, prototype FROM streamfilter_advise('64kB', 0.01, 5000, 1000) ORDER BY kind, prototype}))
 {
 	my ($kind, $prototype) = split /\|/, $row;
 	push @definitions, $prototype unless grep { /^\Q$kind\E\(/ } @definitions;
@@ -68,7 +61,7 @@ for my $row (split /\n/, $node->safe_psql('postgres',
 
 # An aggregate over a growing filter spreads its keys over all that it may grow to, since it may be merged; added one by
 # one they grow it as they come.
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FUNCTION added(filter streamfilter) RETURNS streamfilter LANGUAGE plpgsql AS $$
 	DECLARE event record;
 	BEGIN
@@ -82,7 +75,7 @@ for my $definition (@definitions)
 {
 	(my $quoted = $definition) =~ s/'/''/g;
 	my $here = built($definition, 'integer,text', $rows);
-	my $there = $node->safe_psql('postgres', $definition =~ /grow=/ ? qq{SELECT added('$quoted')}
+	my $there = sql($definition =~ /grow=/ ? qq{SELECT added('$quoted')}
 		: qq{SELECT streamfilter_agg(ROW(id, name), '$quoted' ORDER BY n) FROM events});
 	is($here, $there, "$definition: the same text");
 
@@ -90,22 +83,21 @@ for my $definition (@definitions)
 	my $bytes = built($definition, 'integer,text', $rows, 'binary');
 	my $file = "$dir/received";
 	append_to_file($file, "PGCOPY\n\377\r\n\0" . pack('NN', 0, 0) . pack('nN', 1, length $bytes) . $bytes . pack('n', 0xFFFF));
-	$node->safe_psql('postgres', "TRUNCATE received; COPY received FROM '$file' (FORMAT binary)");
+	sql("TRUNCATE received; COPY received FROM '$file' (FORMAT binary)");
 	unlink $file;
-	is($node->safe_psql('postgres', 'SELECT filter FROM received'), $there, "$definition: COPY takes the bytes");
+	is(sql('SELECT filter FROM received'), $there, "$definition: COPY takes the bytes");
 
 	# Its text, through COPY and streamfilter_merge, into a named filter of the same parameters.
 	my ($kind, $options) = $definition =~ /^(\w+)\((.*)\)$/ or die;
-	$node->safe_psql('postgres', "TRUNCATE received; COPY received FROM stdin;\n$here\n\\.\n");
-	my ($name) = $node->safe_psql('postgres', 'SELECT filter FROM received') =~ /^(.*?\)):1:/;
+	sql("TRUNCATE received; COPY received FROM stdin;\n$here\n\\.\n");
+	my ($name) = sql('SELECT filter FROM received') =~ /^(.*?\)):1:/;
 	my ($parameters) = $name =~ /^\w+\((.*)\)$/;
 	$kind = $name =~ s/\(.*//r;
 	my @options = ("kind '$kind'");
 	push @options, "$1 " . (defined $2 ? "'$2'" : "'$3'")
 	  while $parameters =~ /\G(?:, )?(\w+)=(?:'([^']*)'|([^,]*))/gc;
 	push @options, "seed '0'" unless $parameters =~ /seed=/;
-	$node->safe_psql('postgres',
-		'CREATE FOREIGN TABLE seen (id int, name text) SERVER streamfilter OPTIONS (' . join(', ', @options) . ')');
+	sql('CREATE FOREIGN TABLE seen (id int, name text) SERVER streamfilter OPTIONS (' . join(', ', @options) . ')');
 	my $merged = $node->psql('postgres', q{SELECT streamfilter_merge('seen', filter) FROM received}, stderr => \my $error);
 	if ($merged != 0)
 	{
@@ -114,22 +106,21 @@ for my $definition (@definitions)
 	else
 	{
 		my $named = $kind eq 'lru' ? $name =~ s/\)$/, fpr=1e-06)/r : $name;    # the default of a relation
-		is( $node->safe_psql('postgres', q{SELECT streamfilter_value('seen')}),
-			$node->safe_psql('postgres', qq{
+		is( sql(q{SELECT streamfilter_value('seen')}),
+			sql(qq{
 				SELECT '$named'::streamfilter || filter FROM received}) =~ s/''/'/gr,
 			"$definition: merged into a named filter")
 		  unless $name =~ /'/;
-		is( $node->safe_psql('postgres', q{SELECT count(*) FROM events e, received
+		is( sql(q{SELECT count(*) FROM events e, received
 			WHERE (filter @> ROW(id, name)) AND NOT streamfilter_test('seen', id, name)}),
 			'0', "$definition: the named filter knows what was sent")
 		  unless $kind eq 'fplru';    # which guesses, so that not all it calls known was sent
 	}
-	$node->safe_psql('postgres', 'DROP FOREIGN TABLE seen');
+	sql('DROP FOREIGN TABLE seen');
 }
 
 is( built('sqf(memory=16kB, p=20, fingerprint=integer)', 'integer', $numbers),
-	$node->safe_psql('postgres',
-		q{SELECT streamfilter_agg(id, 'sqf(memory=16kB, p=20, fingerprint=integer)' ORDER BY n) FROM events}),
+	sql(q{SELECT streamfilter_agg(id, 'sqf(memory=16kB, p=20, fingerprint=integer)' ORDER BY n) FROM events}),
 	'keys that are not hashed');
 
 # ---- importance and time, which values do not have: a named filter, a transaction for each row
@@ -141,22 +132,22 @@ for my $case (
 	[ q{kind 'timer', window '5 minutes', keys '500'}, q{timer(memory=16kB, window='5 minutes', keys=500} ])
 {
 	my ($options, $definition) = @$case;
-	$node->safe_psql('postgres', qq{
+	sql(qq{
 		CREATE FOREIGN TABLE seen (id int, importance float8 OPTIONS (role 'importance'),
 		  at timestamptz OPTIONS (role 'time'))
 		SERVER streamfilter OPTIONS ($options, memory '16kB', seed '77', fpr '0.01');});
-	my $columns = $node->safe_psql('postgres', q{COPY (SELECT id, importance,
+	my $columns = sql(q{COPY (SELECT id, importance,
 		(extract(epoch FROM at) * 1000000)::bigint FROM events WHERE n <= 300 ORDER BY n) TO STDOUT}) . "\n";
-	$node->safe_psql('postgres', $node->safe_psql('postgres', q{
+	sql(sql(q{
 		SELECT format('INSERT INTO seen VALUES (%s, %s, %L);', id, importance, at) FROM events WHERE n <= 300 ORDER BY n}));
 	is( built("$definition, fpr=0.01, seed=77)", 'integer,importance,time', $columns),
-		$node->safe_psql('postgres', q{SELECT streamfilter_value('seen')}), "$definition): importance and time");
-	$node->safe_psql('postgres', 'DROP FOREIGN TABLE seen');
+		sql(q{SELECT streamfilter_value('seen')}), "$definition): importance and time");
+	sql('DROP FOREIGN TABLE seen');
 }
 
 # ---- every type
 
-$node->safe_psql('postgres', q{CREATE TYPE mood AS ENUM ('sad', 'happy')});
+sql(q{CREATE TYPE mood AS ENUM ('sad', 'happy')});
 my $prototype = 'bloom(memory=4kB, k=4, seed=12345)';
 
 # Of each: how the program takes it, the values, and an expression that writes $1 for the program.
@@ -190,21 +181,20 @@ for my $case (
 	(my $written = $expression) =~ s/\$1/v/g;
 	my $source = "unnest(ARRAY[$values]::${type}[]) WITH ORDINALITY AS s(v, n)";
 	$source = "(VALUES " . join(', ', map { "(${_}::$type, 0)" } $values =~ /('\{.*?\}')/g) . ') AS s(v, n)' if $type =~ /\[\]/;
-	my $columns = $node->safe_psql('postgres', "COPY (SELECT $written FROM $source) TO STDOUT") . "\n";
-	is( built($prototype, $kind, $columns),
-		$node->safe_psql('postgres', "SELECT streamfilter_agg(v, '$prototype') FROM $source"), "type $type");
+	my $columns = sql("COPY (SELECT $written FROM $source) TO STDOUT") . "\n";
+	is(built($prototype, $kind, $columns), sql("SELECT streamfilter_agg(v, '$prototype') FROM $source"), "type $type");
 }
 
 is( built($prototype =~ s/\)/, nulls=not distinct)/r, 'integer,text', "1\tx\n\\N\ty\n2\t\\N\n"),
-	$node->safe_psql('postgres', "SELECT streamfilter_agg(ROW(a, b), 'bloom(memory=4kB, k=4, seed=12345, nulls=not distinct)')
+	sql("SELECT streamfilter_agg(ROW(a, b), 'bloom(memory=4kB, k=4, seed=12345, nulls=not distinct)')
 		FROM (VALUES (1, 'x'), (NULL, 'y'), (2, NULL)) AS t(a, b)"), 'NULLs that are not distinct');
 is( built($prototype, 'integer,text', "1\tx\n\\N\ty\n2\t\\N\n"),
-	$node->safe_psql('postgres', "SELECT streamfilter_agg(ROW(a, b), '$prototype')
+	sql("SELECT streamfilter_agg(ROW(a, b), '$prototype')
 		FROM (VALUES (1, 'x'), (NULL, 'y'), (2, NULL)) AS t(a, b)"), 'rows with a NULL have no key');
 
 # ---- the examples
 
-$node->safe_psql('postgres', q{CREATE FOREIGN TABLE lines (line text) SERVER streamfilter
+sql(q{CREATE FOREIGN TABLE lines (line text) SERVER streamfilter
 	OPTIONS (kind 'bloom', keys '1000', fpr '0.01', seed '42')});
 my $lines = join '', map { 'event ' . $_ * 7 % 30 . "\n" } 1 .. 100;
 my $distinct = join '', map { 'event ' . $_ * 7 % 30 . "\n" } 1 .. 30;
@@ -215,8 +205,8 @@ sub check_example
 	my ($out, $err);
 	IPC::Run::run([ @command, 'bloom(keys=1000, seed=42)', "$dir/seen.copy" ], '<', \$lines, '>', \$out, '2>', \$err);
 	is($out, $distinct, "$name: first occurrences") or diag($err);
-	$node->safe_psql('postgres', qq{TRUNCATE received, lines; COPY received FROM '$dir/seen.copy'});
-	is( $node->safe_psql('postgres', q{SELECT streamfilter_merge('lines', filter) FROM received;
+	sql(qq{TRUNCATE received, lines; COPY received FROM '$dir/seen.copy'});
+	is( sql(q{SELECT streamfilter_merge('lines', filter) FROM received;
 			SELECT count(*) FROM generate_series(0, 40) i WHERE streamfilter_test('lines', 'event ' || i)}),
 		"\n30", "$name: the server knows them");
 	return;
@@ -237,5 +227,4 @@ SKIP:
 	check_example('examples/ingest.py', 'python3', 'examples/ingest.py');
 }
 
-$node->stop;
-done_testing();
+done();

@@ -1,21 +1,14 @@
 # Prepared transactions that end while a filter is being loaded, and more prepared transactions than sessions.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use FaultPoints;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
 
 my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
 	streamfilter.max_in_flight = 1000
 	streamfilter.restore_workers = 0
 	max_prepared_transactions = 5});
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE TABLE events (id int);
 	CREATE TABLE others (id int);
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '10');
@@ -25,9 +18,6 @@ $node->safe_psql('postgres', q{
 	INSERT INTO events VALUES (0);
 	INSERT INTO others VALUES (0)});
 my $faults = FaultPoints->new($node);
-
-sub sql { return $node->safe_psql('postgres', $_[0]); }
-sub known { return sql("SELECT count(*) FROM generate_series($_[0], $_[1]) i WHERE streamfilter_test('seen', i)"); }
 
 # ---- COMMIT PREPARED while a filter is being loaded -------------------------------------------------------------------
 
@@ -41,10 +31,10 @@ is(sql(q{COMMIT PREPARED 'one'; SELECT streamfilter_test('others_seen', 1)}), 't
 	'committed meanwhile: its keys of another filter are known');
 $faults->set('restore', 'pass');
 is($faults->finish($loading), 't', 'a filter is loaded');
-is(known(1, 100), 100, 'keys that were committed meanwhile are in it');
+is(known('seen', 1, 100), 100, 'keys that were committed meanwhile are in it');
 sql(q{SELECT streamfilter_save('seen')});
 $node->restart;
-is(known(1, 100), 100, 'and stay');
+is(known('seen', 1, 100), 100, 'and stay');
 
 sql(q{BEGIN; INSERT INTO events SELECT generate_series(101, 200); PREPARE TRANSACTION 'two'});
 $node->restart;
@@ -54,7 +44,7 @@ $faults->reached('restore');
 sql(q{ROLLBACK PREPARED 'two'});
 $faults->set('restore', 'pass');
 is($faults->finish($loading), 't', 'rolled back meanwhile');
-is(known(101, 200), 0, 'its keys are not in it');
+is(known('seen', 101, 200), 0, 'its keys are not in it');
 is(sql('INSERT INTO events VALUES (150) RETURNING id'), 150, 'and are new');
 
 # ---- the first change of a filter is a prepared transaction -----------------------------------------------------------
@@ -69,13 +59,11 @@ for my $stop ('fast', 'immediate')
 	is(first_known(1, 100), 0, "after a stop ($stop): not committed yet");
 }
 sql('INSERT INTO first SELECT generate_series(101, 200)');
-$node->stop('immediate');
-$node->start;
+crash();
 is(first_known(1, 200), 100, 'what was committed meanwhile survives');
 sql(q{COMMIT PREPARED 'first'});
 is(first_known(1, 200), 200, 'the prepared keys are known once they are committed');
-$node->stop('immediate');
-$node->start;
+crash();
 is(first_known(1, 200), 200, 'and survive');
 
 # ---- keys that are not in the table of keys in flight ------------------------------------------------------------------
@@ -90,7 +78,7 @@ $faults->set('resolve', 'stop');
 my $ending = $faults->start(q{COMMIT PREPARED 'three'});
 $faults->reached('resolve');
 is(sql(q{SELECT count(*) FROM events WHERE id = 300}), 1, 'a row that is admitted in spite of another is committed');
-is(known(300, 300), 1, 'its key is known before its session has brought it in');
+is(known('seen', 300, 300), 1, 'its key is known before its session has brought it in');
 is(sql('INSERT INTO events VALUES (300) RETURNING id'), '', 'and a repeat');
 $faults->set('resolve', 'pass');
 $faults->finish($ending);
@@ -106,7 +94,7 @@ sql(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query = 'COMMIT 
 sleep 1;
 $faults->set('resolve', 'pass');
 is($faults->finish($ending), '', 'a request that is cancelled after it has taken effect does not fail');
-is(known(310, 310), 1, 'its key is known');
+is(known('seen', 310, 310), 1, 'its key is known');
 
 # ---- the table of keys in flight is busy --------------------------------------------------------------------------------
 
@@ -117,9 +105,8 @@ my @busy = map { $node->background_psql('postgres') } 1 .. 3;
 $busy[0]->query_safe('BEGIN; INSERT INTO others SELECT generate_series(1001, 1400)');
 $busy[1]->query_safe('BEGIN; INSERT INTO others SELECT generate_series(2001, 2200)');
 $busy[2]->query_safe('BEGIN; INSERT INTO others SELECT generate_series(3001, 3150)');
-my (undef, undef, $said) = $node->psql('postgres', q{SELECT streamfilter_test('seen', 0)});
-is($said, '', 'prepared keys have their places, whoever else has some');
-(undef, undef, $said) = $node->psql('postgres', q{
+is(said(q{SELECT streamfilter_test('seen', 0)}), '', 'prepared keys have their places, whoever else has some');
+is(said(q{
 	SET lock_timeout = '5ms';
 	DO $$
 	DECLARE waits int := 0;
@@ -132,8 +119,7 @@ is($said, '', 'prepared keys have their places, whoever else has some');
 	    END;
 	  END LOOP;
 	  IF waits < 400 THEN RAISE WARNING 'only % keys are in flight', waits; END IF;
-	END $$});
-is($said, '', 'who adds one of them waits for their transaction');
+	END $$}), '', 'who adds one of them waits for their transaction');
 is(sql(q{SET lock_timeout = '1s'; INSERT INTO seen VALUES (5000) RETURNING id}), 5000, 'others do not wait');
 for my $session (@busy)
 {
@@ -141,7 +127,7 @@ for my $session (@busy)
 	$session->quit;
 }
 sql(q{COMMIT PREPARED 'four'});
-is(known(1001, 1400), 400, 'all of them are known once they are committed');
+is(known('seen', 1001, 1400), 400, 'all of them are known once they are committed');
 
 # ---- many filters, few sessions ------------------------------------------------------------------------------------------
 
@@ -161,10 +147,9 @@ sql("BEGIN; INSERT INTO many_40 VALUES (3); PREPARE TRANSACTION 'many3'");
 $node->restart;
 sql(join(';', map { "SELECT streamfilter_test('many_$_', 0)" } 1 .. 40));
 sql("COMMIT PREPARED 'many3'; SELECT streamfilter_save('many_40')");
-is(sql("SELECT streamfilter_test('many_40', 3)"), 't', 'brought in, after many of others');
-$node->stop('immediate');
-$node->start;
-is(sql("SELECT streamfilter_test('many_40', 3)"), 't', 'and saved');
+is(knows('many_40', 3), 't', 'brought in, after many of others');
+crash();
+is(knows('many_40', 3), 't', 'and saved');
 sql("COMMIT PREPARED 'many1'");
 sql("ROLLBACK PREPARED 'many2'");
 is(sql(join(' UNION ALL ', map { "SELECT streamfilter_test('many_$_', t) FROM generate_series(1, 2) t" } 1 .. 40)),

@@ -1,25 +1,10 @@
 # Option persistence is part of the transaction: what is saved is what the definition says at commit.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
 	max_prepared_transactions = 5});
-
-sub sql { return $node->safe_psql('postgres', $_[0]); }
-sub known { return sql("SELECT count(*) FROM generate_series($_[1], $_[2]) i WHERE streamfilter_test('$_[0]', i)"); }
-
-sub crash
-{
-	$node->stop('immediate');
-	$node->start;
-}
 
 sub create { return "CREATE FOREIGN TABLE $_[0] (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB', persistence '$_[1]')"; }
 sub fill { return "INSERT INTO $_[0] SELECT generate_series($_[1], $_[2])"; }
@@ -31,8 +16,7 @@ sql('BEGIN;' . join(';', create('a', 'unlogged'), fill('a', 1, 100), alter('a', 
 sql(create('b', 'logged') . ';' . fill('b', 1, 100));
 sql('BEGIN; SAVEPOINT s;' . alter('b', 'unlogged') . '; ROLLBACK TO s;' . fill('b', 101, 200) . '; COMMIT');
 sql(create('c', 'logged') . ';' . fill('c', 1, 100));
-sql('BEGIN; SAVEPOINT s;' . alter('c', 'unlogged') . ';' . fill('c', 1001, 1100) . '; ROLLBACK TO s;' . fill('c', 101, 200)
-	. '; COMMIT');
+sql('BEGIN; SAVEPOINT s;' . alter('c', 'unlogged') . ';' . fill('c', 1001, 1100) . '; ROLLBACK TO s;' . fill('c', 101, 200) . '; COMMIT');
 sql(create('d', 'unlogged') . ';' . fill('d', 1, 100));
 sql('BEGIN;' . fill('d', 101, 150) . ';' . alter('d', 'logged') . ';' . fill('d', 151, 200) . '; COMMIT;' . fill('d', 201, 250));
 sql(create('e', 'unlogged') . ';' . fill('e', 1, 100));
@@ -53,8 +37,7 @@ is(known('f', 1, 250), 0, 'a logged one becomes unlogged');
 sub refused
 {
 	my ($statements, $pattern, $what) = @_;
-	my (undef, undef, $said) = $node->psql('postgres', "BEGIN; $statements; PREPARE TRANSACTION 'p'");
-	like($said, $pattern, $what);
+	like(said("BEGIN; $statements; PREPARE TRANSACTION 'p'"), $pattern, $what);
 	is(sql('SELECT count(*) FROM pg_prepared_xacts'), 0, 'nothing is prepared');
 }
 
@@ -111,8 +94,7 @@ is(known('g', 401, 500), 100, 'one that saves it is prepared, too, and lasts');
 
 sql(create('h', 'logged') . ';' . fill('h', 1, 10));
 sql(q{BEGIN; SAVEPOINT s; SELECT streamfilter_save('h'); ROLLBACK TO s; COMMIT});
-is(sql(q{SELECT last_saved IS NULL FROM streamfilter_stats WHERE filter = 'h'::regclass}), 't',
-	'a save that was rolled back is none');
+is(sql(q{SELECT last_saved IS NULL FROM streamfilter_stats WHERE filter = 'h'::regclass}), 't', 'a save that was rolled back is none');
 sql(q{BEGIN; SAVEPOINT s; SELECT streamfilter_save('h'); RELEASE s; COMMIT});
 is(sql(q{SELECT last_saved IS NULL FROM streamfilter_stats WHERE filter = 'h'::regclass}), 'f', 'one that was kept is one');
 

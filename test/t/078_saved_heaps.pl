@@ -1,17 +1,11 @@
 # The heaps that hold what is saved: a save never waits for a session that waits for it.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use FaultPoints;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 use Time::HiRes qw(time);
 
 my $node = start_node('main', "streamfilter.shared_memory = '16MB'\n");
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB');
 	INSERT INTO seen VALUES (0)});
 my $faults = FaultPoints->new($node);
@@ -29,8 +23,7 @@ my $start = time;
 $faults->set('save', 'pass');
 is($faults->finish($save) . $faults->finish($vacuum) . $faults->finish($insert), '', 'all of them end');
 cmp_ok(time - $start, '<', 20, 'soon: the save does not wait for the commit');
-$node->stop('immediate');
-$node->start;
-is($node->safe_psql('postgres', q{SELECT streamfilter_test('seen', 1)}), 't', 'and the key is saved');
+crash();
+is(knows('seen', 1), 't', 'and the key is saved');
 
 done_testing();

@@ -1,14 +1,7 @@
 # The heaps that hold what is saved: every command that can touch them is refused with a hint or harmless, a missing
 # heap is reported, and only streamfilter_forget_saved() deletes saved state.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 # A page is changed by hand below: without checksums, which are on since 18.
@@ -26,18 +19,9 @@ $node->start;
 # The heaps are in a schema of their own.
 $ENV{PGOPTIONS} = '-c search_path=public,_streamfilter';
 
-sub sql { return $node->safe_psql('postgres', $_[0]); }
-sub known { return sql("SELECT count(*) FROM generate_series($_[1], $_[2]) i WHERE streamfilter_test('$_[0]', i)"); }
 sub rows { return sql("SELECT count(*) FROM (SELECT filter FROM streamfilter_log UNION ALL SELECT filter FROM streamfilter_image) r
 	WHERE filter = '$_[0]'::regclass"); }
-sub said { my (undef, undef, $said) = $node->psql('postgres', $_[0]); return $said; }
 sub create { return "CREATE FOREIGN TABLE $_[0] (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB'" . ($_[1] // '') . ')'; }
-
-sub crash
-{
-	$node->stop('immediate');
-	$node->start;
-}
 
 sql(q{CREATE EXTENSION streamfilter; CREATE SCHEMA other; CREATE ROLE somebody; GRANT CREATE ON SCHEMA public TO somebody});
 sql(q{CREATE TABLESPACE aside LOCATION ''});
@@ -226,5 +210,4 @@ is(sql(q{SELECT count(*) FROM pg_class WHERE relname = 'kept'}), 0, 'without it 
 sql('DROP EXTENSION streamfilter CASCADE');
 is(sql(q{SELECT count(*) FROM pg_class WHERE relname ~ 'streamfilter' OR relkind = 'f'}), 0, 'and the extension');
 
-$node->stop;
-done_testing();
+done();

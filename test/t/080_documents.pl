@@ -5,18 +5,9 @@
 # - A line "-- INSERT 0 2" after a statement is its command tag; "-- ERROR:  …" its error, "-- WARNING:  …" and "-- NOTICE:  …"
 #   what it says besides.
 # - <!-- tested by FILE --> ahead of a block: it needs more than one server, or more than psql; that test does the same.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use File::Basename;
 use File::Find;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
-
-my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));
 
 my $node = PostgreSQL::Test::Cluster->new('documents');
 $node->init;
@@ -108,7 +99,7 @@ for my $file ("$root/README.md", sort glob "$root/docs/*.md $root/docs/*/*.md")
 	}
 	my ($script, $expected) = script_of(@blocks);
 	my $database = "documents_$documents";
-	$node->safe_psql('postgres', "CREATE DATABASE $database");
+	sql("CREATE DATABASE $database");
 	my ($out, $err) = ('', '');
 	IPC::Run::run(
 		[ 'psql', '-X', '--no-psqlrc', '-P', 'pager=off', '-d', $node->connstr($database) ],
@@ -197,8 +188,7 @@ for my $file (@texts)
 			push @missing, "$1() in $2" if slurp_file("$root/$2") !~ /\b$1\b/;
 		}
 	}
-	is("@missing", '', substr($file, length("$root/")) . ': names what is there')
-		if @missing || $file =~ /\.md$/;
+	is("@missing", '', substr($file, length("$root/")) . ': names what is there') if @missing || $file =~ /\.md$/;
 }
 
 # What hints and documents tell to call, there is.

@@ -1,35 +1,19 @@
 # Changes that do not commute are logged and brought into the filter in one order, however long a commit takes: after a
 # crash a filter has the keys that it had before.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use FaultPoints;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
 
 my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
 	max_prepared_transactions = 5
 	fsync = off});
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB');
 	CREATE FOREIGN TABLE admitted (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB', conflict 'admit');
 	CREATE FOREIGN TABLE other (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB');
 	INSERT INTO seen SELECT generate_series(1, 50)});
 my $faults = FaultPoints->new($node);
-
-sub sql { return $node->safe_psql('postgres', $_[0]); }
-sub known { return sql("SELECT streamfilter_test('$_[0]', $_[1])"); }
-
-sub crash
-{
-	$node->stop('immediate');
-	$node->start;
-}
 
 # A transaction that has done these statements, and commits when it is let go.
 my $gate;
@@ -61,9 +45,9 @@ sub try_order
 	ok($faults->blocked($later), "$what: the second commit waits for the first");
 	$faults->set('committed', 'pass');
 	is($faults->finish($earlier) . $faults->finish($later), '', "$what: both end");
-	is(known($filter, $key), $known, "$what: the second one counts");
+	is(knows($filter, $key), $known, "$what: the second one counts");
 	crash();
-	is(known($filter, $key), $known, "$what: also after a crash");
+	is(knows($filter, $key), $known, "$what: also after a crash");
 }
 
 try_order('added anew, forgotten', 'seen', 1, $again, $forget, 'f');
@@ -82,9 +66,9 @@ let_commit();
 ok($faults->blocked($second_copy), 'admit: who adds the key waits for who forgets it');
 $faults->set('committed', 'pass');
 is($faults->finish($second_copy) . $faults->finish($forgetting), '', 'admit: both end');
-is(known('admitted', 1), 't', 'admit: the later one counts');
+is(knows('admitted', 1), 't', 'admit: the later one counts');
 crash();
-is(known('admitted', 1), 't', 'admit: also after a crash');
+is(knows('admitted', 1), 't', 'admit: also after a crash');
 
 # The same, and the one that adds it too is prepared: its place in the log is that of PREPARE.
 sub admit_prepared
@@ -101,16 +85,16 @@ $forgetting = $faults->start('DELETE FROM admitted WHERE id = 2');
 ok($faults->blocked($forgetting), 'who forgets a key waits for a prepared transaction that adds it, too');
 sql(q{COMMIT PREPARED 'forgotten after it'});
 is($faults->finish($forgetting), '', 'prepared: the other one ends');
-is(known('admitted', 2), 'f', 'prepared: the later one counts');
+is(knows('admitted', 2), 'f', 'prepared: the later one counts');
 crash();
-is(known('admitted', 2), 'f', 'prepared: also after a crash');
+is(knows('admitted', 2), 'f', 'prepared: also after a crash');
 admit_prepared(3, 'rolled back');
 crash();
 $forgetting = $faults->start('DELETE FROM admitted WHERE id = 3');
 ok($faults->blocked($forgetting), 'also after a crash it waits');
 sql(q{ROLLBACK PREPARED 'rolled back'});
 is($faults->finish($forgetting), '', 'rolled back: the other one ends');
-is(known('admitted', 3), 'f', 'rolled back: the key is forgotten');
+is(knows('admitted', 3), 'f', 'rolled back: the key is forgotten');
 admit_prepared(4, 'another key');
 is(sql('DELETE FROM admitted WHERE id = 1; INSERT INTO admitted VALUES (5)'), '', 'other keys do not wait for it');
 sql(q{COMMIT PREPARED 'another key'});
@@ -125,7 +109,7 @@ let_commit();
 ok($faults->blocked($waiting), 'one waits');
 crash();
 $faults->finish($_) for $waiting, $stopped;
-is(known('seen', 5), 't', 'a crash meanwhile: the first one has committed, the second has not');
+is(knows('seen', 5), 't', 'a crash meanwhile: the first one has committed, the second has not');
 
 $waiting = prepare_commit(sprintf $forget, 'seen', 6);
 $faults->set('logged', 'stop');
@@ -136,9 +120,9 @@ ok($faults->blocked($waiting), 'one waits');
 $faults->set('logged', 'fail');
 like($faults->finish($stopped), qr/ERROR/, 'the first one fails at last');
 is($faults->finish($waiting), '', 'and the second goes on');
-is(known('seen', 6), 'f', 'it counts');
+is(knows('seen', 6), 'f', 'it counts');
 crash();
-is(known('seen', 6), 'f', 'also after a crash');
+is(knows('seen', 6), 'f', 'also after a crash');
 
 # ---- who need not wait --------------------------------------------------------------------------------------------------
 

@@ -1,13 +1,6 @@
 # A filter keeps the seed of its first keys, whichever transaction brings them: transactions that commit, roll back, are prepared and end before
 # or after a crash, are saved in between. Every filter takes a random way; a failing one is repeated by STREAMFILTER_SEED.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $seed = $ENV{STREAMFILTER_SEED} // time;
 srand($seed);
@@ -26,7 +19,7 @@ $node->append_conf('postgresql.conf', qq{
 	autovacuum = off
 	fsync = off});
 $node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+sql('CREATE EXTENSION streamfilter');
 $node->safe_psql('postgres', join ';', map {
 	"CREATE FOREIGN TABLE f$_ (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '16kB')" } 1 .. $filters);
 
@@ -92,8 +85,7 @@ sub count_known
 {
 	my ($f, $keys) = @_;
 	return 0 unless @{ $keys // [] };
-	return $node->safe_psql('postgres',
-		"SELECT count(*) FROM unnest('{" . join(',', @$keys) . "}'::int[]) k WHERE streamfilter_test('f$f', k)");
+	return sql("SELECT count(*) FROM unnest('{" . join(',', @$keys) . "}'::int[]) k WHERE streamfilter_test('f$f', k)");
 }
 
 for my $round (1 .. $rounds)
@@ -110,7 +102,7 @@ for my $round (1 .. $rounds)
 		}
 		$way[$f] .= ' |';
 	}
-	$node->safe_psql('postgres', $script);
+	sql($script);
 	$round % 3 ? $node->stop('immediate') : $node->stop;
 	$node->start;
 	my (@lost, @too_many);
@@ -125,18 +117,17 @@ for my $round (1 .. $rounds)
 }
 
 # Without its header a log is of no use, and that is told.
-$node->safe_psql('postgres', q{CREATE FOREIGN TABLE bare (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '16kB');
+sql(q{CREATE FOREIGN TABLE bare (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '16kB');
 	INSERT INTO bare VALUES (1); INSERT INTO bare VALUES (2); CHECKPOINT});
-my $place = $node->safe_psql('postgres', q{SELECT ctid FROM _streamfilter.streamfilter_log WHERE filter = 'bare'::regclass AND change = 'h'});
+my $place = sql(q{SELECT ctid FROM _streamfilter.streamfilter_log WHERE filter = 'bare'::regclass AND change = 'h'});
 my ($page, $line) = $place =~ /\((\d+),(\d+)\)/;
-my $file = $node->data_dir . '/' . $node->safe_psql('postgres', q{SELECT pg_relation_filepath('_streamfilter.streamfilter_log')});
+my $file = $node->data_dir . '/' . sql(q{SELECT pg_relation_filepath('_streamfilter.streamfilter_log')});
 $node->stop;
 open my $heap, '+<:raw', $file or die $!;
 seek $heap, $page * 8192 + 24 + 4 * ($line - 1), 0;
 print $heap "\0" x 4;
 close $heap;
 $node->start;
-my (undef, undef, $said) = $node->psql('postgres', q{SELECT streamfilter_test('bare', 1)});
-like($said, qr/WARNING:  the saved log of filter "bare" is damaged\nDETAIL:  It has no header/, 'a log without a header is told');
+like(said(q{SELECT streamfilter_test('bare', 1)}), qr/WARNING:  the saved log of filter "bare" is damaged\nDETAIL:  It has no header/, 'a log without a header is told');
 $node->stop('immediate');    # with prepared transactions left
 done_testing();

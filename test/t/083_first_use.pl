@@ -1,28 +1,14 @@
 # The first use of a filter after a start reads its own image, not those of all others.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $filters = $ENV{STREAMFILTER_FILTERS} // 16;
 my $megabytes = $ENV{STREAMFILTER_MEGABYTES} // 1;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
 my $room = ($filters + 1) * $megabytes + 8;
-$node->append_conf('postgresql.conf', qq{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('main', qq{
 	streamfilter.shared_memory = '${room}MB'
 	streamfilter.max_filters = 300
-	autovacuum = off
 	fsync = off});
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 my $keys = $megabytes * 50000;    # on every page
 for my $f (1 .. $filters)
 {
@@ -43,14 +29,14 @@ sub first_use
 	$node->restart;
 	my $before = sql($read);
 	my $time = sql(qq{\\timing on\n$statement}) =~ /Time: ([\d.]+) ms/ ? $1 : '?';
-	$node->poll_query_until('postgres', "SELECT ($read) > $before") or die 'no statistics';
+	wait_for("SELECT ($read) > $before");
 	return (sql($read) - $before, $time);
 }
 my ($blocks, $time) = first_use(q{SELECT streamfilter_test('f3', 1)});
 diag("$filters filters of $megabytes MB: the first use of one reads " . $blocks * 8 . " kB, its image has " . $blocks_of_image * 8
 	. " kB, the log " . $blocks_of_log * 8 . " kB; $time ms");
 cmp_ok($blocks, '<=', $blocks_of_image * 1.5 + $blocks_of_log + 50, 'the first use reads its own image');
-is(sql("SELECT count(*) FROM generate_series(1, 1000) i WHERE streamfilter_test('f3', i)"), 1000, 'all of it');
+is(known('f3', 1, 1000), 1000, 'all of it');
 
 ($blocks) = first_use('DROP FOREIGN TABLE f4');
 cmp_ok($blocks, '<=', ($blocks_of_image + $blocks_of_log) * 3 + 50, 'so does DROP');
@@ -59,7 +45,7 @@ cmp_ok($blocks, '<=', ($blocks_of_image + $blocks_of_log) * 3 + 50, 'so does DRO
 sql('DROP INDEX _streamfilter.streamfilter_image_filter');
 ($blocks, $time) = first_use(q{SELECT streamfilter_test('f5', 1)});
 diag("without the index: " . $blocks * 8 . " kB; $time ms");
-is(sql("SELECT count(*) FROM generate_series(1, 1000) i WHERE streamfilter_test('f5', i)"), 1000, 'without the index: all of it');
+is(known('f5', 1, 1000), 1000, 'without the index: all of it');
 sql(q{INSERT INTO f5 VALUES (-1); SELECT streamfilter_save('f5')});
 $node->restart;
 is(sql("SELECT streamfilter_test('f5', -1)"), 't', 'and it is saved again');

@@ -1,20 +1,11 @@
 # Modes of filters and restores: other sessions, connections that bring a setting along, restarts, dumps of rows.
 # flavours: quick one_by_one
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
+use Sf;
 
 my $node = start_node('modes', q{
 streamfilter.shared_memory = '24MB'
 fsync = off
 });
-
-sub sql { return $node->safe_psql('postgres', $_[0]) }
 
 sql(q{
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '100000', fpr '1e-6');
@@ -67,7 +58,7 @@ is(insert_as('loader'), '1', 'what a superuser has set for all');
 sql(q{ALTER ROLE ALL RESET streamfilter.mode});
 $node->append_conf('postgresql.conf', 'streamfilter.mode = shadow');
 $node->reload;
-ok($node->poll_query_until('postgres', q{SELECT current_setting('streamfilter.mode') = 'shadow'}), 'the configuration is read');
+ok(wait_for(q{SELECT current_setting('streamfilter.mode') = 'shadow'}), 'the configuration is read');
 is(insert_as('loader'), '1', 'the configuration');
 $node->append_conf('postgresql.conf', q{streamfilter.mode = ''});
 
@@ -85,8 +76,7 @@ is(sql(q{INSERT INTO events VALUES (1), (2) RETURNING id}), "1\n2", 'likewise a 
 is(sql(q{SELECT would_discard, fill > 0 AND fill < .001, fpr_now > 0 AND fpr_now < 1e-6, distinct_estimate
 	FROM streamfilter_stats WHERE filter = 'seen'::regclass}), '5|t|t|2', 'which is known by now, beside the three of before the restart');
 sql(q{ALTER FOREIGN TABLE seen OPTIONS (DROP mode)});
-$node->stop('immediate');
-$node->start;
+crash();
 is(sql('INSERT INTO events VALUES (1), (2), (3) RETURNING id'), '3', 'and so it is after a crash');
 
 # --- A restore of rows ------------------------------------------------------------------------------------
@@ -111,14 +101,14 @@ is(sql('INSERT INTO events SELECT generate_series(1, 20001) RETURNING id'), '200
 # Into a database where the filter is new.
 my $schema = $node->basedir . '/schema.sql';
 $node->command_ok([ 'pg_dump', @connection, '--schema-only', '-f', $schema, 'postgres' ], 'definitions are dumped');
-$node->safe_psql('postgres', 'CREATE DATABASE copy');
+sql('CREATE DATABASE copy');
 $node->command_ok([ 'psql', @connection, '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $schema, 'copy' ], 'and restored');
 {
 	local $ENV{PGOPTIONS} = '-c streamfilter.mode=shadow';
 	$node->command_ok([ 'psql', @connection, '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, 'copy' ], 'then the rows');
 }
-is($node->safe_psql('copy', 'SELECT count(*) FROM events'), 20000, 'all');
-is($node->safe_psql('copy', q{SELECT count(*) FROM generate_series(1, 20000) i WHERE streamfilter_test('seen', i)}), 20000,
+is(sql('SELECT count(*) FROM events', 'copy'), 20000, 'all');
+is(known('seen', 1, 20000, 'copy'), 20000,
 	'which the filter there knows');
 
 # --- A filter that follows its table -------------------------------------------------------------------------
@@ -142,14 +132,13 @@ is($other->query_safe('INSERT INTO members VALUES (1), (10) RETURNING id'), "1\n
 is($other->query_safe(q{SELECT rows FROM streamfilter_triggers WHERE trigger = 'follow'}), 2, 'what one session has done another sees');
 $_->quit for $one, $other;
 
-$node->stop('immediate');
-$node->start;
+crash();
 is(sql('INSERT INTO members VALUES (1), (3), (10) RETURNING id'), '3', 'a crash changes nothing in what was forgotten');
 is(sql(q{SELECT rows, discarded FROM streamfilter_triggers WHERE trigger = 'zz_once'}), '3|2', 'triggers count since the start');
 
 $node->command_ok([ 'pg_dump', @connection, '--schema-only', '-t', 'members*', '-f', $schema, 'postgres' ], 'its triggers are dumped');
-$node->safe_psql('postgres', 'CREATE DATABASE following');
-$node->safe_psql('following', 'CREATE EXTENSION streamfilter');
+sql('CREATE DATABASE following');
+sql('CREATE EXTENSION streamfilter', 'following');
 $node->command_ok([ 'psql', @connection, '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $schema, 'following' ], 'and restored');
 is($node->safe_psql('following', 'INSERT INTO members VALUES (1), (1), (2); DELETE FROM members WHERE id = 1;
 	INSERT INTO members VALUES (1), (2) RETURNING id'), '1', 'and follow');
@@ -157,8 +146,8 @@ is($node->safe_psql('following', 'INSERT INTO members VALUES (1), (1), (2); DELE
 # --- Filters on other servers ---------------------------------------------------------------------------------
 
 my ($host, $port) = ($node->host, $node->port);
-$node->safe_psql('postgres', 'CREATE DATABASE holder');
-$node->safe_psql('holder', 'CREATE EXTENSION streamfilter');
+sql('CREATE DATABASE holder');
+sql('CREATE EXTENSION streamfilter', 'holder');
 sql(qq{
 	CREATE SERVER holder FOREIGN DATA WRAPPER streamfilter OPTIONS (host '$host', port '$port', dbname 'holder');
 	CREATE USER MAPPING FOR CURRENT_USER SERVER holder OPTIONS (user '$superuser');
@@ -167,7 +156,7 @@ sql(qq{
 	CREATE FOREIGN TABLE far (id int) SERVER holder OPTIONS (kind 'clq', memory '64kB', fpr '1e-6', mode 'shadow');
 	CREATE FOREIGN TABLE lost (id int) SERVER gone OPTIONS (kind 'clq', memory '64kB', mode 'off')});
 is(sql(q{SELECT count(*) FROM generate_series(1, 20) i WHERE NOT streamfilter_seen('far', i % 10)}), 20, 'shadow: all pass');
-is(sql(q{SELECT count(*) FROM generate_series(1, 20) i WHERE streamfilter_test('far', i)}), 9, 'and are remembered over there');
+is(known('far', 1, 20), 9, 'and are remembered over there');
 is(sql(q{SELECT accepted, discarded, would_discard, lost_estimate FROM streamfilter_stats WHERE filter = 'far'::regclass}),
 	'10|0|10|', 'they are counted here, and what was lost nobody knows');
 sql(q{ALTER FOREIGN TABLE far OPTIONS (DROP mode)});
@@ -179,5 +168,4 @@ sql(q{CREATE TABLE far_rows (id int);
 	INSERT INTO far_rows VALUES (1), (1)});
 is(sql('SELECT count(*) FROM far_rows'), 2, 'nor by a trigger');
 
-$node->stop;
-done_testing();
+done();

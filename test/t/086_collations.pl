@@ -1,19 +1,12 @@
 # Collations of keys are saved with a filter's state: the session that reads it back is told if they are others.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use Needs;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $node = start_node('main', '', extra => ['--encoding=UTF8']);
-needs($node->safe_psql('postgres', q{SELECT count(*) FROM pg_collation WHERE collprovider = 'i'}),
+needs(sql(q{SELECT count(*) FROM pg_collation WHERE collprovider = 'i'}),
 	'this server has no ICU collations', 11);
 
-$node->safe_psql(
-	'postgres', q{
+sql(q{
 	CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 	CREATE FOREIGN TABLE words (word text COLLATE folded, lang text) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 	CREATE FOREIGN TABLE plain (word text) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
@@ -34,7 +27,7 @@ is($out, 't|t', 'restored');
 is($warnings, '', 'nothing has changed');
 
 # As an upgrade of ICU and ALTER COLLATION ... REFRESH VERSION would leave it.
-$node->safe_psql('postgres', q{UPDATE pg_collation SET collversion = '1.2.3' WHERE collname = 'folded'});
+sql(q{UPDATE pg_collation SET collversion = '1.2.3' WHERE collname = 'folded'});
 ($out, $warnings) = after_restart();
 is($out, 't|t', 'the state is kept');
 like($warnings, qr/WARNING:  the collations of the keys of filter "words" have changed since its state was saved/, 'a warning');
@@ -43,22 +36,20 @@ like($warnings, qr/Saved: word: public.folded, OID \d+, version (?!1\.2\.3).* No
 unlike($warnings, qr/plain/, 'of this filter only');
 ($out, $warnings) = after_restart();
 like($warnings, qr/have changed/, 'until it is saved anew');
-$node->safe_psql('postgres', q{SELECT streamfilter_test('words', 'ONE', 'en'); SELECT streamfilter_save('words')});
+sql(q{SELECT streamfilter_test('words', 'ONE', 'en'); SELECT streamfilter_save('words')});
 ($out, $warnings) = after_restart();
 is($out, 't|t', 'still there');
 unlike($warnings, qr/have changed/, 'saved with the new version');
 
 # pg_upgrade gives a collation another OID.
-$node->safe_psql(
-	'postgres', q{
+sql(q{
 	CREATE COLLATION other (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 	UPDATE pg_attribute SET attcollation = 'other'::regcollation WHERE attrelid = 'words'::regclass AND attname = 'word';
 	ALTER COLLATION folded RENAME TO former;
 	ALTER COLLATION other RENAME TO folded;});
 ($out, $warnings) = after_restart();
 like($warnings, qr/have changed.*The filter starts empty; what was saved is set aside/s, 'no filter starts empty without a word');
-is( $node->safe_psql('postgres', q{SELECT state FROM streamfilter_stats WHERE filter = 'words'::regclass}),
+is( sql(q{SELECT state FROM streamfilter_stats WHERE filter = 'words'::regclass}),
 	'set aside: The collations of its keys are others now.', 'nor without a trace');
 
-$node->stop;
-done_testing();
+done();

@@ -1,18 +1,11 @@
 # INSERT in batches beside others: filters on other servers, trees below them, sessions with the same keys, a server
 # that stops meanwhile.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
+use Sf;
 
 my $settings = "max_prepared_transactions = 2\nfsync = off\n";
 my $holder = start_node('holder', $settings);
 my $node = start_node('producer', $settings);
-sub sql { return $node->safe_psql('postgres', $_[0]); }
+on($node);
 
 sql(sprintf(q{CREATE SERVER a FOREIGN DATA WRAPPER streamfilter OPTIONS (host '%s', port '%d', dbname 'postgres');
               CREATE USER MAPPING FOR CURRENT_USER SERVER a},
@@ -51,8 +44,7 @@ my $file = PostgreSQL::Test::Utils::tempdir() . '/rows';
 append_to_file($file, join('', map { "$_\t" . (5000 + $_) . "\n" } 1 .. 400));
 sql(q{CREATE TABLE t (id int CHECK (id <> 150), key int);
       CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('one')});
-my ($status, $printed, $error) = $node->psql('postgres', "COPY t FROM '$file'");
-like($error, qr/CONTEXT:  COPY t, line 150: "150\t5150"/, 'COPY: an error names the line, however many are asked about at once');
+like(said("COPY t FROM '$file'"), qr/CONTEXT:  COPY t, line 150: "150\t5150"/, 'COPY: an error names the line, however many are asked about at once');
 sql('DROP TABLE t');
 
 for my $kind (qw(sparse dense))
@@ -187,8 +179,7 @@ sub both_sessions
 	my $second = $node->background_psql('postgres');
 	my $pid = $second->query_safe('SELECT pg_backend_pid()');
 	$second->query_until(qr/asked/, "\\echo asked\nINSERT INTO t SELECT id + 10000, key FROM src WHERE key < 300;\n");
-	$node->poll_query_until('postgres', "SELECT wait_event = 'transactionid' FROM pg_stat_activity WHERE pid = $pid")
-	  or die 'it does not wait';
+	wait_for("SELECT wait_event = 'transactionid' FROM pg_stat_activity WHERE pid = $pid");
 	$first->query_safe($end);
 	$second->quit;
 	$first->quit;
@@ -215,13 +206,11 @@ for my $how ('1 / (20000 - i)', q{CASE WHEN i = 20000 THEN pg_terminate_backend(
 		'0|0', 'neither rows nor keys are left');
 }
 sql('INSERT INTO t SELECT i, i FROM generate_series(1, 30000) i');
-$node->stop('immediate');
-$node->start;
+crash();
 sql('INSERT INTO t SELECT i, i FROM generate_series(1, 30000) i');
 my $lost = sql('SELECT 30000 - count(DISTINCT key) FROM t');
 my $twice = sql('SELECT count(*) - count(DISTINCT key) FROM t');
 is($twice, 0, 'after a crash the keys of rows that were committed are known');
 cmp_ok($lost, '<', 3000, 'and few others');
 
-$_->stop for $node, $holder;
-done_testing();
+done();

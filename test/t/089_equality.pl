@@ -1,12 +1,6 @@
 # Random tables, rows and statements: batches change nothing. test/equality/README.md tells how.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use lib "$FindBin::Bin/../equality";
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
+use lib "$root/test/equality";
 use Runner;
 
 my $node = start_node('equality', q{
@@ -31,5 +25,4 @@ my ($done, $different) = Runner::run(
 	restart => sub { $node->restart });
 is($different, 0, "$done cases from seed $seed: the same in batches as row by row");
 
-$node->stop;
-done_testing();
+done();

@@ -1,20 +1,13 @@
 # The view streamfilter_progress, seen by other sessions: it moves, says no more than it may, and a session that ends
 # in whatever way is gone from it. And streamfilter_triggers: what is dropped makes room.
 # flavours: quick
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
+use Sf;
 
 my $node = start_node('watching', q{
 streamfilter.shared_memory = '64MB'
 fsync = off
 });
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE ROLE stranger LOGIN;
 	CREATE ROLE monitor LOGIN IN ROLE pg_read_all_stats;
 	CREATE TABLE slow AS SELECT i AS id FROM generate_series(1, 100000) i;
@@ -36,35 +29,35 @@ for my $case (@work)
 	$session->query_until(qr/begun/, "\\echo begun\n$query;\n");
 	ok($node->poll_query_until('postgres', qq{SELECT done > 2000 FROM streamfilter_progress WHERE pid = $pid AND command = '$command'}),
 		"$command is seen");
-	is($node->safe_psql('postgres', qq{SELECT command, filter, phase, total > 1000, unit FROM streamfilter_progress WHERE pid = $pid}),
+	is(sql(qq{SELECT command, filter, phase, total > 1000, unit FROM streamfilter_progress WHERE pid = $pid}),
 		"$command|$filter|reading rows|t|rows", '... with all that it is');
-	my $before = $node->safe_psql('postgres', "SELECT done FROM streamfilter_progress WHERE pid = $pid");
+	my $before = sql("SELECT done FROM streamfilter_progress WHERE pid = $pid");
 	ok($node->poll_query_until('postgres', "SELECT done > $before FROM streamfilter_progress WHERE pid = $pid"), '... and moves');
 	is($node->safe_psql('postgres', "SELECT * FROM streamfilter_progress WHERE pid = $pid", extra_params => [ '-U', 'stranger' ]),
 		"$pid||||||", '... to others, no more than that it is there');
 	is($node->safe_psql('postgres', "SELECT command FROM streamfilter_progress WHERE pid = $pid", extra_params => [ '-U', 'monitor' ]),
 		$command, '... but to those who may read all statistics');
-	is($node->safe_psql('template1', 'CREATE EXTENSION streamfilter; SELECT count(*) FROM streamfilter_progress; DROP EXTENSION streamfilter'),
+	is(sql('CREATE EXTENSION streamfilter; SELECT count(*) FROM streamfilter_progress; DROP EXTENSION streamfilter', 'template1'),
 		0, '... not in another database');
-	like($node->safe_psql('postgres', q{SELECT name, labels ->> 'command', value > 0, unit FROM streamfilter_metrics
+	like(sql(q{SELECT name, labels ->> 'command', value > 0, unit FROM streamfilter_metrics
 		WHERE name LIKE 'streamfilter_progress%' ORDER BY 1}), qr/^streamfilter_progress_done\|$command\|t\|rows\n/, '... as a metric, too');
 	my $end = $command eq 'evaluate' ? 'pg_terminate_backend' : 'pg_cancel_backend';
-	$node->safe_psql('postgres', "SELECT $end($pid)");
+	sql("SELECT $end($pid)");
 	ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM streamfilter_progress'), "... and is gone after $end");
 	if ($end eq 'pg_terminate_backend') { eval { $session->quit } }
 	else { $session->quit }
 }
-is($node->safe_psql('postgres', q{SELECT count(*) FROM slow WHERE streamfilter_test('seen', id)}), 0, 'a warm that was cancelled leaves nothing');
-is($node->safe_psql('postgres', q{SELECT streamfilter_warm('seen', 'slow')}), 100000, '... and can be begun again');
+is(sql(q{SELECT count(*) FROM slow WHERE streamfilter_test('seen', id)}), 0, 'a warm that was cancelled leaves nothing');
+is(sql(q{SELECT streamfilter_warm('seen', 'slow')}), 100000, '... and can be begun again');
 
 $node->restart;
-is($node->safe_psql('postgres', q{SELECT count(*) FROM slow WHERE streamfilter_test('seen', id)}), 100000, 'a restore');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM streamfilter_progress'), 0, '... shows nothing when it is done');
+is(sql(q{SELECT count(*) FROM slow WHERE streamfilter_test('seen', id)}), 100000, 'a restore');
+is(sql('SELECT count(*) FROM streamfilter_progress'), 0, '... shows nothing when it is done');
 
 # ---- triggers that come and go -------------------------------------------------------------------------
 # There is room for 4096. More than that are used and dropped: by themselves, with their table, and in the transaction
 # that made them.
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FOREIGN TABLE seen_often (id int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB', mode 'shadow');
 	CREATE TABLE often (id int);
 	CREATE PROCEDURE use_triggers(count int) LANGUAGE plpgsql AS $$
@@ -83,24 +76,23 @@ $node->safe_psql('postgres', q{
 	DO $$BEGIN FOR i IN 1 .. 300 LOOP EXECUTE format('CREATE TABLE parted_%s PARTITION OF parted FOR VALUES IN (%s)', i, i); END LOOP; END$$;
 	INSERT INTO parted SELECT generate_series(1, 300);
 	CALL use_triggers(3000)});
-is($node->safe_psql('postgres', 'SELECT count(*), sum(rows) FROM streamfilter_triggers'), '300|300', 'triggers of partitions count');
-$node->safe_psql('postgres', q{BEGIN; DROP TABLE parted; ROLLBACK});
-is($node->safe_psql('postgres', 'SELECT count(*), sum(rows) FROM streamfilter_triggers'), '300|300', '... still after a DROP that rolls back');
-$node->safe_psql('postgres', q{BEGIN; SAVEPOINT s; DROP TABLE parted; ROLLBACK TO s; COMMIT});
-is($node->safe_psql('postgres', 'SELECT count(*), sum(rows) FROM streamfilter_triggers'), '300|300', '... or to a savepoint');
-$node->safe_psql('postgres', q{BEGIN; SAVEPOINT s; DROP TABLE parted; RELEASE s; COMMIT});
-$node->safe_psql('postgres', 'CALL use_triggers(1200)');
-$node->safe_psql('postgres', q{
+is(sql('SELECT count(*), sum(rows) FROM streamfilter_triggers'), '300|300', 'triggers of partitions count');
+sql(q{BEGIN; DROP TABLE parted; ROLLBACK});
+is(sql('SELECT count(*), sum(rows) FROM streamfilter_triggers'), '300|300', '... still after a DROP that rolls back');
+sql(q{BEGIN; SAVEPOINT s; DROP TABLE parted; ROLLBACK TO s; COMMIT});
+is(sql('SELECT count(*), sum(rows) FROM streamfilter_triggers'), '300|300', '... or to a savepoint');
+sql(q{BEGIN; SAVEPOINT s; DROP TABLE parted; RELEASE s; COMMIT});
+sql('CALL use_triggers(1200)');
+sql(q{
 	CREATE TRIGGER zz BEFORE INSERT ON often FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_often');
 	INSERT INTO often VALUES (1)});
-is($node->safe_psql('postgres', 'SELECT rows FROM streamfilter_triggers'), '1', 'after 4500 that were dropped, the next one counts');
+is(sql('SELECT rows FROM streamfilter_triggers'), '1', 'after 4500 that were dropped, the next one counts');
 
 SKIP: {
 	skip 'wait events of extensions have names since PostgreSQL 17', 1 if $node->pg_version < 17;
-	is($node->safe_psql('postgres', q{SELECT string_agg(name, ' ' ORDER BY name) FROM pg_wait_events WHERE name ~ '^Streamfilter'}),
+	is(sql(q{SELECT string_agg(name, ' ' ORDER BY name) FROM pg_wait_events WHERE name ~ '^Streamfilter'}),
 		'StreamfilterArrivals StreamfilterCommits StreamfilterConnect StreamfilterGrow StreamfilterLoad StreamfilterMemory StreamfilterPrepared StreamfilterRemote '
 		. 'StreamfilterResize', 'what sessions wait for has names');
 }
 
-$node->stop;
-done_testing();
+done();

@@ -1,17 +1,9 @@
 # ALTER … SET memory keeps what a filter knows over crashes before and after its commit, over a restart ahead of it, on a
 # standby, and with another session that waits for it.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
+use Sf;
 
 my $node = start_node('resize', q{streamfilter.shared_memory = '64MB'}, allows_streaming => 1);
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FUNCTION known(filter regclass, n int) RETURNS bigint LANGUAGE sql AS
 		'SELECT count(*) FROM generate_series(1, n) i WHERE streamfilter_test(filter, i)';
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '256kB', keys '100000', fpr '0.01');
@@ -25,8 +17,8 @@ sub all_known
 {
 	my ($what, $n, $server) = @_;
 	$server //= $node;
-	is($server->safe_psql('postgres', "SELECT known('seen', $n)"), $n, "$what: a Bloom filter");
-	cmp_ok($server->safe_psql('postgres', "SELECT known('queue', $n)"), '>', $n - 20, "$what: a queue");
+	is(sql("SELECT known('seen', $n)", $server), $n, "$what: a Bloom filter");
+	cmp_ok(sql("SELECT known('queue', $n)", $server), '>', $n - 20, "$what: a queue");
 }
 
 sub resize_to
@@ -38,59 +30,54 @@ sub resize_to
 
 # --- A crash after the commit, and before it -----------------------------------------------------------------------
 
-$node->safe_psql('postgres', resize_to('1MB'));
-$node->stop('immediate');
-$node->start;
+sql(resize_to('1MB'));
+crash();
 all_known('after a crash', 10000);
-is($node->safe_psql('postgres', q{SELECT count(*) FROM streamfilter_stats WHERE state = 'loaded'}), 2, 'nothing is set aside');
+is(sql(q{SELECT count(*) FROM streamfilter_stats WHERE state = 'loaded'}), 2, 'nothing is set aside');
 
-$node->safe_psql('postgres', q{INSERT INTO seen SELECT generate_series(10001, 12000); INSERT INTO queue SELECT generate_series(10001, 12000)});
+sql(q{INSERT INTO seen SELECT generate_series(10001, 12000); INSERT INTO queue SELECT generate_series(10001, 12000)});
 my $session = $node->background_psql('postgres', on_error_stop => 0);
 $session->query_safe('BEGIN; ' . resize_to('4MB') . q{INSERT INTO seen SELECT generate_series(12001, 12100)});
 $node->stop('immediate');
 eval { $session->quit };
 $node->start;
 all_known('after a crash in the middle', 12000);
-is($node->safe_psql('postgres', q{SELECT count(*) FROM streamfilter_stats WHERE memory > 1100000}), 0, 'with the former definition');
+is(sql(q{SELECT count(*) FROM streamfilter_stats WHERE memory > 1100000}), 0, 'with the former definition');
 
 # --- There and back in one transaction --------------------------------------------------------------------------------
 
-$node->safe_psql('postgres', 'BEGIN; ' . resize_to('4MB') . resize_to('1MB') . 'COMMIT');
-$node->safe_psql('postgres', q{INSERT INTO seen SELECT generate_series(12001, 12100); INSERT INTO queue SELECT generate_series(12001, 12100)});
-$node->stop('immediate');
-$node->start;
+sql('BEGIN; ' . resize_to('4MB') . resize_to('1MB') . 'COMMIT');
+sql(q{INSERT INTO seen SELECT generate_series(12001, 12100); INSERT INTO queue SELECT generate_series(12001, 12100)});
+crash();
 all_known('there and back', 12100);
 
 # --- The first use after a start is the ALTER -------------------------------------------------------------------------
 
 $node->restart;
-$node->safe_psql('postgres', resize_to('2MB'));
+sql(resize_to('2MB'));
 all_known('altered before it was read back', 12000);
 $node->restart;
 all_known('and after another restart', 12000);
 
 # --- Changes in the same transaction, ahead of the ALTER and behind it --------------------------------------------------
 
-$node->safe_psql('postgres', q{BEGIN; INSERT INTO seen SELECT generate_series(12001, 12500); INSERT INTO queue SELECT generate_series(12001, 12500);}
+sql(q{BEGIN; INSERT INTO seen SELECT generate_series(12001, 12500); INSERT INTO queue SELECT generate_series(12001, 12500);}
 	. resize_to('4MB') . q{INSERT INTO seen SELECT generate_series(12501, 13000); INSERT INTO queue SELECT generate_series(12501, 13000);}
 	. resize_to('8MB') . 'COMMIT');
 all_known('changes beside it', 13000);
-$node->stop('immediate');
-$node->start;
+crash();
 all_known('... after a crash', 13000);
 
 # --- Again and again, with saves, down and up ---------------------------------------------------------------------------
 
 for my $memory ('4MB', '2MB', '3MB', '1MB', '2MB')
 {
-	$node->safe_psql('postgres', resize_to($memory) . 'SELECT streamfilter_save()');
+	sql(resize_to($memory) . 'SELECT streamfilter_save()');
 }
-$node->stop('immediate');
-$node->start;
-is($node->safe_psql('postgres', "SELECT known('seen', 13000)"), 13000, 'many times');
-cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM generate_series(12001, 13000) i WHERE streamfilter_test('queue', i)"), '>', 990,
-	'a queue has the newest');
-is($node->safe_psql('postgres', q{SELECT count(DISTINCT filter) FROM (SELECT filter FROM _streamfilter.streamfilter_image GROUP BY filter, saved) s}), 2,
+crash();
+is(sql("SELECT known('seen', 13000)"), 13000, 'many times');
+cmp_ok(known('queue', 12001, 13000), '>', 990, 'a queue has the newest');
+is(sql(q{SELECT count(DISTINCT filter) FROM (SELECT filter FROM _streamfilter.streamfilter_image GROUP BY filter, saved) s}), 2,
 	'one image for each');
 
 # --- Others wait, and see the new state -----------------------------------------------------------------------------------
@@ -99,11 +86,11 @@ $session = $node->background_psql('postgres');
 $session->query_safe('BEGIN; ' . resize_to('4MB'));
 my $other = $node->background_psql('postgres');
 $other->query_until(qr/begun/, "\\echo begun\nINSERT INTO seen VALUES (13000), (13001) RETURNING id;\n");
-ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'}), 'another session waits');
+ok(wait_for(q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'}), 'another session waits');
 $session->query_safe('COMMIT');
 $session->quit;
 $other->quit;
-is($node->safe_psql('postgres', "SELECT known('seen', 13001), accepted > 0 FROM streamfilter_stats WHERE filter = 'seen'::regclass"), '13001|t',
+is(sql("SELECT known('seen', 13001), accepted > 0 FROM streamfilter_stats WHERE filter = 'seen'::regclass"), '13001|t',
 	'... and has remembered its keys');
 
 # --- Every kind: a crash after each step -----------------------------------------------------------------------------------
@@ -133,23 +120,17 @@ sub none_lost
 sub fill_all
 {
 	my ($first, $last) = @_;
-	$node->safe_psql('postgres', of_all("INSERT INTO FILTER SELECT generate_series($first, $last)"));
-	$node->safe_psql('postgres', of_all("INSERT INTO known_keys SELECT 'FILTER', i FROM generate_series($first, $last) i WHERE streamfilter_test('FILTER'::regclass, i)"));
-}
-
-sub crash
-{
-	$node->stop('immediate');
-	$node->start;
+	sql(of_all("INSERT INTO FILTER SELECT generate_series($first, $last)"));
+	sql(of_all("INSERT INTO known_keys SELECT 'FILTER', i FROM generate_series($first, $last) i WHERE streamfilter_test('FILTER'::regclass, i)"));
 }
 
 $node->safe_psql('postgres', 'CREATE TABLE known_keys (filter text, i int);'
 	. join ' ', map { "CREATE FOREIGN TABLE of_$_ (id int) SERVER streamfilter OPTIONS ($kinds{$_}, memory '128kB');" } @kinds);
 fill_all(1, 700);
-cmp_ok($node->safe_psql('postgres', 'SELECT count(*) FROM known_keys'), '>', 700 * @kinds * 0.98, 'all kinds are filled');
+cmp_ok(sql('SELECT count(*) FROM known_keys'), '>', 700 * @kinds * 0.98, 'all kinds are filled');
 for my $memory ('256kB', '512kB', '256kB', '128kB')
 {
-	$node->safe_psql('postgres', of_all("ALTER FOREIGN TABLE FILTER OPTIONS (SET memory '$memory')"));
+	sql(of_all("ALTER FOREIGN TABLE FILTER OPTIONS (SET memory '$memory')"));
 	none_lost("every kind in $memory");
 	crash();
 	none_lost("... after a crash");
@@ -160,21 +141,20 @@ $session->query_safe('BEGIN; ' . of_all(q{ALTER FOREIGN TABLE FILTER OPTIONS (SE
 crash();
 eval { $session->quit };
 none_lost('every kind after a crash in the middle');
-$node->safe_psql('postgres', 'BEGIN;' . of_all(q{ALTER FOREIGN TABLE FILTER OPTIONS (SET memory '256kB')}) . 'ROLLBACK');
+sql('BEGIN;' . of_all(q{ALTER FOREIGN TABLE FILTER OPTIONS (SET memory '256kB')}) . 'ROLLBACK');
 none_lost('... after a rollback');
 # What was added in between belongs to the state that is altered back.
-$node->safe_psql('postgres', 'BEGIN;' . of_all(q{ALTER FOREIGN TABLE FILTER OPTIONS (SET memory '256kB')}) . of_all('INSERT INTO FILTER VALUES (-2)')
+sql('BEGIN;' . of_all(q{ALTER FOREIGN TABLE FILTER OPTIONS (SET memory '256kB')}) . of_all('INSERT INTO FILTER VALUES (-2)')
 	. of_all(q{INSERT INTO known_keys VALUES ('FILTER', -2)}) . of_all(q{ALTER FOREIGN TABLE FILTER OPTIONS (SET memory '128kB')}) . 'COMMIT');
 none_lost('there and back');
 crash();
 none_lost('... after a crash');
-$node->safe_psql('postgres', 'BEGIN;' . of_all(q{ALTER FOREIGN TABLE FILTER OPTIONS (SET memory '256kB')}) . 'SELECT streamfilter_save(); SAVEPOINT s;'
+sql('BEGIN;' . of_all(q{ALTER FOREIGN TABLE FILTER OPTIONS (SET memory '256kB')}) . 'SELECT streamfilter_save(); SAVEPOINT s;'
 	. of_all(q{ALTER FOREIGN TABLE FILTER OPTIONS (SET memory '128kB')}) . of_all('INSERT INTO FILTER VALUES (-3)') . 'ROLLBACK TO s; COMMIT');
 crash();
 none_lost('saved in between, and rolled back to a savepoint');
-is($node->safe_psql('postgres', q{SELECT count(*) FROM streamfilter_stats WHERE filter::text LIKE 'of_%' AND state <> 'loaded'}), 0,
-	'nothing is set aside');
-$node->safe_psql('postgres', of_all('DROP FOREIGN TABLE FILTER') . 'DROP TABLE known_keys');
+is(sql(q{SELECT count(*) FROM streamfilter_stats WHERE filter::text LIKE 'of_%' AND state <> 'loaded'}), 0, 'nothing is set aside');
+sql(of_all('DROP FOREIGN TABLE FILTER') . 'DROP TABLE known_keys');
 
 # --- Deleted keys stay deleted: the log replays them, saved or not, and a standby that takes over makes it smaller ----------
 
@@ -188,44 +168,40 @@ sub deleted_and_kept
 my $forget = 'DO $$BEGIN FOR i IN %d .. %d LOOP DELETE FROM kept WHERE id = i; END LOOP; END$$';
 for my $saves (0, 1)
 {
-	$node->safe_psql('postgres', q{CREATE FOREIGN TABLE kept (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', fpr '1e-6')});
-	$node->safe_psql('postgres', q{INSERT INTO kept SELECT generate_series(1, 1000)});
-	$node->safe_psql('postgres', q{ALTER FOREIGN TABLE kept OPTIONS (SET memory '512kB')});
-	$node->safe_psql('postgres', sprintf($forget, 1, 150));
-	$node->safe_psql('postgres', 'SELECT streamfilter_save()') if $saves;
-	$node->safe_psql('postgres', sprintf($forget, 151, 300));
+	sql(q{CREATE FOREIGN TABLE kept (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', fpr '1e-6')});
+	sql(q{INSERT INTO kept SELECT generate_series(1, 1000)});
+	sql(q{ALTER FOREIGN TABLE kept OPTIONS (SET memory '512kB')});
+	sql(sprintf($forget, 1, 150));
+	sql('SELECT streamfilter_save()') if $saves;
+	sql(sprintf($forget, 151, 300));
 	crash();
 	deleted_and_kept('after a crash');
-	$node->safe_psql('postgres', q{ALTER FOREIGN TABLE kept OPTIONS (SET memory '64kB')});
+	sql(q{ALTER FOREIGN TABLE kept OPTIONS (SET memory '64kB')});
 	deleted_and_kept('as small as before');
 	crash();
 	deleted_and_kept('... after a crash');
-	$node->safe_psql('postgres', 'DROP FOREIGN TABLE kept');
+	sql('DROP FOREIGN TABLE kept');
 }
-$node->safe_psql('postgres', q{CREATE FOREIGN TABLE kept (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', fpr '1e-6');
+sql(q{CREATE FOREIGN TABLE kept (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', fpr '1e-6');
 	INSERT INTO kept SELECT generate_series(1, 1000)});
-$node->safe_psql('postgres', q{ALTER FOREIGN TABLE kept OPTIONS (SET memory '512kB')});
+sql(q{ALTER FOREIGN TABLE kept OPTIONS (SET memory '512kB')});
 
 # --- A standby ---------------------------------------------------------------------------------------------------------
 
-$node->backup('copy');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'copy', has_streaming => 1);
-$standby->start;
+my $standby = start_standby('standby');
 $node->wait_for_catchup($standby);
-is($standby->safe_psql('postgres', "SELECT known('seen', 13001)"), 13001, 'a standby');
-$node->safe_psql('postgres', resize_to('8MB') . 'INSERT INTO seen SELECT generate_series(13002, 13100)');
-$node->safe_psql('postgres', sprintf($forget, 1, 300));
+is(sql("SELECT known('seen', 13001)", $standby), 13001, 'a standby');
+sql(resize_to('8MB') . 'INSERT INTO seen SELECT generate_series(13002, 13100)');
+sql(sprintf($forget, 1, 300));
 $node->wait_for_catchup($standby);
-is($standby->safe_psql('postgres', "SELECT known('seen', 13100)"), 13100, '... follows');
+is(sql("SELECT known('seen', 13100)", $standby), 13100, '... follows');
 deleted_and_kept('on a standby', $standby);
 $node->stop;
 $standby->promote;
-is($standby->safe_psql('postgres', "SELECT known('seen', 13100)"), 13100, '... and takes over');
-$standby->safe_psql('postgres', resize_to('2MB'));
-is($standby->safe_psql('postgres', "SELECT known('seen', 13100)"), 13100, '... and is resized');
-$standby->safe_psql('postgres', q{ALTER FOREIGN TABLE kept OPTIONS (SET memory '64kB')});
+is(sql("SELECT known('seen', 13100)", $standby), 13100, '... and takes over');
+sql(resize_to('2MB'), $standby);
+is(sql("SELECT known('seen', 13100)", $standby), 13100, '... and is resized');
+sql(q{ALTER FOREIGN TABLE kept OPTIONS (SET memory '64kB')}, $standby);
 deleted_and_kept('made smaller there', $standby);
-$standby->stop;
 
-done_testing();
+done();

@@ -1,19 +1,11 @@
 # Every query of examples/monitoring runs, as a role that may only monitor, and gives the columns that are said of it;
 # the alerts find what they are about, and nothing in a sound server.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use File::Basename;
 use IO::Socket::INET;
 use JSON::PP;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 use Time::HiRes qw(usleep);
 
-my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));
 my $dir = "$root/examples/monitoring";
 
 my $node = start_node('monitoring', q{
@@ -21,7 +13,7 @@ streamfilter.shared_memory = '16MB'
 streamfilter.dynamic_memory = 0
 fsync = off
 });
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE ROLE monitor LOGIN IN ROLE pg_monitor;
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '10000', fpr '0.01', overfull 'discard');
 	CREATE TABLE events (id int);
@@ -70,7 +62,7 @@ for my $i (0 .. $#exported)
 {
 	my @columns = $parts[$i] =~ /^    - (\w+): \{usage/mg;
 	is_deeply([ columns_of($exported[$i]{text}) ], [ sort @columns ], 'postgres_exporter: its columns are described');
-	is($node->safe_psql('postgres', "SELECT count(*) FROM ($exported[$i]{text}) q GROUP BY to_jsonb(q) - 'value' - 'done' - 'total' HAVING count(*) > 1"), '',
+	is(sql("SELECT count(*) FROM ($exported[$i]{text}) q GROUP BY to_jsonb(q) - 'value' - 'done' - 'total' HAVING count(*) > 1"), '',
 		'... and its labels tell rows apart');
 }
 my ($collector) = blocks_of("$dir/sql_exporter.yml", 'query');
@@ -111,7 +103,7 @@ sub values_of { my ($page) = @_; return { map { /\bname="(\w+)"/ ? ("$1 " . (/\b
 
 sub installed { my ($program) = @_; return (grep { -x } map { "$_/$program" } split /:/, $ENV{PATH})[0]; }
 
-my @wanted = map { [ split /\|/ ] } split /\n/, $node->safe_psql('postgres', q{
+my @wanted = map { [ split /\|/ ] } split /\n/, sql(q{
 	SELECT name || ' ' || coalesce(labels ->> 'filter', ''), value FROM streamfilter_metrics
 	WHERE name ~ 'accepted|asked_keys|discarded|filter_memory|loaded'});
 cmp_ok(scalar @wanted, '>=', 4, 'there are values to be exported');
@@ -142,8 +134,8 @@ for my $panel (@{ $dashboard->{panels} })
 # --- Alerts --------------------------------------------------------------------------------------------
 
 my @alerts = blocks_of("$dir/alerts.yml", 'query');
-my %metric = map { $_ => 1 } split /\n/, $node->safe_psql('postgres', 'SELECT DISTINCT name FROM streamfilter_metrics');
-my $view = $node->safe_psql('postgres', q{SELECT pg_get_viewdef('streamfilter_metrics'::regclass)
+my %metric = map { $_ => 1 } split /\n/, sql('SELECT DISTINCT name FROM streamfilter_metrics');
+my $view = sql(q{SELECT pg_get_viewdef('streamfilter_metrics'::regclass)
 	|| string_agg(quote_literal(metric), ' ') FROM streamfilter_counters()});
 my %query;
 for my $alert (@alerts)
@@ -165,7 +157,7 @@ SKIP:
 	ok($loads, 'promtool takes the rules') or diag($out . $err);
 }
 
-$node->safe_psql('postgres', q{
+sql(q{
 	INSERT INTO events SELECT generate_series(1001, 200000);
 	INSERT INTO events SELECT generate_series(200001, 210000);
 	INSERT INTO events SELECT generate_series(210001, 220000);
@@ -173,11 +165,10 @@ $node->safe_psql('postgres', q{
 	INSERT INTO large VALUES (1);
 	CREATE FOREIGN TABLE few (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', keys '10000000', max '1');
 	INSERT INTO few VALUES (1)});
-like($node->safe_psql('postgres', $query{FilterExceedsItsRate}), qr/^public\.seen$/m, 'a filter that is too full is told');
-like($node->safe_psql('postgres', $query{FilterHoldsTooMuch}), qr/^public\.seen$/m, '... that it holds too much');
-like($node->safe_psql('postgres', $query{FilterLosesRows}), qr/^public\.seen$/m, '... and that it loses rows');
-like($node->safe_psql('postgres', $query{FilterRemembersFewerKeysThanAsked}), qr/^public\.few$/m, 'a filter that is too small');
-isnt($node->safe_psql('postgres', $query{FilterMemoryNearlyUsed} =~ s/NULL AS filter/1/r), '', 'memory that is used up');
+like(sql($query{FilterExceedsItsRate}), qr/^public\.seen$/m, 'a filter that is too full is told');
+like(sql($query{FilterHoldsTooMuch}), qr/^public\.seen$/m, '... that it holds too much');
+like(sql($query{FilterLosesRows}), qr/^public\.seen$/m, '... and that it loses rows');
+like(sql($query{FilterRemembersFewerKeysThanAsked}), qr/^public\.few$/m, 'a filter that is too small');
+isnt(sql($query{FilterMemoryNearlyUsed} =~ s/NULL AS filter/1/r), '', 'memory that is used up');
 
-$node->stop;
-done_testing();
+done();

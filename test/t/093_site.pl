@@ -1,16 +1,9 @@
 # docs/build_site.pl: every document is a page that can be reached from the first one, every link and every anchor of every
 # page leads somewhere, and so does every one within the PDF.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use File::Basename;
-use File::Spec;
 use Needs;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
-my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));
 sub has { my ($program) = @_; return grep { -x "$_/$program" } split /:/, $ENV{PATH}; }
 needs(scalar(has('pandoc')), 'pandoc is not installed', 12);
 

@@ -1,15 +1,7 @@
 # Memory beyond streamfilter.shared_memory: taken and given back while the server runs, used by sessions that were there
 # before, over crashes and restarts, and where the system has none.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use IPC::Run qw(run);
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
 
 my $node = start_node('dynamic', q{
 streamfilter.shared_memory = '2MB'
@@ -18,11 +10,10 @@ max_prepared_transactions = 5
 logging_collector = on
 restart_after_crash = on
 }, allows_streaming => 1);
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FUNCTION known(filter regclass, n int) RETURNS bigint LANGUAGE sql AS
 		'SELECT count(*) FROM generate_series(1, n) i WHERE streamfilter_test(filter, i)'});
 
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub dynamic { return sql('SELECT dynamic FROM streamfilter_memory()'); }
 
 # What the file without a name has of pages, in kB.
@@ -169,7 +160,7 @@ $before->quit;
 $node->restart;
 $before = $node->background_psql('postgres');
 sql(q{DROP FOREIGN TABLE wide});
-$node->poll_query_until('postgres', q{SELECT dynamic < 17 << 20 FROM streamfilter_memory()}) or die 'memory is not given back';
+wait_for(q{SELECT dynamic < 17 << 20 FROM streamfilter_memory()});
 
 # --- Prepared transactions, crashes, restarts, a standby ---------------------------------------------------------------
 
@@ -177,12 +168,9 @@ sql(q{BEGIN; INSERT INTO large VALUES (-1); PREPARE TRANSACTION 'one'});
 $before->query_safe(q{COMMIT PREPARED 'one'});
 is(sql(q{SELECT streamfilter_test('large', -1)}), 't', 'COMMIT PREPARED by a session that never used the filter');
 
-$node->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('dynamic_standby');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-$standby->start;
+my $standby = start_standby('dynamic_standby');
 $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
-is($standby->safe_psql('postgres', q{SELECT known('large', 500)}), 500, 'on a standby');
+is(sql(q{SELECT known('large', 500)}, $standby), 500, 'on a standby');
 $standby->stop;
 
 my $logger = find_logger();

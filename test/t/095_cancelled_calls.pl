@@ -1,23 +1,14 @@
 # Statements that are cancelled while other servers work for them: those give up at once, the connection is kept, and so
 # is what the transaction has added before. Servers that hang cost one timeout, however many they are, wherever a
 # transaction meets them.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use IO::Select;
 use IO::Socket::INET;
 use POSIX ();
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
 use Time::HiRes qw(time);
 
 my $node   = start_node('producer');
 my %holder = map { $_ => start_node($_, "listen_addresses = '127.0.0.1'\n") } qw(a b c);
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 $holder{a}->append_conf('pg_hba.conf', 'host all all 127.0.0.1/32 trust');
 $holder{a}->reload;
@@ -37,19 +28,18 @@ sql(q{CREATE FOREIGN TABLE seen (id int) SERVER a OPTIONS (kind 'bloom', memory 
       CREATE TABLE events (id int);
       CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
       INSERT INTO events VALUES (0)});
-is($holder{a}->safe_psql('postgres', q{SELECT string_agg(DISTINCT name || ' ' || setting, ', ' ORDER BY name || ' ' || setting) FROM asked}),
+is(sql(q{SELECT string_agg(DISTINCT name || ' ' || setting, ', ' ORDER BY name || ' ' || setting) FROM asked}, $holder{a}),
 	'client_connection_check_interval 200, idle_in_transaction_session_timeout 600000, tcp_keepalives_count 3, '
 	  . 'tcp_keepalives_idle 30, tcp_keepalives_interval 10',
 	'keepalives, and a limit for transactions that do nothing, are the default');
-$holder{a}->safe_psql('postgres', 'DROP EVENT TRIGGER note_settings');
+sql('DROP EVENT TRIGGER note_settings', $holder{a});
 
 # ---- a wait for another transaction over there ----------------------------------------------------------------------
 
 sub backends
 {
 	my ($holder) = @_;
-	return split /\n/, $holder->safe_psql('postgres',
-		q{SELECT pid FROM pg_stat_activity WHERE application_name = 'streamfilter' ORDER BY pid});
+	return split /\n/, sql(q{SELECT pid FROM pg_stat_activity WHERE application_name = 'streamfilter' ORDER BY pid}, $holder);
 }
 
 # Runs a statement in a session; how long that took.

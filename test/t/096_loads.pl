@@ -1,25 +1,9 @@
 # What loaders send, statement by statement: dbt, Airflow, connectors of Kafka, object-relational mappers, psycopg. Which
 # rows stay, what is refused, and the traps that docs/tools.md warns of, each with what to do instead. The statements are
 # those that the tools' documentation shows.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use File::Basename;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
-my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));
-my $node = PostgreSQL::Test::Cluster->new('loads');
-$node->init;
-$node->append_conf('postgresql.conf', slurp_file("$root/test/streamfilter.conf"));
-$node->append_conf('postgresql.conf', "client_min_messages = warning");
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-
-sub sql { return $node->safe_psql('postgres', $_[0]); }
+my $node = start_node('loads', slurp_file("$root/test/streamfilter.conf") . "client_min_messages = warning");
 
 # A table with a trigger on a filter of its own, and 1500 rows, 1000 of them distinct, to be loaded.
 sub fresh

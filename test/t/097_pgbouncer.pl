@@ -1,26 +1,13 @@
 # A pool of connections that changes hands between transactions (pgbouncer, pool_mode = transaction): what a filter knows
 # belongs to transactions, so many clients may share few sessions. What belongs to sessions, settings, leaks.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use File::Basename;
+use Sf;
 use Needs;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my ($pgbouncer) = grep { -x $_ } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin', '/usr/local/sbin';
 needs($pgbouncer, 'pgbouncer is not installed', 10);
 
-my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));
-my $node = PostgreSQL::Test::Cluster->new('pooled');
-$node->init;
-$node->append_conf('postgresql.conf', slurp_file("$root/test/streamfilter.conf"));
-$node->start;
-$node->safe_psql('postgres', q{
-	CREATE EXTENSION streamfilter;
+my $node = start_node('pooled', slurp_file("$root/test/streamfilter.conf"));
+sql(q{
 	CREATE TABLE events (id int);
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '256kB', fpr '1e-6');
 	CREATE TRIGGER zz_once BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen')});
@@ -62,11 +49,11 @@ append_to_file("$dir/commit.sql", "\\set id random(1, 400)\nBEGIN;\nINSERT INTO 
 append_to_file("$dir/rollback.sql", "\\set id random(1, 400)\nBEGIN;\nINSERT INTO events VALUES (:id);\nROLLBACK;\n");
 command_ok([ 'pgbench', '-n', '-h', $dir, '-p', $port, '-c', 16, '-t', 60, '-f', "$dir/commit.sql\@3", '-f', "$dir/rollback.sql\@1", 'postgres' ],
 	'sixteen clients');
-is($node->safe_psql('postgres', 'SELECT count(*) = count(DISTINCT id) FROM events'), 't', '... no key is there twice');
-cmp_ok($node->safe_psql('postgres', q{SELECT count(*) FROM pg_stat_activity WHERE application_name !~ 'psql' AND backend_type = 'client backend' AND pid <> pg_backend_pid()}),
+is(sql('SELECT count(*) = count(DISTINCT id) FROM events'), 't', '... no key is there twice');
+cmp_ok(sql(q{SELECT count(*) FROM pg_stat_activity WHERE application_name !~ 'psql' AND backend_type = 'client backend' AND pid <> pg_backend_pid()}),
 	'<=', 4, '... on four sessions');
 pooled('INSERT INTO events SELECT generate_series(1, 400)');
-is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT id) FROM events'), '400|400', '... nothing that rolled back is known');
+is(sql('SELECT count(*), count(DISTINCT id) FROM events'), '400|400', '... nothing that rolled back is known');
 
 # ---- a client that goes in the middle of a transaction ---------------------------------------------------
 pooled('BEGIN; INSERT INTO events VALUES (1000);');
@@ -77,15 +64,15 @@ is(pooled('WITH i AS (INSERT INTO events VALUES (1000) RETURNING 1) SELECT count
 pooled(q{BEGIN; INSERT INTO events VALUES (2000), (2001); PREPARE TRANSACTION 'pooled'});
 pooled(q{COMMIT PREPARED 'pooled'});
 pooled('INSERT INTO events VALUES (2000), (2001), (2002)') for 1 .. 4;
-is($node->safe_psql('postgres', 'SELECT count(*) FROM events WHERE id BETWEEN 2000 AND 2002'), '3', 'prepared transactions');
+is(sql('SELECT count(*) FROM events WHERE id BETWEEN 2000 AND 2002'), '3', 'prepared transactions');
 
 # ---- settings of a session go to the next client ------------------------------------------------------
 pooled(q{SET streamfilter.mode = 'shadow'}, 'narrow');
 pooled('INSERT INTO events VALUES (1000)', 'narrow');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM events WHERE id = 1000'), '2', 'SET streamfilter.mode stays for the next client (the trap)');
+is(sql('SELECT count(*) FROM events WHERE id = 1000'), '2', 'SET streamfilter.mode stays for the next client (the trap)');
 pooled('RESET streamfilter.mode', 'narrow');
 pooled(q{BEGIN; SET LOCAL streamfilter.mode = 'shadow'; INSERT INTO events VALUES (1000); COMMIT}, 'narrow');
 pooled('INSERT INTO events VALUES (1000)', 'narrow');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM events WHERE id = 1000'), '3', '... SET LOCAL ends with its transaction');
+is(sql('SELECT count(*) FROM events WHERE id = 1000'), '3', '... SET LOCAL ends with its transaction');
 
 done_testing();

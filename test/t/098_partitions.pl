@@ -1,23 +1,8 @@
 # Partitions that tools make later: chunks of TimescaleDB (inheritance children, to which row triggers are copied), by the
 # statements that it runs, and itself where it is installed; pg_partman, which makes partitions, and moves rows into them.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use File::Basename;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
-my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));
-my $node = PostgreSQL::Test::Cluster->new('partitions');
-$node->init;
-$node->append_conf('postgresql.conf', slurp_file("$root/test/streamfilter.conf"));
-$node->append_conf('postgresql.conf', 'client_min_messages = error');
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-sub sql { return $node->safe_psql('postgres', $_[0]); }
+my $node = start_node('partitions', slurp_file("$root/test/streamfilter.conf") . 'client_min_messages = error');
 sub available { return sql("SELECT count(*) FROM pg_available_extensions WHERE name = '$_[0]'"); }
 
 # ---- chunks: children of their own schema, with the triggers of the hypertable ------------------------------

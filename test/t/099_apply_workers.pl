@@ -1,17 +1,7 @@
 # The workers of a subscription: large transactions that are streamed before they end (by several workers at a time since
 # PostgreSQL 16), with savepoints that roll back; transactions in two phases. A key counts when its transaction commits here.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use File::Basename;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
+use Sf;
 
-my $root = dirname(dirname(dirname(File::Spec->rel2abs(__FILE__))));
 my $publisher = PostgreSQL::Test::Cluster->new('publisher');
 $publisher->init(allows_streaming => 'logical');
 $publisher->append_conf('postgresql.conf', q{
@@ -19,7 +9,7 @@ max_prepared_transactions = 10
 logical_decoding_work_mem = '64kB'
 fsync = off});
 $publisher->start;
-$publisher->safe_psql('postgres', 'CREATE TABLE events (id int, payload text); CREATE PUBLICATION events FOR TABLE events');
+sql('CREATE TABLE events (id int, payload text); CREATE PUBLICATION events FOR TABLE events');
 
 my $subscriber = PostgreSQL::Test::Cluster->new('subscriber');
 $subscriber->init;
@@ -42,8 +32,8 @@ $subscriber->safe_psql('postgres', qq{CREATE SUBSCRIPTION events CONNECTION '$co
 $subscriber->wait_for_subscription_sync($publisher, 'events');
 ok($subscriber->poll_query_until('postgres', q{SELECT subtwophasestate = 'e' FROM pg_subscription}), 'two_phase is on');
 
-sub publish { return $publisher->safe_psql('postgres', $_[0]); }
-sub here { return $subscriber->safe_psql('postgres', $_[0]); }
+sub publish { return sql($_[0]); }
+sub here { return sql($_[0], $subscriber); }
 sub catch_up { $publisher->wait_for_catchup('events'); }
 sub rows { my ($from, $to) = @_; return here("SELECT count(*), count(DISTINCT id) FROM events WHERE id BETWEEN $from AND $to"); }
 my $many = q{INSERT INTO events SELECT i %% %d + %d, repeat('x', 50) FROM generate_series(1, %d) i};
@@ -92,8 +82,7 @@ here("ALTER SUBSCRIPTION events SET (streaming = $streaming)");
 sub prepared { ok($subscriber->poll_query_until('postgres', "SELECT count(*) = $_[0] FROM pg_prepared_xacts"), $_[1]); }
 publish(q{BEGIN; INSERT INTO events VALUES (60000), (60000), (60001); PREPARE TRANSACTION 'a'});
 prepared(1, 'a prepared transaction is prepared here');
-my (undef, undef, $error) = $subscriber->psql('postgres', q{SET lock_timeout = '200ms'; INSERT INTO events VALUES (60000)});
-like($error, qr/lock timeout/, '... others wait for its keys');
+like(said(q{SET lock_timeout = '200ms'; INSERT INTO events VALUES (60000)}, $subscriber), qr/lock timeout/, '... others wait for its keys');
 publish(q{ROLLBACK PREPARED 'a'});
 prepared(0, '... until it ends');
 here('INSERT INTO events VALUES (60000)');
@@ -108,8 +97,7 @@ catch_up();
 is(rows(61000, 69999), '4000|4000', '... its keys are known');
 publish(q{BEGIN; INSERT INTO events SELECT generate_series(70000, 70099); PREPARE TRANSACTION 'c'});
 prepared(1, 'a prepared transaction');
-$subscriber->stop('immediate');
-$subscriber->start;
+crash($subscriber);
 publish(q{COMMIT PREPARED 'c'});
 prepared(0, '... that commits after a crash');
 publish('INSERT INTO events SELECT generate_series(70000, 70199)');
@@ -125,5 +113,5 @@ here('ALTER TABLE events DROP CONSTRAINT events_id_check');
 catch_up();
 is(rows(80000, 89999), '501|501', '... loses nothing when the cause is gone');
 
-$subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION events');
+sql('DROP SUBSCRIPTION events', $subscriber);
 done_testing();

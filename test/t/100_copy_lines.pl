@@ -1,13 +1,7 @@
 # COPY in batches splits lines itself where they are plain, and leaves others to the server: random files, good and bad,
 # give the same rows and the same errors as without batches. STREAMFILTER_SEED and STREAMFILTER_CASES as in test/equality.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use lib "$FindBin::Bin/../equality";
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
+use lib "$root/test/equality";
 use Dice;
 
 my $node = start_node('lines', q{
@@ -95,7 +89,7 @@ sub answers {
 }
 
 for my $schema (qw(on off)) {
-	$node->safe_psql('postgres', qq{
+	sql(qq{
 		CREATE SCHEMA "$schema";
 		SET search_path = "$schema", public;
 		CREATE TABLE t (k int, a text, b varchar(70000), c int DEFAULT 3, d bigserial);
@@ -122,7 +116,7 @@ cmp_ok($good, '>', $count / 3, 'many of them have no error');
 cmp_ok($good, '<', $count, 'some have');
 
 # One that waits for another transaction's key says which line it is.
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FOREIGN TABLE waits (k int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-9', seed '1');
 	CREATE TABLE waiting (k int);
 	CREATE TRIGGER zz BEFORE INSERT ON waiting FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('waits')});
@@ -133,11 +127,9 @@ for my $case ([ 1, 'lock_timeout' ], [ 2, 'lock_timeout' ], [ 514, 'lock_timeout
 	my ($line, $setting) = @$case;
 	my $timeout = $setting eq 'lock_timeout' ? '200ms' : '4s';    # the latter counts the lines before, too
 	$other->query_safe("BEGIN; INSERT INTO waits VALUES ($line)");
-	my ($status, $out, $err) = $node->psql('postgres', "SET $setting = '$timeout'; COPY waiting FROM '$directory/waiting'");
-	like($err, qr/COPY waiting, line $line\b/, "$setting while the key of line $line waits");
+	like(said("SET $setting = '$timeout'; COPY waiting FROM '$directory/waiting'"), qr/COPY waiting, line $line\b/, "$setting while the key of line $line waits");
 	$other->query_safe('ROLLBACK');
 }
 $other->quit;
 
-$node->stop;
-done_testing();
+done();

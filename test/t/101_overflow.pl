@@ -1,13 +1,7 @@
 # More keys than the table of keys in flight has room for: the table grows, sessions that add other keys do not wait,
 # and the memory is given back. t/031 has what happens without memory to grow.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 use Time::HiRes qw(usleep);
 use WaitingSessions;
 
@@ -18,15 +12,12 @@ my $node = start_node('overflow', q{
 });
 for my $mode (qw(wait admit discard))
 {
-	$node->safe_psql('postgres', qq{
+	sql(qq{
 		CREATE FOREIGN TABLE $mode (key int) SERVER streamfilter
 		  OPTIONS (kind 'bloom', keys '1e6', fpr '1e-9', seed '1', conflict '$mode')});
 }
 
-sub query { return $node->safe_psql('postgres', $_[0]); }
-sub dynamic { return query('SELECT dynamic FROM streamfilter_memory()'); }
-
-WaitingSessions::on($node);
+sub dynamic { return sql('SELECT dynamic FROM streamfilter_memory()'); }
 
 # For a filter that another statement has for itself: it hands over with its next key.
 sub insert_soon { return insert_within('3s', @_); }
@@ -78,7 +69,7 @@ $one->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(30001, 35000)')
 $two->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(36001, 56000)');
 stat_is('wait', 'in_flight', 25000, 'two large transactions at once');
 $two->query_until(qr//, "WITH n AS (INSERT INTO wait SELECT generate_series(34001, 36000) RETURNING key)\nSELECT 'new: ' || count(*) FROM n;\n");
-$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted}) or die 'nobody waits';
+wait_for(q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted});
 $one->query_safe('COMMIT');
 is(outcome($two), 'new: 1000', 'one waits for the other only for its keys');
 $two->query_safe('ROLLBACK');
@@ -98,32 +89,31 @@ nothing_is_left('admit and discard');
 foreach my $end (qw(COMMIT ROLLBACK))
 {
 	my $base = $end eq 'COMMIT' ? 200000 : 300000;
-	query("BEGIN; INSERT INTO wait SELECT generate_series($base + 1, $base + 20000); PREPARE TRANSACTION 'large'");
-	query("BEGIN; INSERT INTO wait SELECT generate_series($base + 20001, $base + 30000); PREPARE TRANSACTION 'other'");
+	sql("BEGIN; INSERT INTO wait SELECT generate_series($base + 1, $base + 20000); PREPARE TRANSACTION 'large'");
+	sql("BEGIN; INSERT INTO wait SELECT generate_series($base + 20001, $base + 30000); PREPARE TRANSACTION 'other'");
 	stat_is('wait', 'in_flight', 30000, 'keys of large prepared transactions are in flight');
 	is(insert_at_once('wait', $base + 70000), $base + 70000, 'others add other keys');
 	insert_and_wait($two, 'wait', $base + 20000);
-	query("$end PREPARED 'large'");
+	sql("$end PREPARED 'large'");
 	is(outcome($two), $end eq 'COMMIT' ? 'a repeat' : 'new: ' . ($base + 20000), "others wait for its $end PREPARED");
 	# The other one outlives a crash.
 	is(insert_at_once('wait', $base + 30000), 'waits', 'and still for the keys of the other');
 	$_->quit foreach $one, $two;
-	$node->stop('immediate');
-	$node->start;
+	crash();
 	is(insert_at_once('wait', $base + 30000), 'waits', 'also after a crash');
 	stat_is('wait', 'in_flight', 10000, 'where all of them are in flight again');
 	is(insert_at_once('wait', $base + 80000), $base + 80000, 'while others add other keys');
-	query("$end PREPARED 'other'");
-	is(query("SELECT count(*) FROM generate_series($base + 1, $base + 30000) i WHERE streamfilter_test('wait', i)"),
+	sql("$end PREPARED 'other'");
+	is(sql("SELECT count(*) FROM generate_series($base + 1, $base + 30000) i WHERE streamfilter_test('wait', i)"),
 		$end eq 'COMMIT' ? 30000 : 1, 'all or none are remembered');
 	nothing_is_left("$end PREPARED");
 	($one, $two) = (session(), session());
 }
 
 # A key erased and added again by one that is prepared keeps no memory.
-query(q{BEGIN; INSERT INTO wait SELECT generate_series(400001, 405000); SAVEPOINT a; INSERT INTO wait SELECT generate_series(405001, 409000);
+sql(q{BEGIN; INSERT INTO wait SELECT generate_series(400001, 405000); SAVEPOINT a; INSERT INTO wait SELECT generate_series(405001, 409000);
 	ROLLBACK TO a; PREPARE TRANSACTION 'p'});
-query(q{ROLLBACK PREPARED 'p'});
+sql(q{ROLLBACK PREPARED 'p'});
 nothing_is_left('a savepoint of a prepared transaction');
 
 # ---- a statement on its own has the filter for itself until others come
@@ -141,13 +131,12 @@ sub statement_alone
 {
 	my ($statement) = @_;
 	my $run = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', $statement ], '>', \my $out, '2>', \my $err);
-	$node->poll_query_until('postgres', is_large('wait'))
-	  or die "nobody has it: $err";
+	wait_for(is_large('wait'));
 	return $run;
 }
 
 # From key to key it takes its time, as long as a gate is shut.
-query(q{CREATE FUNCTION slowly(gate int) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN
+sql(q{CREATE FUNCTION slowly(gate int) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN
 	IF NOT pg_try_advisory_xact_lock_shared(gate) THEN PERFORM pg_sleep(0.1); END IF;
 	RETURN true; END $$});
 my $slowly = 'LATERAL (SELECT CASE WHEN i %% 100 = 0 AND i > %d THEN slowly(%d) END) s';
@@ -200,9 +189,9 @@ for my $rest (q{FOR i IN 1 .. 300 LOOP PERFORM pg_sleep(0.1); END LOOP},
 	$run = statement_alone("DO \$\$ BEGIN INSERT INTO wait SELECT generate_series(440001, 443000); $rest; END \$\$");
 	is(insert_soon('wait', 492000), 492000, 'no new key comes: who comes gets the filter nevertheless');
 	is(insert_at_once('wait', 440001), 'waits', 'and waits for its keys');
-	query(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'DO%'});
+	sql(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'DO%'});
 	$run->finish;
-	query('TRUNCATE wait');
+	sql('TRUNCATE wait');
 }
 
 # In a pipeline the first statement is on its own until BEGIN comes.
@@ -213,12 +202,12 @@ $node->command_ok([ 'pgbench', '-n', '-M', 'extended', '-t', 1, '-f', $pipeline,
 	'a statement on its own that comes to be prepared hands the filter over');
 is(insert_at_once('wait', 530000), '530000', 'others add keys');
 is(insert_at_once('wait', $_), 'waits', "and wait for key $_") foreach 500001, 520000;
-query(q{COMMIT PREPARED 'pipeline'});
+sql(q{COMMIT PREPARED 'pipeline'});
 is(insert_at_once('wait', 500001, 520000), '', 'nothing is forgotten');
-query('TRUNCATE wait');
+sql('TRUNCATE wait');
 
 # A key that it has added, deleted and added again in a subtransaction that rolls back is still its key.
-query(q{CREATE FOREIGN TABLE deleting (key int) SERVER streamfilter OPTIONS (kind 'lru', memory '4MB');
+sql(q{CREATE FOREIGN TABLE deleting (key int) SERVER streamfilter OPTIONS (kind 'lru', memory '4MB');
 	CREATE TABLE kept_by_others (key int)});
 $one->query_safe('SELECT pg_advisory_lock(2)');
 $run = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c', q{DO $$ BEGIN
@@ -235,18 +224,17 @@ $run = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres'), '-c'
 	EXCEPTION WHEN division_by_zero THEN NULL;
 	END;
 	PERFORM pg_advisory_lock_shared(2); END $$} ]);
-$node->poll_query_until('postgres', is_large('deleting'))
-  or die 'nobody has it';
+wait_for(is_large('deleting'));
 is(insert_soon('deleting', 200000), 200000, 'it hands over within a subtransaction');
 $two->query_safe('BEGIN; LOCK kept_by_others IN ACCESS SHARE MODE');
-$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted AND locktype = 'advisory'}) or die 'it does not wait';
+wait_for(q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted AND locktype = 'advisory'});
 $two->query_safe('COMMIT');
 is(insert_at_once('deleting', $_), 'waits', "which rolls back: key $_ is still one of the statement") for 4, 5, 6;
 is(insert_at_once('deleting', 4001), 4001, 'one of the subtransaction is not');
 $one->query_safe('SELECT pg_advisory_unlock(2)');
 $run->finish;
 is(insert_at_once('deleting', 4, 5, 6, 3000, 4001, 4002), 4002, 'all of it is remembered');
-query('DROP TABLE kept_by_others; DROP FOREIGN TABLE deleting');
+sql('DROP TABLE kept_by_others; DROP FOREIGN TABLE deleting');
 
 # It hands over before it waits itself, for the one that it waits for may come to add another key.
 sub waits_for_lock { my ($where) = @_; return $node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND $where"); }
@@ -263,7 +251,7 @@ is($complaint, '', 'nobody has to give way');
 is(insert_at_once('wait', 440000, 440001, 445000, 446000), '', 'all are remembered');
 nothing_is_left('a statement that waits');
 
-query(q{CREATE FOREIGN TABLE second (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1e6', fpr '1e-9', seed '1')});
+sql(q{CREATE FOREIGN TABLE second (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1e6', fpr '1e-9', seed '1')});
 $one->query_safe('SELECT pg_advisory_lock(1)');
 my @both = map {
 	my ($first, $other) = @$_;
@@ -271,17 +259,17 @@ my @both = map {
 			"DO 'BEGIN INSERT INTO $first SELECT generate_series(450001, 455000); PERFORM pg_advisory_lock_shared(1);
 			 INSERT INTO $other VALUES (456000); END'" ], '>', \my $out, '2>', \$complaint);
 } [qw(wait second)], [qw(second wait)];
-$node->poll_query_until('postgres', q{SELECT count(*) = 2 FROM pg_locks WHERE NOT granted AND locktype = 'advisory'}) or die 'they do not wait';
+wait_for(q{SELECT count(*) = 2 FROM pg_locks WHERE NOT granted AND locktype = 'advisory'});
 $one->query_safe('SELECT pg_advisory_unlock(1)');
 $_->finish for @both;
 is($complaint, '', 'two, each of which has what the other one needs');
-is(query(qq{SELECT count(*) FROM generate_series(450001, 456000) i WHERE streamfilter_test('$_', i)}), 5001, "all keys are in '$_'") for qw(wait second);
+is(known("$_", 450001, 456000), 5001, "all keys are in '$_'") for qw(wait second);
 nothing_is_left('two with two filters');
 
 # ---- the setting says how much
 
-query(q{ALTER SYSTEM SET streamfilter.dynamic_memory = '1MB'});
-query('SELECT pg_reload_conf()');
+sql(q{ALTER SYSTEM SET streamfilter.dynamic_memory = '1MB'});
+sql('SELECT pg_reload_conf()');
 $node->poll_query_until('postgres', q{SELECT current_setting('streamfilter.dynamic_memory') = '1MB'});
 $one->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(500001, 510000)');
 is(insert_at_once('wait', 590000), 590000, 'within half of dynamic_memory others add keys');
@@ -290,15 +278,13 @@ stat_is('wait', 'in_flight, overflowed', '60000|1', 'beyond it the transaction h
 is(dynamic(), 0, 'without any memory for its keys');
 is(insert_at_once('wait', 590001), 'waits', 'and others wait to add any key');
 is(insert_at_once('admit', 590001), 590001, 'but for other filters');
-my ($status, $out, $err) = $node->psql('postgres',
-	q{BEGIN; INSERT INTO admit SELECT generate_series(600001, 660000); PREPARE TRANSACTION 'p'});
-like($err, qr/cannot PREPARE a transaction that has added so many keys.*max_in_flight, now 1000.*dynamic_memory, now 1024kB/s,
+like(said(q{BEGIN; INSERT INTO admit SELECT generate_series(600001, 660000); PREPARE TRANSACTION 'p'}), qr/cannot PREPARE a transaction that has added so many keys.*max_in_flight, now 1000.*dynamic_memory, now 1024kB/s,
 	'and PREPARE is refused');
 $one->query_safe('COMMIT');
-is(query(q{SELECT count(*) FROM generate_series(500001, 560000) i WHERE streamfilter_test('wait', i)}), 60000, 'nothing is lost');
+is(known('wait', 500001, 560000), 60000, 'nothing is lost');
 nothing_is_left('dynamic memory in use');
-query(q{ALTER SYSTEM RESET streamfilter.dynamic_memory});
-query('SELECT pg_reload_conf()');
+sql(q{ALTER SYSTEM RESET streamfilter.dynamic_memory});
+sql('SELECT pg_reload_conf()');
 
 # ---- a backend that is terminated, and one that is killed
 
@@ -306,7 +292,7 @@ my $victim = $node->background_psql('postgres', on_error_stop => 0);
 my $pid = $victim->query_safe('SELECT pg_backend_pid()');
 $victim->query_safe('BEGIN; INSERT INTO wait SELECT generate_series(700001, 705000)');
 insert_and_wait($two, 'wait', 705000);
-query("SELECT pg_terminate_backend($pid)");
+sql("SELECT pg_terminate_backend($pid)");
 is(outcome($two), 'new: 705000', 'the keys of a terminated backend are new');
 eval { $victim->quit };
 nothing_is_left('a terminated backend');
@@ -322,13 +308,13 @@ foreach (1 .. 600)
 	last if slurp_file($node->logfile) =~ /all server processes terminated; reinitializing/;
 	usleep(100_000);
 }
-$node->poll_query_until('postgres', 'SELECT true') or die 'no restart';
+wait_for('SELECT true');
 is(insert_at_once('wait', 800001, 805000, 705000), '800001 805000', 'and so are those of a killed one, after the restart');
 nothing_is_left('a killed backend');
 
 # ---- many at once: small and large transactions, commits and rollbacks
 
-$node->safe_psql('postgres', 'CREATE TABLE kept (key int)');
+sql('CREATE TABLE kept (key int)');
 my $script = PostgreSQL::Test::Utils::tempdir() . '/load.sql';
 append_to_file($script, q{
 \set base random(1, 60) * 1000
@@ -342,7 +328,7 @@ ROLLBACK;
 COMMIT;
 \endif
 });
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FOREIGN TABLE attack (key int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1e6', fpr '1e-9', seed '1')});
 # Statements on their own, which have the filter for themselves until others come; some fail in the end, some in a subtransaction.
 append_to_file("$script.alone", q{
@@ -360,8 +346,8 @@ END';
 });
 $node->command_ok([ 'pgbench', '-n', '-c', '6', '-j', '2', '-T', '8', '--max-tries=100', '-f', $script, '-f', "$script.alone", 'postgres' ],
 	'large and small transactions at once');
-is(query('SELECT count(*) - count(DISTINCT key) FROM kept'), 0, 'no key was kept twice');
-is(query(q{SELECT count(*) FROM kept WHERE NOT streamfilter_test('attack', key)}), 0, 'none is forgotten');
+is(sql('SELECT count(*) - count(DISTINCT key) FROM kept'), 0, 'no key was kept twice');
+is(sql(q{SELECT count(*) FROM kept WHERE NOT streamfilter_test('attack', key)}), 0, 'none is forgotten');
 nothing_is_left('an attack');
-$node->stop;
-done_testing();
+
+done();

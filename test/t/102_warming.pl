@@ -1,20 +1,13 @@
 # streamfilter_warm() interrupted in every way, beside another one and beside traffic, and in batches that can be taken up
 # again: all of a call is remembered, or nothing.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
+use Sf;
 
 my $node = start_node('warming', q{
 streamfilter.shared_memory = '64MB'
 deadlock_timeout = '50ms'
 fsync = off
 });
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE TABLE slow AS SELECT i AS id FROM generate_series(1, 20000) i;
 	CREATE TABLE events (id int);
 	CREATE FUNCTION wait_at(id int, int) RETURNS bool LANGUAGE plpgsql AS
@@ -22,8 +15,7 @@ $node->safe_psql('postgres', q{
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '100000', fpr '1e-6');
 	CREATE TRIGGER zz_once BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen')});
 
-sub sql { return $node->safe_psql('postgres', $_[0]); }
-sub known { return sql(q{SELECT count(*) FROM slow WHERE streamfilter_test('seen', id)}); }
+sub known_rows { return sql(q{SELECT count(*) FROM slow WHERE streamfilter_test('seen', id)}); }
 
 # A warm that has come to the middle of the table and waits there until it is let go.
 my $gate;
@@ -37,8 +29,7 @@ sub start_half
 	my $pid = $session->query_safe('SELECT pg_backend_pid()');
 	$session->query_until(qr/begun/, qq{\\echo begun
 		SELECT streamfilter_warm('seen', '@{[ $what // 'slow' ]}', NULL, 'wait_at(id, 10000)');\n});
-	ok($node->poll_query_until('postgres',
-		"SELECT count(*) = 1 FROM pg_stat_activity WHERE pid = $pid AND wait_event = 'advisory'"), 'a warm has come to the middle');
+	ok(wait_for("SELECT count(*) = 1 FROM pg_stat_activity WHERE pid = $pid AND wait_event = 'advisory'"), 'a warm has come to the middle');
 	cmp_ok(sql("SELECT done FROM streamfilter_progress WHERE pid = $pid"), '>=', 9000, '... which the view says');
 	return ($session, $pid);
 }
@@ -49,10 +40,10 @@ for my $end ('pg_cancel_backend', 'pg_terminate_backend')
 	hold();
 	my ($session, $pid) = start_half();
 	sql("SELECT $end($pid)");
-	ok($node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM streamfilter_progress'), "$end ends it");
+	ok(wait_for('SELECT count(*) = 0 FROM streamfilter_progress'), "$end ends it");
 	let_go();
 	eval { $session->quit };
-	is(known(), 0, '... and nothing is known of it');
+	is(known_rows(), 0, '... and nothing is known of it');
 	is(sql(q{SELECT count(*) FROM streamfilter_stats WHERE in_flight > 0}), 0, '... nor in flight');
 }
 for my $end ('kill9', 'immediate')
@@ -62,7 +53,7 @@ for my $end ('kill9', 'immediate')
 	if ($end eq 'immediate') { $node->stop('immediate'); $node->start }
 	else
 	{
-		$node->safe_psql('postgres', 'ALTER SYSTEM SET restart_after_crash = on; SELECT pg_reload_conf()');
+		sql('ALTER SYSTEM SET restart_after_crash = on; SELECT pg_reload_conf()');
 		my $killed = () = crashes($node);
 		expect_crash($node);
 		kill 'KILL', $pid;
@@ -71,13 +62,12 @@ for my $end ('kill9', 'immediate')
 	}
 	eval { $session->quit };
 	eval { $gate->quit };
-	is(known(), 0, "$end: nothing is known of it");
+	is(known_rows(), 0, "$end: nothing is known of it");
 }
 is(sql(q{SELECT streamfilter_warm('seen', 'slow')}), 20000, 'it can be begun again');
-is(known(), 20000, '... and knows all');
-$node->stop('immediate');
-$node->start;
-is(known(), 20000, '... after a crash, too');
+is(known_rows(), 20000, '... and knows all');
+crash();
+is(known_rows(), 20000, '... after a crash, too');
 
 # ---- beside traffic: new keys pass at once; keys that it has read wait for its end, as for any transaction -------------
 sql('TRUNCATE seen');
@@ -91,12 +81,12 @@ like(($node->psql('postgres', q{SET lock_timeout = '200ms'; INSERT INTO events V
 	'... one that it has read waits');
 my $other = $node->background_psql('postgres');
 $other->query_until(qr/begun/, "\\echo begun\nINSERT INTO events VALUES (5000), (30002);\n");
-ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'transactionid'}), '... (it waits)');
+ok(wait_for(q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'transactionid'}), '... (it waits)');
 let_go();
 $other->quit;
 $session->quit;
 is(sql('SELECT string_agg(id::text, $$ $$ ORDER BY id) FROM events'), '15000 30001 30002', '... and is a repeat when the warm has ended');
-is(known(), 20000, 'all is known');
+is(known_rows(), 20000, 'all is known');
 
 # ---- two at once ------------------------------------------------------------------------------------------
 sql(q{TRUNCATE seen; SELECT streamfilter_stats_reset('seen')});
@@ -104,12 +94,12 @@ hold();
 ($session) = start_half();
 $other = $node->background_psql('postgres');
 $other->query_until(qr/begun/, "\\echo begun\nSELECT streamfilter_warm('seen', 'slow');\n");
-ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'transactionid'}), 'a second warm waits for the first');
+ok(wait_for(q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'transactionid'}), 'a second warm waits for the first');
 is(sql('SELECT count(*) FROM streamfilter_progress'), 2, '... both are seen');
 let_go();
 $other->quit;
 $session->quit;
-is(known(), 20000, '... together they know all');
+is(known_rows(), 20000, '... together they know all');
 is(sql(q{SELECT accepted, discarded FROM streamfilter_stats WHERE filter = 'seen'::regclass}), '20000|20000', '... each key once');
 
 # In opposite orders they may wait for each other: one fails, the other one has all.
@@ -118,10 +108,10 @@ hold();
 ($session) = start_half();
 $other = $node->background_psql('postgres', on_error_stop => 0);
 $other->query_until(qr/begun/, "\\echo begun\nSELECT streamfilter_warm('seen', 'backwards');\n");
-ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'transactionid'}), 'two in opposite orders wait');
+ok(wait_for(q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'transactionid'}), 'two in opposite orders wait');
 let_go();
 eval { $_->quit } for $session, $other;
-is(known(), 20000, '... one of them has all');
+is(known_rows(), 20000, '... one of them has all');
 
 # ---- in batches: what has committed stays, the rest is taken up again ------------------------------------------------
 sql(q{
@@ -138,16 +128,15 @@ hold();
 $session = $node->background_psql('postgres', on_error_stop => 0);
 my $pid = $session->query_safe('SELECT pg_backend_pid()');
 $session->query_until(qr/begun/, "\\echo begun\nCALL warm_by_parts(1, 20000, 3000);\n");
-ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE pid = $pid AND wait_event = 'advisory'"), 'batches');
+ok(wait_for("SELECT count(*) = 1 FROM pg_stat_activity WHERE pid = $pid AND wait_event = 'advisory'"), 'batches');
 sql('INSERT INTO events VALUES (5001)');
 is(sql('SELECT count(*) FROM events WHERE id = 5001'), 0, 'a row that an earlier batch has read does not wait');
 sql("SELECT pg_terminate_backend($pid)");
-ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"), 'ended in the fourth');
+ok(wait_for("SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid"), 'ended in the fourth');
 let_go();
 eval { $session->quit };
-is(known(), 9000, 'three are known');
+is(known_rows(), 9000, 'three are known');
 sql('CALL warm_by_parts(9001, 20000, 3000)');
-is(known(), 20000, 'the rest is taken up again');
+is(known_rows(), 20000, 'the rest is taken up again');
 
-$node->stop;
-done_testing();
+done();

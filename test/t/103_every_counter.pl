@@ -1,25 +1,14 @@
 # flavours: quick faults
 # Every counter of a filter, as streamfilter_counters() lists them: set to a value of its own, it is shown, and is the same
 # after whatever it is to outlive; where it begins anew, all do.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
-my $node = PostgreSQL::Test::Cluster->new('counters');
-$node->init;
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+my $node = start_node('counters', q{
 streamfilter.shared_memory = '16MB'
 streamfilter.max_in_flight = 1000
 streamfilter.dynamic_memory = 0
 max_prepared_transactions = 1
 fsync = off});
-$node->start;
 my $declare = q{CREATE FUNCTION set_counters(filter regclass, counts bigint[]) RETURNS bigint[]
 	LANGUAGE c AS '$libdir/streamfilter', 'streamfilter_set_counters'};
 my $port = $node->port;
@@ -31,18 +20,16 @@ my $define = qq{
 	CREATE USER MAPPING FOR CURRENT_USER SERVER there;
 	CREATE FOREIGN TABLE elsewhere (id int) SERVER there OPTIONS (kind 'bloom', memory '64kB', keys '10000')};
 my @filters = qw(logged unlogged elsewhere);
-$node->safe_psql('postgres', 'CREATE DATABASE there');
-$node->safe_psql('there', 'CREATE EXTENSION streamfilter');
-$node->safe_psql('postgres', "CREATE EXTENSION streamfilter; $declare; $define");
-my @counters = split /\n/, $node->safe_psql('postgres', q{SELECT name FROM streamfilter_counters() WHERE counts_of = 'filter'});
+sql('CREATE DATABASE there');
+sql('CREATE EXTENSION streamfilter', 'there');
+sql("$declare; $define");
+my @counters = split /\n/, sql(q{SELECT name FROM streamfilter_counters() WHERE counts_of = 'filter'});
 cmp_ok(scalar(@counters), '>', 10, 'there are counters');
-
-sub query { return $node->safe_psql($_[1] // 'postgres', $_[0]) }
 
 sub counts
 {
 	my ($filter, $database) = @_;
-	return query("SELECT set_counters('$filter', NULL)", $database);
+	return sql("SELECT set_counters('$filter', NULL)", $database);
 }
 
 # Values that differ for filters and for counters.
@@ -56,7 +43,7 @@ sub set_all
 	{
 		++$turn;
 		$set{$filter} = '{' . join(',', map { 1000 * $turn + $_ } 1 .. @counters) . '}';
-		is(query("SELECT set_counters('$filter', '$set{$filter}')", $database), $set{$filter}, "counters of $filter are set");
+		is(sql("SELECT set_counters('$filter', '$set{$filter}')", $database), $set{$filter}, "counters of $filter are set");
 	}
 }
 
@@ -66,14 +53,14 @@ sub all_are_kept
 	is(counts($_), $set{$_}, "$what, $_: all counters are what they were") for @which ? @which : @filters;
 }
 
-sub reset_times { return query(q{SELECT string_agg(filter || ' ' || stats_reset, ', ' ORDER BY filter::text) FROM streamfilter_stats}) }
+sub reset_times { return sql(q{SELECT string_agg(filter || ' ' || stats_reset, ', ' ORDER BY filter::text) FROM streamfilter_stats}) }
 
 my $zeros = '{' . join(',', map { 0 } @counters) . '}';
 
 # --- From creation on -------------------------------------------------------------------------------------------------
 
-query("INSERT INTO $_ VALUES (1), (1), (2)") for @filters;
-is(query(q{SELECT count(stats_reset) FROM streamfilter_stats WHERE stats_reset >= now() - interval '1 hour'}), 3,
+sql("INSERT INTO $_ VALUES (1), (1), (2)") for @filters;
+is(sql(q{SELECT count(stats_reset) FROM streamfilter_stats WHERE stats_reset >= now() - interval '1 hour'}), 3,
 	'stats_reset is set from the first use on');
 set_all();
 
@@ -86,88 +73,87 @@ for my $i (0 .. $#counters)
 	my $name = $counters[$i];
 	my $value = 1000 + $i + 1;
 	next if $shown{$name};
-	is(query("SELECT $name FROM streamfilter_stats WHERE filter = 'logged'::regclass"), $value, "$name is a column of streamfilter_stats");
-	is(query("SELECT m.value FROM streamfilter_metrics m JOIN streamfilter_counters() c ON c.metric = m.name
+	is(sql("SELECT $name FROM streamfilter_stats WHERE filter = 'logged'::regclass"), $value, "$name is a column of streamfilter_stats");
+	is(sql("SELECT m.value FROM streamfilter_metrics m JOIN streamfilter_counters() c ON c.metric = m.name
 		WHERE c.counts_of = 'filter' AND c.name = '$name' AND m.labels ->> 'filter' = 'public.logged'"), $value, '... and a metric');
 }
-is(query(q{SELECT string_agg(name, ' ' ORDER BY name) FROM streamfilter_counters(), to_jsonb((SELECT s FROM streamfilter_stats s WHERE filter = 'elsewhere'::regclass)) AS shown
+is(sql(q{SELECT string_agg(name, ' ' ORDER BY name) FROM streamfilter_counters(), to_jsonb((SELECT s FROM streamfilter_stats s WHERE filter = 'elsewhere'::regclass)) AS shown
 	WHERE counts_of = 'filter' AND shown -> name = 'null'}), 'late passed_overfull', 'what servers keep to themselves is unknown here');
-is(query(q{SELECT count(*) FROM streamfilter_counters() c WHERE unit = '' OR help = ''}), 0, 'each has a unit, and says what it is');
+is(sql(q{SELECT count(*) FROM streamfilter_counters() c WHERE unit = '' OR help = ''}), 0, 'each has a unit, and says what it is');
 for my $view (qw(trigger slice))
 {
-	is(query("SELECT string_agg(name, ' ') FROM streamfilter_counters() WHERE counts_of = '$view' AND name NOT IN
+	is(sql("SELECT string_agg(name, ' ') FROM streamfilter_counters() WHERE counts_of = '$view' AND name NOT IN
 		(SELECT attname FROM pg_attribute WHERE attrelid = 'streamfilter_${view}s'::regclass)"), '', "those of a $view are columns");
 }
-is(query(q{SELECT string_agg(format('%s.%s: "%s", not "%s"', v, name, described, help), E'\n')
+is(sql(q{SELECT string_agg(format('%s.%s: "%s", not "%s"', v, name, described, help), E'\n')
 	FROM (VALUES ('filter', 'streamfilter_stats'::regclass), ('filter', 'streamfilter_tree'), ('filter', 'streamfilter_filters'),
 		('trigger', 'streamfilter_triggers'), ('slice', 'streamfilter_slices')) AS views (counts_of, v)
 	JOIN streamfilter_counters() USING (counts_of) JOIN pg_attribute ON attrelid = v AND attname = name,
 	col_description(v, attnum) AS described WHERE described IS DISTINCT FROM help}), '', 'comments of columns say what the table of counters says');
-my $docs = join '', map { slurp_file($_) } glob "$FindBin::Bin/../../docs/*.md $FindBin::Bin/../../docs/*/*.md";
-is(join(' ', grep { $docs !~ /`(?:\w+\.)?$_`/ } split /\n/, query('SELECT DISTINCT name FROM streamfilter_counters()')), '', 'documents describe each');
+my $docs = join '', map { slurp_file($_) } glob "$root/docs/*.md $root/docs/*/*.md";
+is(join(' ', grep { $docs !~ /`(?:\w+\.)?$_`/ } split /\n/, sql('SELECT DISTINCT name FROM streamfilter_counters()')), '', 'documents describe each');
 
 # --- A clean restart, used afterwards or not -------------------------------------------------------------------------------
 
 my $before = reset_times();
 $node->restart;
-is(query(q{SELECT string_agg(tested || ' ' || diverted || ' ' || ahead, ', ' ORDER BY filter::text) FROM streamfilter_stats}),
+is(sql(q{SELECT string_agg(tested || ' ' || diverted || ' ' || ahead, ', ' ORDER BY filter::text) FROM streamfilter_stats}),
 	join(', ', map { join ' ', (split /[{},]/, $set{$_})[ 1, 5, 6 ] } sort @filters), 'shown before the first use');
 all_are_kept('a clean restart');
 is(reset_times(), $before, '... and so is stats_reset');
 $node->restart;
 all_are_kept('another one, without use in between');
-query("SELECT streamfilter_value('$_')") for qw(logged unlogged);
+sql("SELECT streamfilter_value('$_')") for qw(logged unlogged);
 all_are_kept('the first use');
 $node->restart for 1 .. 2;
 all_are_kept('restarts after that');
-query("ALTER FOREIGN TABLE $_ OPTIONS (SET memory '128kB')") for qw(logged unlogged);
+sql("ALTER FOREIGN TABLE $_ OPTIONS (SET memory '128kB')") for qw(logged unlogged);
 all_are_kept('a resize as the first use');
 
 # --- A resize, a TRUNCATE, another setting -----------------------------------------------------------------------------------
 
 set_all();
-query("ALTER FOREIGN TABLE $_ OPTIONS (SET memory '256kB')") for qw(logged unlogged);
+sql("ALTER FOREIGN TABLE $_ OPTIONS (SET memory '256kB')") for qw(logged unlogged);
 all_are_kept('a resize');
-query('TRUNCATE logged, unlogged');
+sql('TRUNCATE logged, unlogged');
 all_are_kept('a TRUNCATE');
-query(q{ALTER FOREIGN TABLE unlogged OPTIONS (SET persistence 'logged')});
+sql(q{ALTER FOREIGN TABLE unlogged OPTIONS (SET persistence 'logged')});
 $node->restart;
 all_are_kept('logged instead of unlogged');
-query(q{ALTER FOREIGN TABLE unlogged OPTIONS (SET persistence 'unlogged')});
-query("INSERT INTO unlogged VALUES (5)");
+sql(q{ALTER FOREIGN TABLE unlogged OPTIONS (SET persistence 'unlogged')});
+sql("INSERT INTO unlogged VALUES (5)");
 set_all();
 
 # --- A crash --------------------------------------------------------------------------------------------------------------
 
-query("SELECT streamfilter_save('logged')");
-query('INSERT INTO logged VALUES (7)');
+sql("SELECT streamfilter_save('logged')");
+sql('INSERT INTO logged VALUES (7)');
 for my $crash ('a crash', 'another one, after a save')
 {
-	$node->stop('immediate');
-	$node->start;
+	crash();
 	is(counts($_), $zeros, "$crash: counters of $_ begin anew") for @filters;
-	is(query("SELECT streamfilter_test('logged', 7)"), 't', '... not so its keys');
-	query("SELECT streamfilter_test('$_', 1)") for @filters;
-	is(query(q{SELECT count(*) FROM streamfilter_stats WHERE stats_reset >= pg_postmaster_start_time()}), 3, '... and stats_reset says when');
-	query("SELECT streamfilter_save('logged')");
+	is(knows('logged', 7), 't', '... not so its keys');
+	knows("$_", 1) for @filters;
+	is(sql(q{SELECT count(*) FROM streamfilter_stats WHERE stats_reset >= pg_postmaster_start_time()}), 3, '... and stats_reset says when');
+	sql("SELECT streamfilter_save('logged')");
 }
 
 # --- Reset ------------------------------------------------------------------------------------------------------------------
 
 set_all();
-$before = query('SELECT now()');
-query("SELECT streamfilter_stats_reset('logged')");
+$before = sql('SELECT now()');
+sql("SELECT streamfilter_stats_reset('logged')");
 is(counts('logged'), $zeros, 'all of them are reset');
 all_are_kept('... those of others are not', qw(unlogged elsewhere));
-query('SELECT streamfilter_stats_reset()');
+sql('SELECT streamfilter_stats_reset()');
 is(counts($_), $zeros, "reset together: $_") for @filters;
-is(query("SELECT count(*) FROM streamfilter_stats WHERE stats_reset > '$before'"), 3, '... and stats_reset says when');
+is(sql("SELECT count(*) FROM streamfilter_stats WHERE stats_reset > '$before'"), 3, '... and stats_reset says when');
 $node->restart;
 is(counts($_), $zeros, "a restart after that: $_") for @filters;
 
 # --- Of triggers and slices: counted, shown, a metric; reset, and begun anew by every start -----------------------------------
 
-query(q{CREATE FOREIGN TABLE shadow (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', mode 'shadow');
+sql(q{CREATE FOREIGN TABLE shadow (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', mode 'shadow');
 	CREATE FOREIGN TABLE lost (id int) SERVER there OPTIONS (kind 'bloom', memory '64kB', lost_slice 'duplicate');
 	CREATE TABLE repeats (id int); CREATE TABLE discards (id int); CREATE TABLE diverts (id int); CREATE TABLE passes (id int);
 	CREATE TRIGGER zz BEFORE INSERT ON discards FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('logged', 'id');
@@ -176,16 +162,16 @@ query(q{CREATE FOREIGN TABLE shadow (id int) SERVER streamfilter OPTIONS (kind '
 
 sub use_all
 {
-	query("INSERT INTO $_ VALUES (1), (1), (2)") for qw(discards diverts passes elsewhere lost);
-	query("ALTER SERVER there OPTIONS (SET port '1')");
-	query('INSERT INTO lost VALUES (3)');
-	query("ALTER SERVER there OPTIONS (SET port '$port')");
+	sql("INSERT INTO $_ VALUES (1), (1), (2)") for qw(discards diverts passes elsewhere lost);
+	sql("ALTER SERVER there OPTIONS (SET port '1')");
+	sql('INSERT INTO lost VALUES (3)');
+	sql("ALTER SERVER there OPTIONS (SET port '$port')");
 }
 
 sub sums
 {
 	my ($view) = @_;
-	return query("SELECT c.name, (SELECT sum((to_jsonb(v) ->> c.name)::bigint) FROM streamfilter_${view}s v) FROM streamfilter_counters() c
+	return sql("SELECT c.name, (SELECT sum((to_jsonb(v) ->> c.name)::bigint) FROM streamfilter_${view}s v) FROM streamfilter_counters() c
 		WHERE c.counts_of = '$view' ORDER BY 1");
 }
 
@@ -201,9 +187,9 @@ for my $view (qw(trigger slice))
 {
 	use_all();
 	is(counting(sums($view)), $names{$view}, "all counters of ${view}s count");
-	is(query("SELECT c.name, sum(m.value) FROM streamfilter_counters() c LEFT JOIN streamfilter_metrics m ON c.metric = m.name
+	is(sql("SELECT c.name, sum(m.value) FROM streamfilter_counters() c LEFT JOIN streamfilter_metrics m ON c.metric = m.name
 		WHERE c.counts_of = '$view' GROUP BY 1 ORDER BY 1"), sums($view), '... and are metrics');
-	query('SELECT streamfilter_stats_reset()');
+	sql('SELECT streamfilter_stats_reset()');
 	is(idle(sums($view)), $names{$view}, '... all are reset');
 	use_all();
 	$node->restart;
@@ -214,46 +200,45 @@ for my $view (qw(trigger slice))
 
 # For these a server must fail as it commits: the file makes one.
 my %elsewhere = (unremembered => '052_commit_messages.pl');
-query(q{CREATE FOREIGN TABLE timed (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
+sql(q{CREATE FOREIGN TABLE timed (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
 		OPTIONS (kind 'timer', memory '64kB', keys '1000', window '10 minutes', fpr '0.01');
 	CREATE FOREIGN TABLE crowded (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '0.01');
 	CREATE FOREIGN TABLE root (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
 	CREATE FOREIGN TABLE leaf (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'root')});
-query('SELECT streamfilter_stats_reset()');
-query("INSERT INTO $_ VALUES (1), (1), (2)") for qw(discards diverts passes leaf);
-query(q{INSERT INTO timed VALUES (1, now()), (2, now() - interval '1 hour'), (3, now() + interval '1 hour')});
-query("INSERT INTO crowded SELECT generate_series(1, $_)") for 900, 950, 20000, 20000;
-query('BEGIN; INSERT INTO logged SELECT generate_series(1, 2000); ROLLBACK');
-query(q{BEGIN; INSERT INTO unlogged VALUES (2000); PREPARE TRANSACTION 'first'});
+sql('SELECT streamfilter_stats_reset()');
+sql("INSERT INTO $_ VALUES (1), (1), (2)") for qw(discards diverts passes leaf);
+sql(q{INSERT INTO timed VALUES (1, now()), (2, now() - interval '1 hour'), (3, now() + interval '1 hour')});
+sql("INSERT INTO crowded SELECT generate_series(1, $_)") for 900, 950, 20000, 20000;
+sql('BEGIN; INSERT INTO logged SELECT generate_series(1, 2000); ROLLBACK');
+sql(q{BEGIN; INSERT INTO unlogged VALUES (2000); PREPARE TRANSACTION 'first'});
 $node->psql('postgres', q{SET lock_timeout = '10ms'; INSERT INTO unlogged VALUES (2000)});
-query(q{ROLLBACK PREPARED 'first'});
-is(query(q{SELECT string_agg(name, ' ' ORDER BY name)
+sql(q{ROLLBACK PREPARED 'first'});
+is(sql(q{SELECT string_agg(name, ' ' ORDER BY name)
 	FROM (SELECT name, row_number() OVER () AS number FROM streamfilter_counters() WHERE counts_of = 'filter') AS counter
 	WHERE (SELECT sum((set_counters(ftrelid, NULL))[number]) FROM pg_foreign_table) = 0}), join(' ', sort keys %elsewhere), 'all counters of filters count');
-like(slurp_file("$FindBin::Bin/$elsewhere{$_}"), qr/\b$_\b/, "... and $_ in $elsewhere{$_}") for sort keys %elsewhere;
-query('DROP TABLE repeats, discards, diverts, passes; DROP FOREIGN TABLE shadow, lost, timed, crowded, leaf, root');
+like(slurp_file("$root/test/t/$elsewhere{$_}"), qr/\b$_\b/, "... and $_ in $elsewhere{$_}") for sort keys %elsewhere;
+sql('DROP TABLE repeats, discards, diverts, passes; DROP FOREIGN TABLE shadow, lost, timed, crowded, leaf, root');
 
 # --- Dropped, created again, rolled back ----------------------------------------------------------------------------------------
 
 set_all();
 $node->restart;
-query('BEGIN; DROP FOREIGN TABLE logged, unlogged, elsewhere; ROLLBACK');
+sql('BEGIN; DROP FOREIGN TABLE logged, unlogged, elsewhere; ROLLBACK');
 all_are_kept('a DROP that is rolled back');
-query(q{BEGIN; ALTER FOREIGN TABLE logged OPTIONS (SET memory '512kB'); ROLLBACK});
+sql(q{BEGIN; ALTER FOREIGN TABLE logged OPTIONS (SET memory '512kB'); ROLLBACK});
 all_are_kept('an ALTER that is rolled back', 'logged');
-query('DROP FOREIGN TABLE logged, unlogged, elsewhere; DROP USER MAPPING FOR CURRENT_USER SERVER there; DROP SERVER there');
-query($define);
+sql('DROP FOREIGN TABLE logged, unlogged, elsewhere; DROP USER MAPPING FOR CURRENT_USER SERVER there; DROP SERVER there');
+sql($define);
 is(counts($_), $zeros, "created again, $_ has counted nothing") for @filters;
 
 # --- Dump and restore -------------------------------------------------------------------------------------------------------
 
 set_all();
-query('CREATE DATABASE restored');
+sql('CREATE DATABASE restored');
 my $dump = $node->basedir . '/dump.sql';
 $node->run_log([ 'pg_dump', '-h', $host, '-p', $port, '-f', $dump, 'postgres' ]);
 $node->run_log([ 'psql', '-X', '-q', '-h', $host, '-p', $port, '-d', 'restored', '-f', $dump ]);
 is(counts($_, 'restored'), $zeros, "a dump has the definition of $_, not what it has counted") for qw(logged unlogged);
 all_are_kept('... which stay where it was made');
 
-$node->stop;
-done_testing();
+done();

@@ -2,18 +2,12 @@
 # trigger, or diverts to the owner's table, locks its own table, alters and drops. The owner then does what owners do: without
 # waiting for others, and without errors that are not the owner's own. What waited, and for whom, is read in the server's log.
 # flavours: faults quick
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $node = start_node('main', q{
 	log_lock_waits = on
 	deadlock_timeout = 1ms});
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE ROLE owner;
 	CREATE ROLE guest;
 	CREATE ROLE chief SUPERUSER;
@@ -66,7 +60,7 @@ my @deeds = (
 sub prepare
 {
 	my ($role, $grant, $call) = @_;
-	$node->safe_psql('postgres', qq{
+	sql(qq{
 		SET client_min_messages = error;
 		DROP SCHEMA IF EXISTS private, his CASCADE;
 		CREATE SCHEMA private AUTHORIZATION owner;
@@ -123,15 +117,14 @@ for my $who (sort keys %guests)
 		{
 			like($error, qr/^permission denied for (filter|schema|table)/, "$who, $where: refused");
 			# What 1.1 has bound, or what a dump brings.
-			$node->safe_psql('postgres',
-				"SET ROLE $role; SET check_function_bodies = off; "
+			sql("SET ROLE $role; SET check_function_bodies = off; "
 				  . "CREATE TRIGGER zz BEFORE INSERT ON his.t FOR EACH ROW EXECUTE FUNCTION public.$names{$where}");
 		}
 		else
 		{
 			is($error, '', "$who, $where: bound");
 		}
-		$node->safe_psql('postgres', 'REVOKE INSERT ON private.seen, private.kept FROM guest') if $who eq 'revoked';
+		sql('REVOKE INSERT ON private.seen, private.kept FROM guest') if $who eq 'revoked';
 		my $refuses = $may_bind{$who} && $who ne 'revoked';
 		for my $then (@then)
 		{
@@ -174,15 +167,14 @@ prepare('guest', $guests{INSERT}[1], $names{'in divert'});
 	$other->quit;
 }
 
-is( $node->safe_psql('postgres', q{SET ROLE owner; INSERT INTO private.seen VALUES (1), (1) RETURNING id}), '1',
-	'the owner inserts as before');
+is(sql(q{SET ROLE owner; INSERT INTO private.seen VALUES (1), (1) RETURNING id}), '1', 'the owner inserts as before');
 
 # What stands below the filter of a role that had the right: nothing of it is in the owner's way, whatever becomes of it just now.
 sub with_child
 {
 	my ($deed) = @_;
 	prepare('guest', $guests{INSERT}[1], $names{'in a trigger'});
-	$node->safe_psql('postgres', qq{
+	sql(qq{
 		GRANT SELECT ON private.seen TO guest;
 		GRANT USAGE ON FOREIGN SERVER streamfilter TO guest;
 		SET ROLE guest;
@@ -221,7 +213,7 @@ for my $deed ('DROP TRIGGER zz ON his.t', 'DROP TABLE his.t', 'DROP FOREIGN TABL
 }
 
 # A database without the extension: nothing of it is in the way of statements of any kind.
-$node->safe_psql('postgres', 'CREATE DATABASE plain');
+sql('CREATE DATABASE plain');
 is( $node->safe_psql('plain', q{
 	CREATE TABLE t (id int);
 	CREATE FUNCTION last() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
@@ -238,6 +230,6 @@ is( $node->safe_psql('plain', q{
 	DROP EXTENSION streamfilter CASCADE;
 	SELECT 'without it again'}) =~ s/.*\n(1\nwithout)/$1/sr,
 	"1\nwithout it again", 'a session before, with and after the extension');
-$node->safe_psql('postgres', 'DROP DATABASE plain');
-$node->stop;
-done_testing();
+sql('DROP DATABASE plain');
+
+done();

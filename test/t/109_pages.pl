@@ -1,13 +1,7 @@
 # A batch scan reads rows ahead, and keeps few of their pages: queries of many partitions with wide rows work in the least
 # memory that the server takes, for temporary tables as for others.
 # flavours: faults one_by_one
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $node = start_node('main', q{
 	shared_buffers = '16MB'
@@ -22,8 +16,7 @@ for my $case ([ 'TEMPORARY', 1 ], [ 'TEMPORARY', 3 ], [ 'TEMPORARY', 40 ], [ '',
 	my ($persistence, $partitions) = @$case;
 	my $name = "$partitions partitions" . ($persistence ? ', temporary' : '');
 	my $all = $rows * $partitions;
-	my $out = $node->safe_psql(
-		'postgres', qq{
+	my $out = sql(qq{
 		SET client_min_messages = warning;
 		DROP TABLE IF EXISTS wide;
 		DROP FOREIGN TABLE IF EXISTS seen, seen_too;
@@ -43,5 +36,5 @@ for my $case ([ 'TEMPORARY', 1 ], [ 'TEMPORARY', 3 ], [ 'TEMPORARY', 40 ], [ '',
 	my $sum = $new * 5000;
 	is_deeply([ $out =~ /^(new: .*)$/mg ], [ ("new: $new|$sum") x 2 ], "$name: each new row comes once, as it is");
 }
-$node->stop;
-done_testing();
+
+done();

@@ -1,26 +1,17 @@
 # A transaction that others wait for in COMMIT is prepared meanwhile: these go on waiting, but block nobody.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use FaultPoints;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
 
 my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
 	max_prepared_transactions = 5
 	fsync = off});
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FOREIGN TABLE admitted (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB', conflict 'admit');
 	SELECT format('CREATE FOREIGN TABLE other_%s (id int) SERVER streamfilter OPTIONS (kind ''sqf'', memory ''8kB'')', i)
 	FROM generate_series(1, 70) i \gexec});
 my $faults = FaultPoints->new($node);
-
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 sub others_wait
 {
@@ -53,12 +44,12 @@ ok($faults->blocked($forgetting), 'a DELETE waits for it');
 $faults->set('logged', 'pass');
 $faults->finish($prepared);
 is(sql('SELECT gid FROM pg_prepared_xacts'), 'one', 'it is prepared');
-ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity
+ok(wait_for(q{SELECT count(*) = 1 FROM pg_stat_activity
 	WHERE query LIKE 'DELETE%' AND wait_event = 'transactionid'}), 'the DELETE waits for its end');
 is(others_wait(), '', 'and nobody behind it');
 sql(q{COMMIT PREPARED 'one'});
 is($faults->finish($forgetting), '', 'then it goes on');
-is(sql(q{SELECT streamfilter_test('admitted', 1)}), 'f', 'and forgets the key');
+is(knows('admitted', 1), 'f', 'and forgets the key');
 
 # A session that sleeps where a wait for a prepared transaction begins keeps nobody waiting, either.
 $first = $node->background_psql('postgres');
@@ -74,6 +65,6 @@ sql(q{SELECT streamfilter_save('admitted')});
 sql(q{ROLLBACK PREPARED 'two'});
 $faults->set('commit_wait', 'pass');
 is($faults->finish($forgetting), '', 'it goes on');
-is(sql(q{SELECT streamfilter_test('admitted', 2)}), 'f', 'and forgets its key');
+is(knows('admitted', 2), 'f', 'and forgets its key');
 
 done_testing();

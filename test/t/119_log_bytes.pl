@@ -1,13 +1,7 @@
 # The bytes of a filter's log decide when an image is written. They are those of the rows that are there, whatever transactions
 # and restarts have come in between, so that images do not come more and more often.
 # flavours: quick faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
@@ -16,7 +10,7 @@ my $node = start_node('main', q{
 	synchronous_commit = off
 	fsync = off});
 # Keys may be lost by a crash, definitions may not.
-$node->safe_psql('postgres', q{
+sql(q{
 	SET synchronous_commit = on;
 	CREATE FUNCTION log_bytes(regclass) RETURNS bigint AS '$libdir/streamfilter', 'streamfilter_log_bytes' LANGUAGE C STRICT;
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB');
@@ -26,7 +20,6 @@ $node->safe_psql('postgres', q{
 		FOR i IN first .. last LOOP INSERT INTO seen VALUES (i); COMMIT; END LOOP;
 	END $$});
 
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub log_bytes { return sql("SELECT log_bytes('$_[0]')"); }
 
 # A tuple of a log row: 24 bytes of its header, 24 of columns, then the length of the data and the data.
@@ -42,8 +35,7 @@ sql('INSERT INTO seen SELECT generate_series(1, 5000)');
 is_true('seen', 'many keys');
 sql('CALL insert_one_by_one(5001, 6000)');
 is_true('seen', 'one by one');
-$node->stop('immediate');
-$node->start;
+crash();
 sql('SELECT FROM seen WHERE id = 1');
 is_true('seen', 'after a crash');
 sql('CALL insert_one_by_one(6001, 6100)');

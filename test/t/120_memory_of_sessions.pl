@@ -1,21 +1,14 @@
 # What a session keeps of each filter that it has used does not grow with the number of filters, and goes when the filter is
 # dropped.
 # flavours: quick faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
+use Sf;
 
 my $filters = 300;
 my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
 	streamfilter.max_filters = 400
 	fsync = off});
-$node->safe_psql('postgres', qq{
+sql(qq{
 	SELECT format('CREATE FOREIGN TABLE f_%s (id int, name text) SERVER streamfilter OPTIONS (kind ''sqf'', memory ''8kB'')', i)
 	FROM generate_series(1, $filters) i \\gexec});
 
@@ -39,7 +32,7 @@ note("$each bytes a filter");
 cmp_ok($each, '<=', 12 * 1024, "a filter takes at most 12 kB of a session ($each bytes)");
 
 # Another session drops most of them.
-$node->safe_psql('postgres', qq{
+sql(qq{
 	SELECT format('DROP FOREIGN TABLE f_%s', i) FROM generate_series(11, $filters) i \\gexec});
 use_filters(1, 1);
 $session->query_safe('SELECT 1');
@@ -54,13 +47,13 @@ $session->query_safe(q{
 	SET client_min_messages = warning;
 	CREATE FOREIGN TABLE root (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
 	INSERT INTO root VALUES (1)});
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FOREIGN TABLE leaf (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'root', tree 'sparse');
 	INSERT INTO leaf VALUES (2)});
 is($session->query_safe(q{SELECT count(*) FROM streamfilter_tree}), 2, 'a session sees the child that another one has made');
 is($session->query_safe(q{BEGIN; ALTER FOREIGN TABLE leaf OPTIONS (DROP parent, DROP tree); ROLLBACK;
 	SELECT count(*) FROM streamfilter_tree}), 2, 'also after a rollback of what took it away');
-$node->safe_psql('postgres', q{ALTER FOREIGN TABLE leaf RENAME TO leaf_2; ALTER FOREIGN TABLE root RENAME TO root_2;
+sql(q{ALTER FOREIGN TABLE leaf RENAME TO leaf_2; ALTER FOREIGN TABLE root RENAME TO root_2;
 	ALTER FOREIGN TABLE leaf_2 OPTIONS (SET parent 'root_2')});
 is($session->query_safe(q{SELECT count(*) FROM streamfilter_tree}), 2, 'and under other names');
 $session->quit;

@@ -1,19 +1,12 @@
 # A large load that has a filter for itself waits for a row that another transaction has locked, and that one adds a key
 # to the filter: there is no deadlock, and no session waits longer than for the key that it adds itself.
 # flavours: quick faults one_by_one
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
+use Sf;
 
 my $node = start_node('main', q{
 	streamfilter.max_in_flight = 1000
 	fsync = off});
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1e6', fpr '1e-9');
 	CREATE TABLE parent (id int PRIMARY KEY);
 	INSERT INTO parent VALUES (1);
@@ -64,8 +57,7 @@ sub try
 	is($small->query("INSERT INTO seen VALUES ($key) RETURNING id"), $key, "$name: another key goes in at once");
 	$small->query_safe('ROLLBACK');
 	is($large->query(q{SELECT 'end'}), 'end', "$name: the load ends");
-	is($node->safe_psql('postgres',
-		"SELECT count(*) FROM generate_series($base, $base + 4999) i WHERE streamfilter_test('seen', i)"), 5000,
+	is(sql("SELECT count(*) FROM generate_series($base, $base + 4999) i WHERE streamfilter_test('seen', i)"), 5000,
 		"$name: with all its keys");
 	$_->quit for $small, $large;
 	return;
@@ -116,15 +108,12 @@ for my $target (qw(plain seen))
 	$base += 100_000;
 	my $slow = $node->background_psql('postgres');
 	$slow->query_until(qr//, join "\n", "COPY $target FROM STDIN;", $base .. $base + 19_999, '');
-	ok($node->poll_query_until('postgres', 'SELECT bytes_processed > 50000 FROM pg_stat_progress_copy'),
-		"COPY $target: rows have come");
+	ok($node->poll_query_until('postgres', 'SELECT bytes_processed > 50000 FROM pg_stat_progress_copy'), "COPY $target: rows have come");
 	my $key = $base + 50_000;
-	is($node->safe_psql('postgres', "SET lock_timeout = '20s'; INSERT INTO seen VALUES ($key) RETURNING id"), $key,
-		"COPY $target: another key goes in at once");
+	is(sql("SET lock_timeout = '20s'; INSERT INTO seen VALUES ($key) RETURNING id"), $key, "COPY $target: another key goes in at once");
 	is($slow->query("\\.\nSELECT 'end'"), 'end', "COPY $target: the load ends");
 	$slow->quit;
-	is($node->safe_psql('postgres',
-		"SELECT count(*) FROM generate_series($base, $base + 19999) i WHERE streamfilter_test('seen', i)"), 20_000,
+	is(sql("SELECT count(*) FROM generate_series($base, $base + 19999) i WHERE streamfilter_test('seen', i)"), 20_000,
 		"COPY $target: with all its keys");
 }
 
@@ -135,14 +124,13 @@ $alone->query_until(qr//, q{INSERT INTO seen SELECT i FROM generate_series(50000
 });
 ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks
 	WHERE locktype = 'object' AND objid = 'seen'::regclass AND mode = 'ExclusiveLock' AND granted}), 'a load has the filter for itself');
-is($node->safe_psql('postgres', q{SET lock_timeout = '20s'; INSERT INTO seen VALUES (1) RETURNING id}), 1,
-	'and hands it over');
-$node->safe_psql('postgres', q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO seen%i % 2%'
+is(sql(q{SET lock_timeout = '20s'; INSERT INTO seen VALUES (1) RETURNING id}), 1, 'and hands it over');
+sql(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO seen%i % 2%'
 	AND pid <> pg_backend_pid()});
 $alone->quit;
 
 # So a load of a table in which no row waits for another takes no memory.
-$node->safe_psql('postgres', 'INSERT INTO plain SELECT generate_series(1, 5000)');
-is($node->safe_psql('postgres', 'SELECT dynamic FROM streamfilter_memory()'), 0, 'a plain table takes none');
+sql('INSERT INTO plain SELECT generate_series(1, 5000)');
+is(sql('SELECT dynamic FROM streamfilter_memory()'), 0, 'a plain table takes none');
 
 done_testing();

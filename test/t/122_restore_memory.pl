@@ -1,15 +1,8 @@
 # Restoring a filter takes a bounded amount of private memory, however long its log is: its rows are sorted within
 # maintenance_work_mem, and what does not fit goes to temporary files.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use Needs;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
 
 needs(-r "/proc/$$/status", 'no /proc', 5);
 needs(($ENV{LD_PRELOAD} // '') !~ /san/, 'sanitizers take their own memory', 5);
@@ -24,7 +17,7 @@ my $node = start_node('restore_memory', q{
 	fsync = off});
 # Kind sqf counts: a row that was played twice would stay when its key is deleted once. Of the keys that are even the first half
 # is deleted: that is right only where the rows are played in their order.
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'sqf', fingerprint 'integer', keys '200000', fpr '1e-6');
 	CREATE FOREIGN TABLE other (id int) SERVER streamfilter OPTIONS (kind 'bloom', k '7', memory '1MB');
 	CREATE PROCEDURE add_singly(filter text, first int, last int) LANGUAGE plpgsql AS $$
@@ -46,7 +39,7 @@ $node->safe_psql('postgres', q{
 
 my $known = q{SELECT count(*) FILTER (WHERE id % 2 = 0 AND id <= 20000), count(*) FILTER (WHERE id % 2 = 1 OR id > 20000),
 	bool_or(id > 60000) FROM (SELECT generate_series(1, 110000) AS id) ids WHERE streamfilter_test('seen', id)};
-my $before = $node->safe_psql('postgres', $known);
+my $before = sql($known);
 is($before, '0|50000|f', 'what the filter knows');
 
 # Of the address space, in kB: freed memory counts, too.

@@ -2,21 +2,13 @@
 # does not list any more, and many at once. The filter is not read anew for that. It is where more than 512 ranges of ids ran
 # before the latest 32,768: the answers stay right, and it follows row by row when they are gone.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
+use Sf;
 
 my $primary = start_node('primary', q{
 	streamfilter.shared_memory = '16MB'
 	max_prepared_transactions = 40
 	fsync = off}, allows_streaming => 1);
-$primary->safe_psql('postgres', q{
+sql(q{
 	CREATE TABLE events (id int);
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'sqf', fingerprint 'integer', keys '10000', fpr '1e-6');
 	CREATE TRIGGER discard BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
@@ -28,20 +20,18 @@ $primary->safe_psql('postgres', q{
 		END LOOP;
 	END $$;
 	INSERT INTO events SELECT generate_series(1, 100)});
-$primary->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'base', has_streaming => 1);
-$standby->start;
+my $standby = start_standby('standby');
 
-sub known
+# What the standby knows, once it is as the primary is.
+sub known_there
 {
 	my ($first, $last) = @_;
 	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
-	return $standby->safe_psql('postgres', "SELECT count(*) FROM generate_series($first, $last) i WHERE streamfilter_test('seen', i)");
+	return known('seen', $first, $last, $standby);
 }
-sub restored { return $standby->safe_psql('postgres', q{SELECT restored FROM streamfilter_stats WHERE filter = 'seen'::regclass}); }
+sub restored { return sql(q{SELECT restored FROM streamfilter_stats WHERE filter = 'seen'::regclass}, $standby); }
 
-is(known(1, 1000), 100, 'the standby knows what the primary knows');
+is(known_there(1, 1000), 100, 'the standby knows what the primary knows');
 my $restored = restored();
 isnt($restored, '', 'and tells when it has read the filter');
 
@@ -57,25 +47,25 @@ for my $round (0 .. 9)
 }
 for my $i (101 .. 105)
 {
-	$primary->safe_psql('postgres', "INSERT INTO events VALUES ($i)");
-	is(known(1, 1000), $i, "a key beside transactions of 200 savepoints: $i");
+	sql("INSERT INTO events VALUES ($i)");
+	is(known_there(1, 1000), $i, "a key beside transactions of 200 savepoints: $i");
 }
-is(known(1001, 3999), 0, 'nothing of what has not committed');
+is(known_there(1001, 3999), 0, 'nothing of what has not committed');
 $sessions[0]->query_safe('COMMIT');
-is(known(1001, 3999), 200, 'what one of them has added');
+is(known_there(1001, 3999), 200, 'what one of them has added');
 $sessions[1]->query_safe(q{PREPARE TRANSACTION 'two'});
-is(known(1001, 3999), 200, 'not what is prepared');
+is(known_there(1001, 3999), 200, 'not what is prepared');
 $sessions[2]->query_safe('ROLLBACK');
-is(known(1001, 3999), 200, 'nor what is rolled back');
-$primary->safe_psql('postgres', q{COMMIT PREPARED 'two'});
-is(known(1001, 3999), 400, 'what was prepared, once it commits');
+is(known_there(1001, 3999), 200, 'nor what is rolled back');
+sql(q{COMMIT PREPARED 'two'});
+is(known_there(1001, 3999), 400, 'what was prepared, once it commits');
 is(restored(), $restored, 'the filter was not read anew');
 $_->quit for @sessions;
 
 # --- More gaps among the running ids than there is room for ranges -------------------------------------------------------------
 
 # Each second savepoint is given up, so its id does not run. Beyond 64 ids, PostgreSQL names none of a transaction's savepoints.
-$primary->safe_psql('postgres', q{
+sql(q{
 	CREATE PROCEDURE add_with_gaps(first int, last int) LANGUAGE plpgsql AS $$
 	BEGIN
 		FOR i IN first .. last LOOP
@@ -87,42 +77,42 @@ $primary->safe_psql('postgres', join ';', map { sprintf q{BEGIN; CALL add_with_g
 	10000 + $_ * 100, 10029 + $_ * 100, $_ } 1 .. 30);
 for my $i (106 .. 108)
 {
-	$primary->safe_psql('postgres', "INSERT INTO events VALUES ($i)");
-	is(known(1, 1000), $i, "a key beside 900 ids with gaps: $i");
+	sql("INSERT INTO events VALUES ($i)");
+	is(known_there(1, 1000), $i, "a key beside 900 ids with gaps: $i");
 }
-is(known(10000, 13999), 0, 'nothing of what is prepared');
-$primary->safe_psql('postgres', q{ROLLBACK PREPARED 'gaps 1'});
-$primary->safe_psql('postgres', qq{COMMIT PREPARED 'gaps $_'}) for 2 .. 30;
-is(known(10000, 13999), 29 * 30, 'all of it, once it commits');
+is(known_there(10000, 13999), 0, 'nothing of what is prepared');
+sql(q{ROLLBACK PREPARED 'gaps 1'});
+sql(qq{COMMIT PREPARED 'gaps $_'}) for 2 .. 30;
+is(known_there(10000, 13999), 29 * 30, 'all of it, once it commits');
 is(restored(), $restored, 'the filter was not read anew');
 
 # --- Played once: a key that is deleted once is gone ------------------------------------------------------------------------
 
-$primary->safe_psql('postgres', 'DELETE FROM seen WHERE id IN (SELECT generate_series(1, 13999))');
-is(known(1, 13999), 0, 'nothing was played twice');
+sql('DELETE FROM seen WHERE id IN (SELECT generate_series(1, 13999))');
+is(known_there(1, 13999), 0, 'nothing was played twice');
 is(restored(), $restored, 'and still the filter was not read anew');
 
 # --- More gaps than ranges, among ids that are older than the latest 32,768 --------------------------------------------------
 
 $primary->safe_psql('postgres', join ';', map { sprintf q{BEGIN; CALL add_with_gaps(%d, %d); PREPARE TRANSACTION 'gaps %d'},
 	20000 + $_ * 100, 20029 + $_ * 100, $_ } 1 .. 30);
-$primary->safe_psql('postgres', q{SET synchronous_commit = off;
+sql(q{SET synchronous_commit = off;
 	DO $$ BEGIN FOR i IN 1 .. 33000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$});
 for my $i (1 .. 3)
 {
-	$primary->safe_psql('postgres', "INSERT INTO events VALUES ($i)");
-	is(known(1, 1000), $i, "a key beside 900 old ids with gaps: $i");
+	sql("INSERT INTO events VALUES ($i)");
+	is(known_there(1, 1000), $i, "a key beside 900 old ids with gaps: $i");
 }
 isnt(restored(), $restored, 'the filter was read anew');
-is(known(20000, 23999), 0, 'nothing of what is prepared');
-$primary->safe_psql('postgres', q{ROLLBACK PREPARED 'gaps 1'});
-$primary->safe_psql('postgres', qq{COMMIT PREPARED 'gaps $_'}) for 2 .. 30;
-is(known(20000, 23999), 29 * 30, 'all of it, once it commits');
-$primary->safe_psql('postgres', 'DELETE FROM seen WHERE id IN (SELECT generate_series(20000, 23999))');
-is(known(20000, 23999), 0, 'and nothing was played twice');
+is(known_there(20000, 23999), 0, 'nothing of what is prepared');
+sql(q{ROLLBACK PREPARED 'gaps 1'});
+sql(qq{COMMIT PREPARED 'gaps $_'}) for 2 .. 30;
+is(known_there(20000, 23999), 29 * 30, 'all of it, once it commits');
+sql('DELETE FROM seen WHERE id IN (SELECT generate_series(20000, 23999))');
+is(known_there(20000, 23999), 0, 'and nothing was played twice');
 
 $restored = restored();
-$primary->safe_psql('postgres', 'INSERT INTO events VALUES (4)');
-is(known(1, 1000), 4, 'it follows again');
+sql('INSERT INTO events VALUES (4)');
+is(known_there(1, 1000), 4, 'it follows again');
 is(restored(), $restored, 'row by row');
 done_testing();

@@ -1,33 +1,20 @@
 # What a logged filter adds to the write-ahead log beyond an unlogged one: a row of the log for each transaction, and eight bytes
 # for each key of many.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
-my $node = PostgreSQL::Test::Cluster->new('wal');
-$node->init;
 # Nothing writes but the rows.
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+my $node = start_node('wal', q{
 streamfilter.shared_memory = '16MB'
 wal_level = minimal
 max_wal_senders = 0
 full_page_writes = off
 checkpoint_timeout = '1h'
 max_wal_size = '4GB'
-autovacuum = off
 fsync = off});
-$node->start;
-$node->safe_psql('postgres', q{CREATE EXTENSION streamfilter});
 for my $persistence ('logged', 'unlogged')
 {
-	$node->safe_psql('postgres', qq{
+	sql(qq{
 		CREATE TABLE $persistence (key bigint);
 		CREATE FOREIGN TABLE seen_$persistence (key bigint) SERVER streamfilter
 			OPTIONS (kind 'bloom', k '7', memory '1MB', persistence '$persistence');
@@ -39,7 +26,7 @@ for my $persistence ('logged', 'unlogged')
 sub bytes_per_key
 {
 	my ($keys, @statements) = @_;
-	my $position = sub { $node->safe_psql('postgres', q{SELECT pg_current_wal_insert_lsn() - '0/0'}) };
+	my $position = sub { sql(q{SELECT pg_current_wal_insert_lsn() - '0/0'}) };
 	my $before = $position->();
 	$node->safe_psql('postgres', join ';', @statements);
 	return ($position->() - $before) / $keys;

@@ -1,14 +1,8 @@
 # A transaction that uses no filter pays for the library with a few tests of variables, however many filters there may be.
 # Instructions of the library are counted by callgrind, in a stand-alone backend: the same on every run and however busy the
 # machine is.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use Instructions;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 skip_without_valgrind(36);
 
@@ -17,7 +11,7 @@ streamfilter.shared_memory = '16MB'
 streamfilter.dynamic_memory = 0
 fsync = off
 });
-$node->safe_psql('postgres', 'CREATE TABLE plain (id int);
+sql('CREATE TABLE plain (id int);
 	CREATE FOREIGN TABLE used (id int) SERVER streamfilter OPTIONS (kind \'bloom\', k \'7\', memory \'8kB\');
 	CREATE TABLE judged (id int);
 	CREATE SEQUENCE ids;

@@ -1,14 +1,7 @@
 # streamfilter_settle() interrupted in every way: a session that is killed, a crash, a prepared transaction that has a twin;
 # beside COPY, piece by piece, and where the filter is on another server. Each row is in one place, whatever happens.
 # flavours: quick faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
+use Sf;
 
 my $node = start_node('settle', q{
 max_prepared_transactions = 4
@@ -17,17 +10,17 @@ deadlock_timeout = '50ms'
 fsync = off
 });
 my ($host, $port) = ($node->host, $node->port);
-$node->safe_psql('postgres', qq{
+sql(qq{
 	CREATE SERVER over_there FOREIGN DATA WRAPPER streamfilter OPTIONS (host '$host', port '$port', dbname 'other');
 	CREATE USER MAPPING FOR CURRENT_USER SERVER over_there;
 	CREATE DATABASE other;});
-$node->safe_psql('other', 'CREATE EXTENSION streamfilter');
+sql('CREATE EXTENSION streamfilter', 'other');
 
 # Keys 1 to 1000 are in the table, and repeats of them were diverted; 1001 to 1100 were, twice each, and wrongly.
 sub begin_with
 {
 	my ($server, $conflict) = @_;
-	$node->safe_psql('postgres', qq{
+	sql(qq{
 		DROP TABLE IF EXISTS events, repeats;
 		DROP FOREIGN TABLE IF EXISTS seen;
 		CREATE FOREIGN TABLE seen (id int) SERVER $server OPTIONS (kind 'bloom', keys '100000', fpr '1e-6', conflict '$conflict');
@@ -46,7 +39,7 @@ my $state  = q{SELECT (SELECT count(*) || ' ' || count(DISTINCT id) FROM events)
 sub state_is
 {
 	my ($wanted, $name) = @_;
-	is($node->safe_psql('postgres', $state), $wanted, $name);
+	is(sql($state), $wanted, $name);
 	return;
 }
 
@@ -58,7 +51,7 @@ my $session = $node->background_psql('postgres', on_error_stop => 0);
 my $pid     = $session->query('SELECT pg_backend_pid()');
 is($session->query("BEGIN; $settle"), '100|1100|0', 'settled');
 state_is('1000 1000|1200', 'others see nothing of it');
-$node->safe_psql('postgres', "SELECT pg_terminate_backend($pid, 60000)");
+sql("SELECT pg_terminate_backend($pid, 60000)");
 eval { $session->quit };
 state_is('1000 1000|1200', 'killed: nothing has happened');
 $session = $node->background_psql('postgres', on_error_stop => 0);
@@ -67,29 +60,28 @@ $node->stop('immediate');
 eval { $session->quit };
 $node->start;
 state_is('1000 1000|1200', 'a crash: nothing has happened');
-is($node->safe_psql('postgres', $settle), '100|1100|0', 'settled at last');
-$node->stop('immediate');
-$node->start;
+is(sql($settle), '100|1100|0', 'settled at last');
+crash();
 state_is('1100 1100|0', 'and a crash after it changes nothing');
-$node->safe_psql('postgres', q{INSERT INTO events SELECT i, 'third' FROM generate_series(1, 1100) i});
+sql(q{INSERT INTO events SELECT i, 'third' FROM generate_series(1, 1100) i});
 state_is('1100 1100|1100', 'the filter knows what has come back');
-is($node->safe_psql('postgres', $settle), '0|1100|0', 'all of it is there');
+is(sql($settle), '0|1100|0', 'all of it is there');
 
 # --- a twin that is prepared -----------------------------------------------------------------------------------------
 
 for my $end ('COMMIT', 'ROLLBACK')
 {
 	begin_with('streamfilter', 'discard');
-	$node->safe_psql('postgres', q{
+	sql(q{
 		BEGIN;
 		INSERT INTO events SELECT i, 'prepared' FROM generate_series(2001, 2010) i;
 		PREPARE TRANSACTION 'twin';});
-	$node->safe_psql('postgres', q{INSERT INTO events SELECT i, 'twin' FROM generate_series(2001, 2010) i});
-	is($node->safe_psql('postgres', $settle), '100|1100|10', "$end PREPARED: ten wait");
+	sql(q{INSERT INTO events SELECT i, 'twin' FROM generate_series(2001, 2010) i});
+	is(sql($settle), '100|1100|10', "$end PREPARED: ten wait");
 	$node->restart;
-	is($node->safe_psql('postgres', $settle), '0|0|10', 'after a restart, too');
-	$node->safe_psql('postgres', "$end PREPARED 'twin'");
-	is($node->safe_psql('postgres', $settle), $end eq 'COMMIT' ? '0|10|0' : '10|0|0', 'until it has ended');
+	is(sql($settle), '0|0|10', 'after a restart, too');
+	sql("$end PREPARED 'twin'");
+	is(sql($settle), $end eq 'COMMIT' ? '0|10|0' : '10|0|0', 'until it has ended');
 	state_is('1110 1110|0', 'each is in one place');
 }
 
@@ -122,12 +114,11 @@ for my $server ('streamfilter', 'over_there')
 	my $left = 1;
 	for (1 .. 1000)
 	{
-		$left = $node->safe_psql('postgres', q{SELECT restored + confirmed + waiting FROM streamfilter_settle('repeats', 'events', most => 500)});
+		$left = sql(q{SELECT restored + confirmed + waiting FROM streamfilter_settle('repeats', 'events', most => 500)});
 		last if $left == 0;
 	}
 	is($left, 0, 'all settled');
 	state_is('1300 1300|0', 'each key once, nothing is left');
 }
 
-$node->stop;
-done_testing();
+done();

@@ -1,13 +1,7 @@
 # A filter that forgets nearly everything before a unique index: many sessions insert the same keys at once, by ON CONFLICT DO
 # NOTHING and by COPY with the trigger argument conflicting=skip. No statement fails, no key is lost, none is there twice.
 # flavours: quick faults one_by_one
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $node = start_node('on_conflict', q{
 	streamfilter.shared_memory = '16MB'
@@ -44,7 +38,7 @@ my $rows = join('', map { "$_\tcopy\n" } 2000 .. 3500) . "\\.\n";
 for my $skip (0, 1)
 {
 	my $argument = $skip ? ", 'conflicting=skip'" : '';
-	$node->safe_psql('postgres', qq{
+	sql(qq{
 		DROP TABLE IF EXISTS events, truth;
 		DROP FOREIGN TABLE IF EXISTS seen;
 		CREATE TABLE truth (id int);
@@ -61,16 +55,16 @@ for my $skip (0, 1)
 	like($out, qr{actually processed: 600/600}, "conflicting skip $skip: no INSERT fails");
 	$_->{psql}->finish for @copies;
 	is(join('', map { $_->{error} // '' } @copies), '', "conflicting skip $skip: no COPY fails");
-	is($node->safe_psql('postgres', q{
+	is(sql(q{
 		SELECT count(*) - count(DISTINCT id), (SELECT count(*) FROM (SELECT id FROM truth EXCEPT SELECT id FROM events) x),
 			(SELECT count(*) FROM (SELECT id FROM events EXCEPT SELECT id FROM truth) x) FROM events}),
 		'0|0|0', "conflicting skip $skip: each key once");
-	is($node->safe_psql('postgres', q{SELECT accepted > (SELECT count(*) FROM events) FROM streamfilter_stats WHERE filter = 'seen'::regclass}),
+	is(sql(q{SELECT accepted > (SELECT count(*) FROM events) FROM streamfilter_stats WHERE filter = 'seen'::regclass}),
 		't', 'the filter has forgotten many');
 }
 
 # A row that another transaction is about to insert, past the filter: the look-up waits for it.
-$node->safe_psql('postgres', 'TRUNCATE events; TRUNCATE seen; SELECT streamfilter_stats_reset();');
+sql('TRUNCATE events; TRUNCATE seen; SELECT streamfilter_stats_reset();');
 for my $end ('COMMIT', 'ROLLBACK')
 {
 	my $other = $node->background_psql('postgres');
@@ -82,8 +76,7 @@ for my $end ('COMMIT', 'ROLLBACK')
 	$waits->{psql}->finish;
 	is($waits->{output}, $end eq 'COMMIT' ? '' : "waits\n", "after $end of the other one");
 	$other->quit;
-	$node->safe_psql('postgres', 'TRUNCATE events; TRUNCATE seen');
+	sql('TRUNCATE events; TRUNCATE seen');
 }
 
-$node->stop;
-done_testing();
+done();

@@ -5,13 +5,7 @@
 # STREAMFILTER_TRANSACTIONS says how many transactions at least (4000), STREAMFILTER_CRASHES how many crashes (6),
 # STREAMFILTER_SEED which. The long run: 200000 and 20.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 use Time::HiRes qw(usleep);
 
 my $transactions = $ENV{STREAMFILTER_TRANSACTIONS} // 4000;
@@ -92,7 +86,7 @@ sub kill_some
 	return;
 }
 
-sub crash
+sub stop_at_once
 {
 	usleep(100_000 + int rand 500_000);
 	$node->stop('immediate');
@@ -105,7 +99,7 @@ sub settle_all
 	my $left = 1;
 	for (1 .. 1000)
 	{
-		$left = $node->safe_psql('postgres', q{SELECT restored + confirmed + waiting FROM streamfilter_settle('repeats', 'events')});
+		$left = sql(q{SELECT restored + confirmed + waiting FROM streamfilter_settle('repeats', 'events')});
 		last if $left == 0;
 	}
 	is($left, 0, "$name: all is settled");
@@ -116,7 +110,7 @@ sub settle_all
 sub begin_tables
 {
 	my ($conflict) = @_;
-	$node->safe_psql('postgres', qq{
+	sql(qq{
 		DROP TABLE IF EXISTS truth, events, repeats;
 		DROP FOREIGN TABLE IF EXISTS seen;
 		CREATE TABLE truth (id int);
@@ -132,7 +126,7 @@ sub check_rest
 {
 	my ($name) = @_;
 	settle_all($name);
-	is($node->safe_psql('postgres', q{
+	is(sql(q{
 		SELECT (SELECT count(*) FROM events) - (SELECT count(DISTINCT id) FROM truth),
 			(SELECT count(*) FROM (SELECT id FROM truth EXCEPT SELECT id FROM events) x),
 			(SELECT count(*) FROM (SELECT id FROM events EXCEPT SELECT id FROM truth) x),
@@ -146,7 +140,7 @@ for my $conflict ('wait', 'discard')
 {
 	my $rounds = int(($crashes + 1) / 2);
 	my $share  = int($transactions / $rounds / 2) + 1;
-	$node->safe_psql('postgres', q{
+	sql(q{
 		DROP TABLE IF EXISTS settled;
 		CREATE TABLE settled (restored bigint, confirmed bigint, waiting bigint, duplicates bigint);});
 	for my $round (1 .. $rounds)
@@ -161,11 +155,9 @@ for my $conflict ('wait', 'discard')
 		ok(run_load($share - $done + $before), "$conflict, round $round: sessions end well again") if $done - $before < $share;
 		check_rest("$conflict, round $round");
 	}
-	note("$conflict: ", $node->safe_psql('postgres', 'SELECT count(*), sum(restored), sum(confirmed), sum(waiting) FROM settled'));
-	is($node->safe_psql('postgres', 'SELECT sum(restored) > 0 AND sum(confirmed) > 0 FROM settled'),
-		't', "$conflict: rows came back while others were inserted");
+	note("$conflict: ", sql('SELECT count(*), sum(restored), sum(confirmed), sum(waiting) FROM settled'));
+	is(sql('SELECT sum(restored) > 0 AND sum(confirmed) > 0 FROM settled'), 't', "$conflict: rows came back while others were inserted");
 }
 cmp_ok($done, '>=', $transactions, "$done transactions");
 
-$node->stop;
-done_testing();
+done();

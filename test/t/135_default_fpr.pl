@@ -1,18 +1,9 @@
 # What a filter keeps that is not told fpr: 1e-6, written into its options when it is created.
 # flavours: quick faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $node   = start_node('node');
 my $holder = start_node('a');
-
-sub sql { my ($query, $database) = @_; return $node->safe_psql($database // 'postgres', $query); }
 
 sub fpr_of
 {
@@ -117,13 +108,11 @@ sql(server_sql('a', $holder, "timeout '60s'") . q{
 	CREATE FOREIGN TABLE spread (id int) SERVER a OPTIONS (kind 'bloom', memory '256kB', keys '10000');
 	INSERT INTO spread SELECT generate_series(1, 100)});
 is(fpr_of('spread'), '1e-06', 'a filter on another server');
-is($holder->safe_psql('postgres', q{SELECT fpr_bound <= 1e-6 FROM streamfilter_stats WHERE filter = 'spread'::regclass}), 't',
-	'keeps it there');
+is(sql(q{SELECT fpr_bound <= 1e-6 FROM streamfilter_stats WHERE filter = 'spread'::regclass}, $holder), 't', 'keeps it there');
 sql(server_sql('a', $holder, "timeout '60s'"), 'same');
 sql('IMPORT FOREIGN SCHEMA public LIMIT TO (spread) FROM SERVER a INTO public', 'same');
 is(fpr_of('spread', 'same'), '1e-06', 'IMPORT takes what the others agreed upon');
-is(sql(q{SELECT count(*) FILTER (WHERE streamfilter_test('spread', i)) FROM generate_series(1, 200) i}, 'same'), 100,
-	'and what they know');
+is(sql(q{SELECT count(*) FILTER (WHERE streamfilter_test('spread', i)) FROM generate_series(1, 200) i}, 'same'), 100, 'and what they know');
 # So does who types what streamfilter_definition() says.
 my $definition = sql(q{SELECT split_part(streamfilter_definition('spread'), ';', 1)});
 like($definition, qr/fpr '1e-06'/, 'the definition says it');
@@ -132,6 +121,4 @@ sql('CREATE EXTENSION streamfilter;' . server_sql('a', $holder, "timeout '60s'")
 is(sql(q{SELECT count(*) FILTER (WHERE streamfilter_test('spread', i)) FROM generate_series(1, 200) i}, 'third'), 100,
 	'a third producer of this definition');
 
-$node->stop;
-$holder->stop;
-done_testing();
+done();

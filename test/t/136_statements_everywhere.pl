@@ -1,16 +1,9 @@
 # Every statement that administers a filter × every place where one can be: it acts everywhere, or it fails and says what to
 # do. What there is to administer is taken from the extension itself: a function, a setting, an option or a statement of the
 # documents that is not in the lists here fails.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use IPC::Run;
 use OptionExamples;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $settings = "streamfilter.max_filters = 400\nmax_prepared_transactions = 4\n";
 my %node = map { $_ => start_node($_, $settings) } qw(a b c q);
@@ -31,15 +24,12 @@ for my $producer (qw(p q))
 		map { server_again($_) } @holders);
 }
 $node{$_}->safe_psql('postgres', 'CREATE SCHEMA later') for @holders;
-$node{p}->safe_psql('postgres', 'CREATE DATABASE restored');
-$node{p}->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node{p}, 'base', has_streaming => 1);
-$standby->start;
+sql('CREATE DATABASE restored');
+my $standby = start_standby('standby', undef, $node{p});
 
-sub sql { return $node{p}->safe_psql('postgres', $_[0]); }
+on($node{p});
 
-sub said
+sub told_by
 {
 	my ($statement, $node, %more) = @_;
 	my ($code, $out, $err) = ($node // $node{p})->psql('postgres', $statement, %more);
@@ -83,15 +73,15 @@ sub make
 {
 	my ($place, $columns, $given) = @_;
 	clean($place);
-	my ($code, $err) = said($place{$place}{make}->($columns, $given) . '; INSERT INTO f (id) SELECT generate_series(1, 100);' . ($place{$place}{after} // ''));
+	my ($code, $err) = told_by($place{$place}{make}->($columns, $given) . '; INSERT INTO f (id) SELECT generate_series(1, 100);' . ($place{$place}{after} // ''));
 	return $code == 0 ? '' : $err;
 }
 
 # Which of its keys are known: "111…"; or why that cannot be asked.
 my $known = q{SELECT string_agg(streamfilter_test('f', i)::int::text, '' ORDER BY i) FROM generate_series(1, 100) i};
-sub known
+sub known_now
 {
-	my ($code, $err, $out) = said($known);
+	my ($code, $err, $out) = told_by($known);
 	return $code == 0 ? $out : $err;
 }
 
@@ -111,14 +101,14 @@ sub helps { my ($err) = @_; return $err =~ /HINT:/ || $err =~ /$own/; }
 sub tried
 {
 	my ($place, $statement, %then) = @_;
-	my ($before, $told) = (catalog($place), known());
-	my ($code, $err) = said($statement, undef, %{ $then{with} // {} });
+	my ($before, $told) = (catalog($place), known_now());
+	my ($code, $err) = told_by($statement, undef, %{ $then{with} // {} });
 	my $what = "$place: $statement";
 	if ($code != 0)
 	{
 		ok(helps($err), "$what fails, and says what to do") or diag($err);
 		is(catalog($place), $before, "... and alters nothing") if !$then{alone};
-		is(known(), $told, "... nor what is known");
+		is(known_now(), $told, "... nor what is known");
 		return 0;
 	}
 	# What has come from a node is known to its root as well.
@@ -127,19 +117,19 @@ sub tried
 		my ($query, $wanted, $of) = @$check;
 		for my $on ($of eq 'parts' ? @{ $place{$place}{parts} } : 'p')
 		{
-			my ($failed, $why, $found) = said($query, $node{$on});
+			my ($failed, $why, $found) = told_by($query, $node{$on});
 			ok($failed ? $why =~ /HINT:/ : $found eq $wanted || $then{elsewhere} && $why =~ /WARNING:  server "a" is lost/, "$what: on $on") or diag("$found\n$why");
 		}
 	}
 	ok($err =~ $then{says}, "$what: what it does not do there, it says") or diag($err) if $then{says} && @{ $place{$place}{parts} };
 	return 1 if $then{gone};
-	my $now = known();
+	my $now = known_now();
 	ok(!$then{knows} || $now eq $told, "$what: it keeps every key") or diag($now);
 	ok($now eq $told || $err =~ /NOTICE|WARNING/ || $then{loses}, "$what: what was known is known, or it says so") or diag("$told\n$now\n$err");
-	($code, $err) = said('INSERT INTO f (id) SELECT generate_series(90, 110)');
+	($code, $err) = told_by('INSERT INTO f (id) SELECT generate_series(90, 110)');
 	ok($code == 0 || helps($err), "$what: the filter goes on") or diag($err);
 	return 1 unless @{ $place{$place}{parts} } && !$then{here};
-	($code, $err) = said($known, $node{q});
+	($code, $err) = told_by($known, $node{q});
 	ok($code == 0 || helps($err), "$what: another producer goes on, or is told what to do") or diag($err);
 	return 1;
 }
@@ -275,7 +265,7 @@ is(join(' ', @settings), join(' ', sort keys %session), 'settings have their lin
 
 # Whatever follows a word of administration in documents and hints.
 my %named;
-for my $file (glob("$FindBin::Bin/../../README.md $FindBin::Bin/../../docs/*.md $FindBin::Bin/../../docs/reference/*.md $FindBin::Bin/../../src/pg/*/*.cpp"))
+for my $file (glob("$root/README.md $root/docs/*.md $root/docs/reference/*.md $root/src/pg/*/*.cpp"))
 {
 	my $text = slurp_file($file);
 	$text = join ' ', $text =~ /err(?:hint|msg)\w*\(((?:\s*"(?:[^"\\]|\\.)*")+)/g if $file =~ /cpp$/;
@@ -319,12 +309,12 @@ for my $place (sort keys %place)
 		{
 			my $insert = sprintf q{SELECT count(streamfilter_seen('f', i)) FROM generate_series(%d, %d) i}, ++$key, $key + 10;
 			my $set = ($setting =~ s/(\w+)$/"$1"/r) . " = '$value'";
-			my ($code, $err) = $where =~ /ALTER/ ? said("$where SET $set") : (0, '');
+			my ($code, $err) = $where =~ /ALTER/ ? told_by("$where SET $set") : (0, '');
 			($code, $err) = said_with($where eq 'PGOPTIONS' ? "-c $setting=$value" : '', $where eq 'SET' ? "SET $set; $insert" : $insert) if $code == 0;
 			sql("$where RESET ALL") if $where =~ /ALTER/;
 			my $what = "$place: $where, $setting";
 			ok($code == 0 || helps($err), $what) or diag($err);
-			is(sql("SELECT streamfilter_test('f', $key)"), $remembered, '... counts for all parts') if $code == 0;
+			is(knows('f', $key), $remembered, '... counts for all parts') if $code == 0;
 			$key += 20;
 		}
 	}
@@ -335,7 +325,7 @@ for my $place (sort keys %place)
 # Of most kinds.
 sub is_common { return $_[0] =~ /^(?:memory|keys|fpr|conflict|overfull|persistence|mode|probe|lost_slice|nulls|seed|slices)$/; }
 
-for my $case (option_cases(sub { return scalar said($_[0]) }))
+for my $case (option_cases(sub { return scalar told_by($_[0]) }))
 {
 	my ($kind, $option, $with, $of, $first, $second) = @$case;
 	$of =~ s/memory '64kB'/memory '256kB'/;
@@ -364,7 +354,7 @@ my %of_server = (
 	tcp_user_timeout => '1000', application_name => 'x');
 my %of_mapping = (user => 'nobody_there', password => 'x', password_required => 'false', sslcert => '/nowhere', sslkey => '/nowhere', sslpassword => 'x');
 
-my $source = slurp_file("$FindBin::Bin/../../src/pg/catalog/server_options.cpp");
+my $source = slurp_file("$root/src/pg/catalog/server_options.cpp");
 my %known_options = map { $_ => join ' ', sort +($source =~ /^constexpr Option $_\[\] = \{$(.*?)^\};$/ms)[0] =~ /^\s+\{"(\w+)"/mg } qw(kServerOptions kUserOptions);
 is($known_options{kServerOptions}, join(' ', sort keys %of_server), 'options of servers have their lines');
 is($known_options{kUserOptions}, join(' ', sort keys %of_mapping), 'options of user mappings have their lines');
@@ -408,36 +398,36 @@ for my $place (qw(one servers))
 	for my $options ([ [] ], [ map { ["--section=$_"] } qw(pre-data data post-data) ], [ ['--schema-only'], ['--data-only'] ])
 	{
 		my $dump = PostgreSQL::Test::Utils::tempdir() . "/$place.sql";
-		$node{p}->safe_psql('postgres', 'DROP DATABASE restored');
-		$node{p}->safe_psql('postgres', 'CREATE DATABASE restored');
+		sql('DROP DATABASE restored');
+		sql('CREATE DATABASE restored');
 		for my $part (@$options)
 		{
 			$node{p}->command_ok([ 'pg_dump', @$part, '-d', $node{p}->connstr('postgres'), '-f', $dump ], "$place: pg_dump @$part");
 			local $ENV{PGOPTIONS} = "@$part" =~ /data-only/ ? '-c streamfilter.mode=shadow' : '';    # as the documents say
 			$node{p}->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node{p}->connstr('restored'), '-f', $dump ], '... is restored');
 		}
-		is($node{p}->safe_psql('restored', 'SELECT count(*) FROM kept'), 20, '... with every row');
+		is(sql('SELECT count(*) FROM kept', 'restored'), 20, '... with every row');
 		my ($code, $out, $err) = $node{p}->psql('restored', $known);
 		ok($code == 0 || helps($err), '... and the filter goes on') or diag($err);
 		is($out, $place eq 'one' ? '0' x 100 : '1' x 100, '... with what is known there') if $code == 0;
-		is($node{p}->safe_psql('restored', q{SELECT tgenabled FROM pg_trigger WHERE tgname = 'zz'}), 'O', '... and its trigger');
+		is(sql(q{SELECT tgenabled FROM pg_trigger WHERE tgname = 'zz'}, 'restored'), 'O', '... and its trigger');
 	}
 	sql($kept);
 	next if $place eq 'one';
-	$node{q}->safe_psql('postgres', 'SET client_min_messages = error; IMPORT FOREIGN SCHEMA public LIMIT TO (f) FROM SERVER a INTO public');
-	my ($failed, $why, $found) = said($known, $node{q});
+	sql('SET client_min_messages = error; IMPORT FOREIGN SCHEMA public LIMIT TO (f) FROM SERVER a INTO public', $node{q});
+	my ($failed, $why, $found) = told_by($known, $node{q});
 	ok($failed ? $why =~ /HINT:/ : $found eq '1' x 100, "$place: IMPORT FOREIGN SCHEMA") or diag("$found\n$why");
 }
 
 is(make('one', $columns, $given), '', 'standby: a filter');
 $node{p}->wait_for_catchup($standby, 'replay', $node{p}->lsn('insert'));
-my $as_before = $standby->safe_psql('postgres', $known);
+my $as_before = sql($known, $standby);
 for my $statement ((sort grep { !$statements{$_}{skip} } keys %statements), map { $functions{$_}[0] } sort keys %functions)
 {
-	my ($code, $err) = said($statement, $standby);
+	my ($code, $err) = told_by($statement, $standby);
 	ok($code == 0 || helps($err), "standby: $statement") or diag($err);
 }
-is($standby->safe_psql('postgres', $known), $as_before, 'standby: nothing has changed');
+is(sql($known, $standby), $as_before, 'standby: nothing has changed');
 
 # ---- Citus ---------------------------------------------------------------------------------------------------------------------
 
@@ -458,11 +448,11 @@ SKIP:
 		SELECT extversion, extnamespace::regnamespace FROM pg_extension WHERE extname = 'streamfilter';
 		SELECT relowner::regrole, tgname, tgenabled, tgfoid::regproc, tgargs FROM pg_class c LEFT JOIN pg_trigger ON tgrelid = c.oid AND tgname !~ '^truncate' WHERE relname = 'kept' ORDER BY tgname;
 		SELECT string_agg(streamfilter_test(c.oid, i)::int::text, '' ORDER BY i) FROM pg_class c, generate_series(1, 210) i WHERE relkind = 'f'};
-	my $states = sub { return map { my ($code, $err, $out) = said($state, $citus->node($_)); "$out$err" } 0 .. 2 };
+	my $states = sub { return map { my ($code, $err, $out) = told_by($state, $citus->node($_)); "$out$err" } 0 .. 2 };
 	my $new = sub {
 		my ($with, $of) = @_;
 		$citus->everywhere("DROP FOREIGN TABLE IF EXISTS $_ CASCADE") foreach qw(f g later.f);
-		my ($code, $err) = said("CREATE FOREIGN TABLE f ($with) SERVER streamfilter OPTIONS ($of)", $citus->coordinator);
+		my ($code, $err) = told_by("CREATE FOREIGN TABLE f ($with) SERVER streamfilter OPTIONS ($of)", $citus->coordinator);
 		return $err if $code != 0;
 		$citus->query(q{SELECT streamfilter_distribute('f')});
 		$citus->everywhere('INSERT INTO f (id) SELECT generate_series(1, 100)');
@@ -472,7 +462,7 @@ SKIP:
 	my $runs = sub {
 		my ($number, $statement, $approximate) = @_;
 		my @before = $states->();
-		my ($code, $err) = said($statement, $citus->node($number));
+		my ($code, $err) = told_by($statement, $citus->node($number));
 		my @now = $states->();
 		s/,?identity=[^,}]*//g foreach @before, @now;                                        # with the number of the node
 		if ($approximate) { s/^[01]{210}$/($& =~ tr{1}{}) > 50/me foreach @before, @now }    # each node has its seed
@@ -511,7 +501,7 @@ SKIP:
 			$citus->query("ALTER SERVER streamfilter OPTIONS (DROP $option)") if $runs->($number, "ALTER SERVER streamfilter OPTIONS (ADD $option '$value')");
 		}
 	}
-	for my $case (option_cases(sub { return scalar said($_[0]) }))
+	for my $case (option_cases(sub { return scalar told_by($_[0]) }))
 	{
 		my ($kind, $option, $with, $of, $first, $second) = @$case;
 		next if "$of $option" =~ /parent|tree|top_down/ || $new->($with, $of eq '' ? q{kind 'bloom'} : $of) ne '';

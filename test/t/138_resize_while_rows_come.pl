@@ -3,30 +3,16 @@
 #
 # STREAMFILTER_TRANSACTIONS says how many transactions a client does (400).
 # flavours: quick faults one_by_one
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
+use Sf;
 
 my $transactions = $ENV{STREAMFILTER_TRANSACTIONS} // 400;
 
-my $node = PostgreSQL::Test::Cluster->new('meanwhile');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', q{
-shared_preload_libraries = 'streamfilter'
+my $node = start_node('meanwhile', q{
 streamfilter.shared_memory = '16MB'
 streamfilter.dynamic_memory = '64MB'
 max_prepared_transactions = 5
-statement_timeout = '120s'
-autovacuum = off});
-$node->start;
+statement_timeout = '120s'}, allows_streaming => 1);
 
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub resize { return "CALL streamfilter_resize('$_[0]', '$_[1]')"; }
 
 sub fails
@@ -38,16 +24,8 @@ sub fails
 	return;
 }
 
-sub crash
-{
-	$node->stop('immediate');
-	$node->start;
-	return;
-}
-
 sub memory_of { return sql("SELECT memory FROM streamfilter_stats WHERE filter = '$_[0]'::regclass"); }
 
-sql('CREATE EXTENSION streamfilter');
 
 # --- Exactly the keys of the table, whatever the size --------------------------------------------------------------------
 
@@ -176,13 +154,13 @@ is_as_before('after one that was prepared');
 $sleeper->query_safe('BEGIN; INSERT INTO of_logged VALUES (100004)');
 my $resizer = $node->background_psql('postgres', on_error_stop => 0);
 $resizer->query_until(qr/begun/, "\\echo begun\n" . resize('logged', '8MB') . ";\n");
-ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM streamfilter_progress WHERE command = 'resize' AND done > 0
+ok(wait_for(q{SELECT count(*) = 1 FROM streamfilter_progress WHERE command = 'resize' AND done > 0
 	AND phase = 'waiting for transactions'}), 'it waits, and says so');
 fails(resize('logged', '4MB'), qr/is being resized by another session/, 'two at once');
 fails(q{SELECT streamfilter_save('logged')}, qr/is being resized/, 'a save meanwhile');
 sql("INSERT INTO of_logged VALUES ($_)") for 100005 .. 100009;
 $sleeper->query_safe('COMMIT');
-ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM streamfilter_progress WHERE command = 'resize'}), 'it goes on');
+ok(wait_for(q{SELECT count(*) = 0 FROM streamfilter_progress WHERE command = 'resize'}), 'it goes on');
 cmp_ok(memory_of('logged'), '>', 8000000, 'as soon as nobody uses the filter');
 is_exact('logged', 'after it waited');
 is(sql('SELECT count(*) FROM of_logged WHERE id > 100000'), 9, 'no row is lost');
@@ -195,13 +173,12 @@ for my $end ('pg_cancel_backend', 'pg_terminate_backend')
 	$sleeper->query_safe('BEGIN; INSERT INTO of_logged VALUES (1)');
 	my $session = $node->background_psql('postgres', on_error_stop => 0);
 	$session->query_until(qr/begun/, "\\echo begun\n" . resize('logged', '4MB') . ";\n");
-	ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM streamfilter_progress WHERE phase = 'waiting for transactions'}),
-		"$end: it waits");
+	ok(wait_for(q{SELECT count(*) = 1 FROM streamfilter_progress WHERE phase = 'waiting for transactions'}), "$end: it waits");
 	sql("SELECT $end(pid) FROM streamfilter_progress WHERE command = 'resize'");
-	ok($node->poll_query_until('postgres', q{SELECT count(*) = 0 FROM streamfilter_progress}), "$end: it ends");
+	ok(wait_for(q{SELECT count(*) = 0 FROM streamfilter_progress}), "$end: it ends");
 	$sleeper->query_safe('COMMIT');
 	eval { $session->quit };
-	ok($node->poll_query_until('postgres', "SELECT free = $free FROM streamfilter_memory()"), "$end: the memory comes back");
+	ok(wait_for("SELECT free = $free FROM streamfilter_memory()"), "$end: the memory comes back");
 	is_as_before($end);
 }
 $sleeper->quit;
@@ -229,28 +206,24 @@ for my $filter (qw(rows spread root leaf))
 	is(sql("SELECT streamfilter_definition('$filter') ~ '$1'"), 't', "... it has $1") if $typed =~ /\.$filter OPTIONS .*?'(\w+)'/;
 }
 is(memory_of('logged'), $before, 'after all that the size is as before');
-my (undef, undef, $said) = $node->psql('postgres', resize('logged', '8MB'));
-like($said, qr/has this size already/, 'the same size');
+like(said(resize('logged', '8MB')), qr/has this size already/, 'the same size');
 
 # --- In shared memory that is reserved, and a standby -----------------------------------------------------------------------
 
 $node->append_conf('postgresql.conf', q{streamfilter.dynamic_memory = 0});
 $node->restart;
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$node->backup('b');
-$standby->init_from_backup($node, 'b', has_streaming => 1);
-$standby->start;
-is($standby->safe_psql('postgres', q{SELECT count(*) FROM of_logged WHERE NOT streamfilter_test('logged', id)}), 0, 'a standby knows all');
+my $standby = start_standby('standby');
+is(sql(q{SELECT count(*) FROM of_logged WHERE NOT streamfilter_test('logged', id)}, $standby), 0, 'a standby knows all');
 sql(resize('logged', '2MB'));
 sql('INSERT INTO of_logged SELECT generate_series(200001, 200500)');
 $node->wait_for_catchup($standby);
-is($standby->safe_psql('postgres', q{SELECT count(*) FROM of_logged WHERE NOT streamfilter_test('logged', id)}), 0, '... in the new size');
-is($standby->safe_psql('postgres', q{SELECT memory < 3000000 FROM streamfilter_stats WHERE filter = 'logged'::regclass}), 't', '... which it has, too');
+is(sql(q{SELECT count(*) FROM of_logged WHERE NOT streamfilter_test('logged', id)}, $standby), 0, '... in the new size');
+is(sql(q{SELECT memory < 3000000 FROM streamfilter_stats WHERE filter = 'logged'::regclass}, $standby), 't', '... which it has, too');
 my ($status) = $standby->psql('postgres', resize('logged', '1MB'));
 isnt($status, 0, 'a standby resizes nothing');
 $node->stop;
 $standby->promote;
-$standby->safe_psql('postgres', resize('logged', '4MB'));
-is($standby->safe_psql('postgres', q{SELECT count(*) FROM of_logged WHERE NOT streamfilter_test('logged', id)}), 0, 'a promoted one does');
+sql(resize('logged', '4MB'), $standby);
+is(sql(q{SELECT count(*) FROM of_logged WHERE NOT streamfilter_test('logged', id)}, $standby), 0, 'a promoted one does');
 
 done_testing;

@@ -1,14 +1,8 @@
 # streamfilter_resize() that stands still, fails or is killed at each of its steps, while others use the filter, and alter,
 # empty or drop it.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use FaultPoints;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $node = start_node('windows', q{
 	streamfilter.shared_memory = '4MB'
@@ -18,7 +12,6 @@ my $node = start_node('windows', q{
 	statement_timeout = '60s'});
 my $faults = FaultPoints->new($node);
 
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub resize { return "CALL streamfilter_resize('seen', '$_[0]')"; }
 sub memory { return sql(q{SELECT memory < 1500000 FROM streamfilter_stats WHERE filter = 'seen'::regclass}) eq 't' ? 'small' : 'large'; }
 sub free { return sql('SELECT free FROM streamfilter_memory()'); }

@@ -1,23 +1,13 @@
 # A rollup kept by a statement trigger (docs/cookbook.md): what concurrent writers and rolled-back transactions leave is what
 # the rows that are there make, to the last byte.
 # flavours: quick faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
-my $node = PostgreSQL::Test::Cluster->new('rollups');
-$node->init;
-$node->append_conf('postgresql.conf', q{
+my $node = start_node('rollups', q{
 statement_timeout = '60s'
 fsync = off});
-$node->start;
-$node->safe_psql('postgres', q{
-CREATE EXTENSION streamfilter;
+sql(q{
+
 CREATE TABLE page_views (at int NOT NULL, page int NOT NULL, visitor bigint);
 CREATE TABLE hourly (page int, hour int, visitors streamfilter NOT NULL, PRIMARY KEY (page, hour));
 CREATE FUNCTION add_to_hourly() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -35,18 +25,18 @@ CREATE TRIGGER add_to_hourly AFTER INSERT ON page_views
 sub is_right
 {
 	my ($what) = @_;
-	is($node->safe_psql('postgres', q{
+	is(sql(q{
 		SELECT count(*) > 0, count(*) FILTER (WHERE h.visitors::text IS DISTINCT FROM r.visitors::text)
 		FROM hourly h FULL JOIN (SELECT page, at / 3600 AS hour, streamfilter_agg(visitor, 'ell(memory=16kB)') AS visitors
 		                         FROM page_views GROUP BY 1, 2) r USING (page, hour)}), 't|0', $what);
 	return;
 }
 
-$node->safe_psql('postgres', q{INSERT INTO page_views SELECT i, i % 5, i % 777 FROM generate_series(1, 20000) i});
+sql(q{INSERT INTO page_views SELECT i, i % 5, i % 777 FROM generate_series(1, 20000) i});
 is_right('one statement');
-$node->safe_psql('postgres', "COPY page_views FROM STDIN;\n" . join('', map { "$_\t1\t$_\n" } 1 .. 3000) . "\\.\n");
+sql("COPY page_views FROM STDIN;\n" . join('', map { "$_\t1\t$_\n" } 1 .. 3000) . "\\.\n");
 is_right('COPY');
-$node->safe_psql('postgres', q{
+sql(q{
 BEGIN;
 INSERT INTO page_views SELECT i, i % 5, 1000000 + i FROM generate_series(1, 5000) i;
 SAVEPOINT s;
@@ -70,11 +60,11 @@ append_to_file($script, q{
 INSERT INTO page_views SELECT (i * :seed) % 7200, (i * :seed) % 5, (i * :seed) % 100003 FROM generate_series(1, 50) i;
 });
 $node->command_ok([ 'pgbench', '-n', '-c', '4', '-t', '30', '-f', $script, 'postgres' ], 'writers at the same time');
-is($node->safe_psql('postgres', "SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'"), '0', 'no deadlock');
+is(sql("SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'"), '0', 'no deadlock');
 is_right('concurrent writers');
 
 # Hours to days, and hours that go.
-is($node->safe_psql('postgres', q{
+is(sql(q{
 	SELECT bool_and(d.n = r.n) FROM
 	  (SELECT page, # streamfilter_union_agg(visitors) AS n FROM hourly GROUP BY page) d
 	  JOIN (SELECT page, # streamfilter_agg(visitor, 'ell(memory=16kB)') AS n FROM page_views GROUP BY page) r USING (page)}),

@@ -1,20 +1,11 @@
 # A server of a filter with two hosts, whose primary is lost and whose standby is not promoted: it is lost, as one that does
 # not answer, and rows go on; once promoted, it knows what it has known.
 # flavours: quick
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $producer = start_node('producer');
 my $primary = start_node('primary', '', allows_streaming => 1);
-$primary->backup('copy');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($primary, 'copy', has_streaming => 1);
-$standby->start;
+my $standby = start_standby('standby', undef, $primary);
 
 sub insert
 {
@@ -37,9 +28,9 @@ $primary->stop('immediate');
 my ($status, $said) = insert(1, 110);
 is($status, 0, 'the primary is gone: rows go on') or diag($said);
 like($said, qr/WARNING:.*server "pair".*standby.*HINT:.*ALTER SERVER pair OPTIONS \(ADD target_session_attrs 'read-write'\)/s, 'with a WARNING and what to type');
-is($producer->safe_psql('postgres', 'SELECT count(*) FROM events'), 210, 'and repeats pass, as of a lost server');
+is(sql('SELECT count(*) FROM events'), 210, 'and repeats pass, as of a lost server');
 
-$producer->safe_psql('postgres', q{ALTER SERVER pair OPTIONS (ADD target_session_attrs 'read-write')});
+sql(q{ALTER SERVER pair OPTIONS (ADD target_session_attrs 'read-write')});
 ($status, $said) = insert(201, 210);
 is($status, 0, 'with target_session_attrs likewise') or diag($said);
 $standby->promote;
@@ -48,13 +39,13 @@ $standby->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 
 my $known = 0;
 for (1 .. 120)
 {
-	$known = $producer->safe_psql('postgres', q{SELECT streamfilter_test('seen', 50)}) eq 't';
+	$known = knows('seen', 50) eq 't';
 	last if $known;
 	sleep 1;
 }
 ok($known, 'promoted, it is found, and knows what it has known');
-$producer->safe_psql('postgres', 'TRUNCATE events');
+sql('TRUNCATE events');
 is((insert(1, 100))[0], 0, 'rows that were seen');
-is($producer->safe_psql('postgres', 'SELECT count(*) FROM events'), 0, 'are repeats again');
+is(sql('SELECT count(*) FROM events'), 0, 'are repeats again');
 
 done_testing();

@@ -1,12 +1,7 @@
 # docs/engines.md, from nothing to three workers of Citus: its blocks as they are printed, but for the ports.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use IO::Socket::INET;
 use Needs;
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my ($share) = run_command([ 'pg_config', '--sharedir' ]);
 needs(-e "$share/extension/citus.control", 'Citus is not installed', 4);
@@ -23,7 +18,7 @@ sub four_ports
 	die 'no ports';
 }
 
-my $document = slurp_file("$FindBin::Bin/../../docs/engines.md");
+my $document = slurp_file("$root/docs/engines.md");
 my ($section) = $document =~ /^### From nothing to three workers\n(.*?)^### /ms;
 my ($shell) = $section =~ /^```sh\n(.*?)^```/ms;
 my ($statements) = $section =~ /^```sql\n(.*?)^```/ms;

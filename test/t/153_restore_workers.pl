@@ -1,14 +1,7 @@
 # After a start a worker restores filters before any row asks for them: in all databases, the busiest first, on a standby, too.
 # Nothing depends on it: rows that come before it is done, one filter that fails, and a worker that is terminated.
 # flavours: quick
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $node = PostgreSQL::Test::Cluster->new('restore_workers');
 $node->init(allows_streaming => 1);
@@ -23,7 +16,7 @@ $node->append_conf('postgresql.conf', q{
 $node->start;
 for my $database (qw(postgres other))
 {
-	$node->safe_psql('postgres', 'CREATE DATABASE other') if $database eq 'other';
+	sql('CREATE DATABASE other') if $database eq 'other';
 	$node->safe_psql($database, q{
 		CREATE EXTENSION streamfilter;
 		CREATE FUNCTION known(filter regclass, n int) RETURNS bigint LANGUAGE sql AS
@@ -40,14 +33,6 @@ for my $database (qw(postgres other))
 		SELECT streamfilter_save('large')});
 }
 
-sub sql { my ($statement, $on, $database) = @_; return ($on // $node)->safe_psql($database // 'postgres', $statement); }
-
-sub wait_for
-{
-	my ($statement, $on, $database) = @_;
-	return ($on // $node)->poll_query_until($database // 'postgres', $statement);
-}
-
 my $all = q{SELECT count(*) = 3 FROM streamfilter_stats WHERE restored IS NOT NULL AND filter::text IN ('large', 'middle', 'busy')};
 my $order = q{SELECT string_agg(filter::text, ' ' ORDER BY restored) FROM streamfilter_stats
 	WHERE restored IS NOT NULL AND filter::text <> 'passing'};
@@ -62,8 +47,7 @@ is(sql($order), 'busy large middle', 'the busiest came first, then the larger on
 is(sql(q{SELECT known('large', 1000), known('middle', 1000), known('busy', 99)}), '1000|1000|99', 'with what they remembered');
 
 # After a crash nobody has counted: the larger ones come first.
-$node->stop('immediate');
-$node->start;
+crash();
 ok(wait_for($all), 'after a crash, too');
 is(sql($order), 'large middle busy', 'by their size');
 is(sql(q{SELECT known('large', 1000), known('middle', 1000), known('busy', 99)}), '1000|1000|99', 'whole');
@@ -108,18 +92,14 @@ $node->restart;
 ok(wait_for(q{SELECT count(*) = 2 FROM streamfilter_stats WHERE restored IS NOT NULL AND filter::text IN ('middle', 'busy')}),
 	'one does not fit, the others are restored');
 like(slurp_file($node->logfile, $from), qr/not enough shared memory for filter "large"/, 'the log says so');
-my (undef, undef, $refused) = $node->psql('postgres', 'INSERT INTO large VALUES (5)');
-like($refused, qr/not enough shared memory for filter "large"/, 'and the row that needs it');
+like(said('INSERT INTO large VALUES (5)'), qr/not enough shared memory for filter "large"/, 'and the row that needs it');
 $node->append_conf('postgresql.conf', q{streamfilter.dynamic_memory = '64MB'});
 $node->restart;
 is(sql(q{SELECT known('large', 1000)}), 1000, 'with more room nothing of it is missing');
 
 # --- A standby ---------------------------------------------------------------------------------------------------------
 
-$node->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('restored_standby');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-$standby->start;
+my $standby = start_standby('restored_standby');
 ok(wait_for($all, $standby), 'a standby restores them, too');
 sql('INSERT INTO large SELECT generate_series(2001, 2100)');
 $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));

@@ -1,15 +1,8 @@
 # TRUNCATE, ALTER and DROP of filters in prepared transactions: done at COMMIT PREPARED, undone at ROLLBACK PREPARED, with
 # restarts, crashes and a promotion in between.
 # flavours: quick faults one_by_one
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use FaultPoints;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
@@ -17,10 +10,7 @@ my $node = start_node('main', q{
 	restart_after_crash = on
 }, allows_streaming => 1);
 
-sub sql { return $node->safe_psql('postgres', $_[0]); }
-sub known_to { my ($filter, $from, $to, $on) = @_; return ($on // $node)->safe_psql('postgres', "SELECT count(*) FROM generate_series($from, $to) i WHERE streamfilter_test('$filter', i)"); }
-sub known { return known_to('f', @_); }
-sub thirds { my ($filter) = @_; return join ' ', map { known_to($filter, $_, $_ + 99) } 1, 101, 201; }
+sub thirds { my ($filter) = @_; return join ' ', map { known($filter, $_, $_ + 99) } 1, 101, 201; }
 
 sub make
 {
@@ -97,7 +87,7 @@ for my $persistence ('logged', 'unlogged')
 			if ($persistence eq 'logged' && $break eq 'none')
 			{
 				$break{crash}->();
-				is(thirds($_->[2]) . ' ' . known_to($_->[2], 301, 310), "$_->[1] 10", "... $_->[0]; $end PREPARED; and a crash") foreach @together, @alone;
+				is(thirds($_->[2]) . ' ' . known($_->[2], 301, 310), "$_->[1] 10", "... $_->[0]; $end PREPARED; and a crash") foreach @together, @alone;
 			}
 			sql("DROP FOREIGN TABLE $_->[2]") foreach @together, @alone;
 		}
@@ -108,10 +98,10 @@ for my $persistence ('logged', 'unlogged')
 
 make('logged');
 sql(q{BEGIN; DROP FOREIGN TABLE f; PREPARE TRANSACTION 'p'; ROLLBACK PREPARED 'p'});
-is(known(1, 100), 100, 'a DROP that was rolled back');
+is(known('f', 1, 100), 100, 'a DROP that was rolled back');
 my $free = sql('SELECT free FROM streamfilter_memory()');
 sql(q{BEGIN; DROP FOREIGN TABLE f; PREPARE TRANSACTION 'p'});
-$node->safe_psql('postgres', q{COMMIT PREPARED 'p'});
+sql(q{COMMIT PREPARED 'p'});
 cmp_ok(sql('SELECT free FROM streamfilter_memory()'), '>', $free, 'DROP gives the memory back at COMMIT PREPARED');
 
 # ---- two that need the heaps: of two nodes each may have what the other waits for, so nobody waits for ever -----------------
@@ -121,22 +111,19 @@ make('logged', 'g');
 sql(q{BEGIN; ALTER FOREIGN TABLE f OPTIONS (SET memory '256kB'); PREPARE TRANSACTION 'p'});
 for my $statements (q{ALTER FOREIGN TABLE g OPTIONS (SET memory '256kB')}, 'DROP FOREIGN TABLE g')
 {
-	my (undef, undef, $said) = $node->psql('postgres', "\\set VERBOSITY verbose
-		SET streamfilter.commit_wait_timeout = '200ms'; BEGIN; $statements; PREPARE TRANSACTION 'q'");
-	like($said, qr/ERROR:  55P03: .*HINT:  .*pg_prepared_xacts/s, "$statements beside a prepared ALTER ends, and says what to do");
-	is(known_to('g', 1, 100), 100, '... and nothing has happened');
+	like(said("\\set VERBOSITY verbose
+		SET streamfilter.commit_wait_timeout = '200ms'; BEGIN; $statements; PREPARE TRANSACTION 'q'"), qr/ERROR:  55P03: .*HINT:  .*pg_prepared_xacts/s, "$statements beside a prepared ALTER ends, and says what to do");
+	is(known('g', 1, 100), 100, '... and nothing has happened');
 }
 sql(q{COMMIT PREPARED 'p'; DROP FOREIGN TABLE g});
-is(known(1, 100), 100, 'the first one is done');
+is(known('f', 1, 100), 100, 'the first one is done');
 
 # ---- what may not be prepared leaves everything as it was --------------------------------------------------------------
 
 make('logged');
 sql('BEGIN; CREATE TEMPORARY TABLE own (id int); TRUNCATE f; INSERT INTO f SELECT generate_series(101, 200); COMMIT');
-my (undef, undef, $said) = $node->psql('postgres',
-	q{BEGIN; CREATE TEMPORARY TABLE own (id int); TRUNCATE f; ALTER FOREIGN TABLE f OPTIONS (SET memory '256kB'); PREPARE TRANSACTION 'p'});
-like($said, qr/temporary/, 'another part of the server refuses');
-is(join(' ', known(1, 100), known(101, 200)), '0 100', 'nothing has happened');
+like(said(q{BEGIN; CREATE TEMPORARY TABLE own (id int); TRUNCATE f; ALTER FOREIGN TABLE f OPTIONS (SET memory '256kB'); PREPARE TRANSACTION 'p'}), qr/temporary/, 'another part of the server refuses');
+is(join(' ', known('f', 1, 100), known('f', 101, 200)), '0 100', 'nothing has happened');
 
 # ---- who comes before the session that has committed ----------------------------------------------------------------
 
@@ -151,7 +138,7 @@ SKIP:
 		$faults->set('resolve', 'kill');
 		is(($node->psql('postgres', q{COMMIT PREPARED 'p'}))[0], 2, "$statements: the session is killed");
 		$node->poll_query_until('postgres', 'SELECT true');
-		is(known(1, 100), 0, "$statements: a crash before the filter is emptied");
+		is(known('f', 1, 100), 0, "$statements: a crash before the filter is emptied");
 		make('logged');
 		sql("BEGIN; $statements; PREPARE TRANSACTION 'p'");
 		$faults->set('resolve', 'stop');
@@ -167,22 +154,19 @@ SKIP:
 # ---- a standby ----------------------------------------------------------------------------------------------------------
 
 make('logged');
-$node->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-$standby->start;
+my $standby = start_standby('standby');
 sql(q{CREATE FOREIGN TABLE g (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '1000', fpr '1e-6'); INSERT INTO g VALUES (1)});
 $node->wait_for_catchup($standby);
-is(known(1, 100, $standby), 100, 'a standby knows');
+is(known('f', 1, 100, $standby), 100, 'a standby knows');
 sql(q{BEGIN; TRUNCATE f; INSERT INTO f SELECT generate_series(101, 200); PREPARE TRANSACTION 'p'});
 sql(q{BEGIN; TRUNCATE g; PREPARE TRANSACTION 'q'});
 $node->wait_for_catchup($standby);
 sql(q{COMMIT PREPARED 'p'});
 $node->wait_for_catchup($standby);
-is(join(' ', map { known($_, $_ + 99, $standby) } 1, 101), '0 100', 'and forgets at COMMIT PREPARED');
+is(join(' ', map { known('f', $_, $_ + 99, $standby) } 1, 101), '0 100', 'and forgets at COMMIT PREPARED');
 $node->stop('immediate');
 $standby->promote;
-is($standby->safe_psql('postgres', q{COMMIT PREPARED 'q'; SELECT streamfilter_test('g', 1)}), 'f', 'promoted, it commits what was prepared before');
-is(join(' ', map { known($_, $_ + 99, $standby) } 1, 101), '0 100', '... and knows what it knew');
+is(sql(q{COMMIT PREPARED 'q'; SELECT streamfilter_test('g', 1)}, $standby), 'f', 'promoted, it commits what was prepared before');
+is(join(' ', map { known('f', $_, $_ + 99, $standby) } 1, 101), '0 100', '... and knows what it knew');
 
 done_testing();

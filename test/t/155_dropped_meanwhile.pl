@@ -2,20 +2,13 @@
 # stopped there in turn, with whatever statement comes to it. Either a lock keeps the other session from dropping, or the
 # statement says what is gone: never an internal error.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use FaultPoints;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
 
 my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
 	fsync = off});
-$node->safe_psql('postgres', 'CREATE DATABASE far');
+sql('CREATE DATABASE far');
 $node->safe_psql('far', q{CREATE EXTENSION streamfilter;
 	CREATE FOREIGN TABLE there (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB')});
 my $faults = FaultPoints->new($node);
@@ -140,5 +133,5 @@ cmp_ok($gone, '>', $stopped / 10, 'what is looked up was dropped before it was r
 like($said, qr/42P01: .*relation with OID \d+ does not exist/, 'a relation that is gone is said to be');
 like($said, qr/42704: .*server with OID \d+ does not exist/,   'so is a server');
 $admin->quit;
-$node->stop;
-done_testing();
+
+done();

@@ -1,14 +1,7 @@
 # Sketches are the same whatever became of them on the way: random schedules of keys added, merged, combined, written as text and
 # read back, and half-way a journey in binary form, by dump and restore, or by logical replication. In the end each is byte for byte
 # what an aggregate makes of all its keys, and answers alike. STREAMFILTER_CASES: how many schedules, STREAMFILTER_SEED: of them.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $cases = $ENV{STREAMFILTER_CASES} // 400;
 my $seed = $ENV{STREAMFILTER_SEED} // 1 + int(rand(1_000_000));
@@ -62,9 +55,9 @@ my $functions = q{
 		FROM sketches s LEFT JOIN LATERAL (SELECT streamfilter_agg(key, prototype::streamfilter) AS all_of FROM keys k
 			WHERE k.schedule = s.schedule AND k.who = s.who) k ON true};
 
-$_->safe_psql('postgres', $tables) for $node, $subscriber;
-$_->safe_psql('postgres', $functions) for $node, $subscriber;
-$node->safe_psql('postgres', qq{
+sql($tables, $_) for $node, $subscriber;
+sql($functions, $_) for $node, $subscriber;
+sql(qq{
 	INSERT INTO sketches SELECT n, who, p, p::streamfilter
 	FROM generate_series(1, $cases) n, generate_series(1, 3) who,
 		LATERAL (SELECT (ARRAY['ell(memory=700)', 'ell(memory=4kB)', 'ell(memory=16kB)', 'ell(memory=64kB, slices=3)',
@@ -101,7 +94,7 @@ sub check
 # What is there when the subscription begins is copied; the rest is streamed, in binary form.
 my $streamed = 'schedule % 3 = 0';
 play($node, 'postgres', 3, $streamed);
-$node->safe_psql('postgres', 'CREATE PUBLICATION all_sketches FOR TABLE sketches, keys');
+sql('CREATE PUBLICATION all_sketches FOR TABLE sketches, keys');
 $subscriber->safe_psql('postgres', sprintf q{CREATE SUBSCRIPTION from_a CONNECTION '%s' PUBLICATION all_sketches WITH (binary = true)},
 	$node->connstr . ' dbname=postgres');
 $subscriber->wait_for_subscription_sync($node, 'from_a');
@@ -109,18 +102,18 @@ play($node, 'postgres', 4, $_) for 'schedule % 3 = 0', 'schedule % 3 = 1', 'sche
 check($node, 'postgres', 'true', 'before the journey');
 $node->wait_for_catchup('from_a');
 is(digest($subscriber, 'postgres', 'true'), digest($node, 'postgres', 'true'), 'logical replication');
-$subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION from_a');
+sql('DROP SUBSCRIPTION from_a', $subscriber);
 
-$node->safe_psql('postgres', 'CREATE DATABASE restored; CREATE DATABASE received');
+sql('CREATE DATABASE restored; CREATE DATABASE received');
 $node->command_ok([ 'pg_dump', '-d', $node->connstr('postgres'), '-Fp', '--no-publications', '-f', "$directory/dump" ], 'a dump');
 $node->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr('restored'), '-f', "$directory/dump" ], 'is restored');
 is(digest($node, 'restored', 'true'), digest($node, 'postgres', 'true'), 'dump and restore');
 
-$node->safe_psql('received', "CREATE EXTENSION streamfilter; $tables; $functions");
+sql("CREATE EXTENSION streamfilter; $tables; $functions", 'received');
 for my $table (qw(sketches keys))
 {
-	$node->safe_psql('postgres', "COPY $table TO '$directory/$table' WITH (FORMAT binary)");
-	$node->safe_psql('received', "COPY $table FROM '$directory/$table' WITH (FORMAT binary)");
+	sql("COPY $table TO '$directory/$table' WITH (FORMAT binary)");
+	sql("COPY $table FROM '$directory/$table' WITH (FORMAT binary)", 'received');
 }
 is(digest($node, 'received', 'true'), digest($node, 'postgres', 'true'), 'binary form');
 
@@ -132,6 +125,4 @@ for ([ $subscriber, 'postgres', $streamed, 'replicated' ], [ $node, 'restored', 
 	check($where, $database, $which, "$name, and gone on");
 }
 
-$node->stop;
-$subscriber->stop;
-done_testing();
+done();

@@ -2,15 +2,8 @@
 # statement that needs the whole filter waits for all of it. The worker is stopped between two parts, or ends there, by
 # an error or by a signal.
 # flavours: quick faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use FaultPoints;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 # The database that restores nothing by itself has the filter; the other one, which is always there, sets the fault points.
 my $node = PostgreSQL::Test::Cluster->new('ranges');
@@ -25,9 +18,9 @@ $node->append_conf('postgresql.conf', q{
 	statement_timeout = '120s'
 	autovacuum = off});
 $node->start;
-$node->safe_psql('postgres', 'CREATE DATABASE shop');
+sql('CREATE DATABASE shop', $node);
 
-sub sql { return $node->safe_psql('shop', $_[0]); }
+on($node, 'shop');
 sub restored { return sql(q{SELECT restored IS NOT NULL FROM streamfilter_stats WHERE filter = 'seen'::regclass}) eq 't'; }
 
 sql(q{
@@ -43,14 +36,14 @@ sql(q{
 sub restart
 {
 	my ($mode, $set) = @_;
-	$node->safe_psql('postgres', 'ALTER DATABASE shop ALLOW_CONNECTIONS false');
+	sql('ALTER DATABASE shop ALLOW_CONNECTIONS false', $node);
 	$node->stop($mode);
 	$node->start;
 	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'streamfilter restore launcher'
 		AND wait_event = 'Extension'})
 		or die 'no launcher';
 	$set->() if $set;
-	$node->safe_psql('postgres', 'ALTER DATABASE shop ALLOW_CONNECTIONS true');
+	sql('ALTER DATABASE shop ALLOW_CONNECTIONS true', $node);
 	return;
 }
 
@@ -119,7 +112,7 @@ for my $name (sort keys %single)
 SKIP:
 {
 	skip 'built without fault points', 25 unless $ENV{STREAMFILTER_FAULTS};
-	$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
+	sql('CREATE EXTENSION streamfilter', $node);
 	my $faults = FaultPoints->new($node);
 
 	# ---- it stands still after the first of two parts, and rows of that go on

@@ -1,22 +1,14 @@
 # Repeats that are diverted in batches, and streamfilter_settle(), failing or killed at each of their steps and at each of
 # those of COMMIT: a row is in one of the two tables, as before the transaction or as after it.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use FaultPoints;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $node = start_node('settle_faults', q{
 	streamfilter.shared_memory = '4MB'
 	restart_after_crash = on
 	statement_timeout = '60s'});
 my $faults = FaultPoints->new($node);
-
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 # Keys 1 to 1000 have come, 1001 to 1100 are known and in no table.
 sub begin_tables
@@ -93,5 +85,4 @@ for my $way ('diverted', 'settled')
 	}
 }
 
-$node->stop;
-done_testing();
+done();

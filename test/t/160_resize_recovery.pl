@@ -1,20 +1,12 @@
 # Recovery to a point in time before, between and after calls of streamfilter_resize(): the filter has the size and the keys of that
 # moment.
 # flavours: quick
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $node = start_node('resized', q{
 	streamfilter.shared_memory = '2MB'
 	streamfilter.dynamic_memory = '32MB'
 	statement_timeout = '120s'}, has_archiving => 1, allows_streaming => 1);
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 sql(q{
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (memory '1MB', fpr '1e-9', slices '4');
 	CREATE TABLE events (id int);
@@ -50,7 +42,7 @@ for my $point (@points)
 	$copy->append_conf('postgresql.conf', "recovery_target_name = '$name'\nrecovery_target_action = 'promote'\narchive_mode = off");
 	$copy->start;
 	$copy->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die "$name: no end of the recovery";
-	my $ask = sub { return $copy->safe_psql('postgres', $_[0]); };
+	my $ask = sub { return sql($_[0], $copy); };
 	is($ask->('SELECT count(*) FROM events'), $rows, "$name: the rows of that moment");
 	is($ask->(q{SELECT count(*) FROM events WHERE NOT streamfilter_test('seen', id)}), 0, 'all are known');
 	is($ask->(q{SELECT CASE WHEN memory < 1500000 THEN 'small' ELSE 'large' END FROM streamfilter_stats WHERE filter = 'seen'::regclass}),

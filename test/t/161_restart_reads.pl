@@ -1,13 +1,7 @@
 # What a first use after a restart reads of the log, which is one heap for all filters: the first one reads its pages once, to
 # learn whose rows are where; from then on each reads the pages with rows of its filter, and few others.
 # flavours: quick faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $filters = 160;
 
@@ -18,7 +12,7 @@ my $node = start_node('main', q{
 	max_prepared_transactions = 5
 	synchronous_commit = off
 	fsync = off});
-$node->safe_psql('postgres', qq{
+sql(qq{
 	SET synchronous_commit = on;    -- the crash comes at once
 	SELECT format('CREATE FOREIGN TABLE f_%s (id int) SERVER streamfilter OPTIONS (kind ''clq'', fpr ''0.01'', memory ''8kB'')', i)
 	FROM generate_series(1, $filters) i \\gexec
@@ -29,7 +23,7 @@ $node->safe_psql('postgres', qq{
 	END LOOP; COMMIT; END LOOP; END \$\$});
 
 my $log = q{'_streamfilter.streamfilter_log'::regclass};
-my $pages = $node->safe_psql('postgres', "SELECT pg_relation_size($log) / 8192");
+my $pages = sql("SELECT pg_relation_size($log) / 8192");
 cmp_ok($pages, '>=', 100, "the log has $pages pages");
 
 sub restart { $node->stop('immediate'); $node->start; return; }
@@ -37,7 +31,7 @@ sub restart { $node->stop('immediate'); $node->start; return; }
 sub own_pages
 {
 	my ($filter) = @_;
-	return $node->safe_psql('postgres', "SELECT count(DISTINCT (ctid::text::point)[0]) FROM _streamfilter.streamfilter_log WHERE filter = '$filter'::regclass");
+	return sql("SELECT count(DISTINCT (ctid::text::point)[0]) FROM _streamfilter.streamfilter_log WHERE filter = '$filter'::regclass");
 }
 
 # How often a statement asks for a page of the log, and its answer.
@@ -45,7 +39,7 @@ sub pages_asked
 {
 	my ($statement) = @_;
 	my $fetched = "SELECT pg_stat_force_next_flush(); SELECT pg_stat_get_blocks_fetched($log);";
-	my ($before, @lines) = grep { $_ ne '' } split /\n/, $node->safe_psql('postgres', "$fetched $statement; $fetched");
+	my ($before, @lines) = grep { $_ ne '' } split /\n/, sql("$fetched $statement; $fetched");
 	return (pop(@lines) - $before, @lines);
 }
 
@@ -61,7 +55,7 @@ sub pages_read
 # them, over four with a probability of .0005. Which ones depends on OIDs.
 sub bound
 {
-	my $most = $node->safe_psql('postgres', "SELECT max(n) FROM (SELECT count(DISTINCT (ctid::text::point)[0]) n
+	my $most = sql("SELECT max(n) FROM (SELECT count(DISTINCT (ctid::text::point)[0]) n
 		FROM _streamfilter.streamfilter_log GROUP BY filter) pages");
 	return own_pages($_[0]) + 4 * $most + 2;
 }
@@ -74,18 +68,18 @@ is(pages_read('f_1'), 0, 'the next use reads nothing');
 for my $filter (qw(f_2 f_3 f_80 f_159 f_160)) { cmp_ok(pages_read($filter), '<=', bound($filter), "that of $filter reads its pages"); }
 cmp_ok(pages_read('derived'), '<=', 2 * bound('derived'), 'twice where the memory is derived');
 
-$node->safe_psql('postgres', q{BEGIN; INSERT INTO f_3 VALUES (100); PREPARE TRANSACTION 'one'});
+sql(q{BEGIN; INSERT INTO f_3 VALUES (100); PREPARE TRANSACTION 'one'});
 restart();
 cmp_ok(pages_read('f_1'), '<=', $pages + 2 * bound('f_1'), 'its pages once more while a transaction is prepared');
 cmp_ok(pages_read('f_2'), '<=', 2 * bound('f_2'), 'that of another filter, too');
-$node->safe_psql('postgres', q{COMMIT PREPARED 'one'});
-is($node->safe_psql('postgres', q{SELECT streamfilter_test('f_3', 100)}), 't', 'whose key is known, once it commits');
+sql(q{COMMIT PREPARED 'one'});
+is(knows('f_3', 100), 't', 'whose key is known, once it commits');
 cmp_ok(pages_read('f_4'), '<=', bound('f_4'), 'once again afterwards');
 
 # DROP looks at each page of its filter, and asks for one again with each row that it deletes.
 for my $filter (qw(f_7 f_8))
 {
-	my $rows = $node->safe_psql('postgres', "SELECT count(*) FROM _streamfilter.streamfilter_log WHERE filter = '$filter'::regclass");
+	my $rows = sql("SELECT count(*) FROM _streamfilter.streamfilter_log WHERE filter = '$filter'::regclass");
 	my $most = bound($filter) + 2 * $rows;
 	my ($asked) = pages_asked("DROP FOREIGN TABLE $filter");
 	note("DROP of a filter with $rows rows of $pages pages asks for $asked");
@@ -94,8 +88,8 @@ for my $filter (qw(f_7 f_8))
 }
 
 # Another file, which nobody knows: it is read once.
-$node->safe_psql('postgres', 'VACUUM FULL _streamfilter.streamfilter_log');
-$pages = $node->safe_psql('postgres', "SELECT pg_relation_size($log) / 8192");
+sql('VACUUM FULL _streamfilter.streamfilter_log');
+$pages = sql("SELECT pg_relation_size($log) / 8192");
 cmp_ok(pages_read('f_5'), '<=', $pages + bound('f_5'), 'a log that VACUUM FULL has written anew is read once');
 cmp_ok(pages_read('f_6'), '<=', bound('f_6'), 'and known from then on');
 done_testing();

@@ -1,15 +1,7 @@
 # A clock that is put back by hours keeps neither an image waiting nor a session that waits for another server: when these waits
 # end is told by a clock that only goes on.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use Needs;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
 
 needs(!$ENV{LD_PRELOAD}, 'sanitizers are preloaded', 6);
 my $compiler = $ENV{CC} // 'cc';
@@ -58,7 +50,7 @@ $node->append_conf('postgresql.conf', q{
 	local @ENV{'LD_PRELOAD', 'BEHIND'} = ("$directory/clock.so", $behind);
 	$node->start;
 }
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE EXTENSION streamfilter;
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB', fpr '0.01')});
 
@@ -68,39 +60,37 @@ my $keys = 0;
 sub next_image
 {
 	my ($name) = @_;
-	my $before = $node->safe_psql('postgres', $image);
-	$node->safe_psql('postgres', "INSERT INTO seen SELECT generate_series($keys + 1, $keys + 20000)");
+	my $before = sql($image);
+	sql("INSERT INTO seen SELECT generate_series($keys + 1, $keys + 20000)");
 	$keys += 20000;
 	# Some seconds after the last one, a commit starts the worker.
-	ok($node->poll_query_until('postgres', "WITH one AS (INSERT INTO seen VALUES ((random() * 1e9)::int)) SELECT ($image) > $before"),
-		$name);
+	ok(wait_for("WITH one AS (INSERT INTO seen VALUES ((random() * 1e9)::int)) SELECT ($image) > $before"), $name);
 	return;
 }
 
 next_image('so much log is followed by an image');
 my $hours = q{SELECT round(extract(epoch FROM clock_timestamp()) / 3600)};
-my $hour = $node->safe_psql('postgres', $hours);
+my $hour = sql($hours);
 sub put_back { my ($by) = @_; unlink $behind; append_to_file($behind, $by * 3600); return; }
 put_back(6);
-cmp_ok($node->safe_psql('postgres', $hours), '<', $hour - 4, 'the clock is put back');
+cmp_ok(sql($hours), '<', $hour - 4, 'the clock is put back');
 # One that was due before has begun: the next one is of the clock as it is now.
 next_image('an image after that');
 next_image('and another one');
 
 # The session that has the filter hangs. The one that waits for it gives up.
 my $far = start_node('far');
-$node->safe_psql('postgres', server_sql('far', $far, "timeout '5s'") . q{
+sql(server_sql('far', $far, "timeout '5s'") . q{
 	CREATE FOREIGN TABLE elsewhere (id int) SERVER far OPTIONS (kind 'bloom', memory '64kB', k '5')});
 my $waiting = $node->background_psql('postgres', on_error_stop => 0);
 $waiting->query_safe(q{SET application_name = 'waiting'; INSERT INTO elsewhere VALUES (1)});
-my @hung = split /\n/, $far->safe_psql('postgres',
-	q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()});
+my @hung = split /\n/, sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()}, $far);
 kill 'STOP', @hung;
 $waiting->query_until(qr//, "INSERT INTO elsewhere VALUES (2);\n");
 put_back(12);
-ok($node->poll_query_until('postgres', q{SELECT state = 'idle' AND query LIKE '%(2)%' FROM pg_stat_activity
+ok(wait_for(q{SELECT state = 'idle' AND query LIKE '%(2)%' FROM pg_stat_activity
 	WHERE application_name = 'waiting'}), 'a wait for another server ends');
 kill 'CONT', @hung;
 $waiting->quit;
-$_->stop for $node, $far;
-done_testing();
+
+done();

@@ -1,14 +1,7 @@
 # A size that cannot keep the promised rate warns, and names one that does: with it, nothing warns, and new keys are taken for repeats
 # no more often than was asked for, up to the number of keys. Each kind that keeps its rate up to a number of keys, by paths of sizes.
 # flavours: quick faults one_by_one
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $node = start_node('a', "fsync = off\n");
 
@@ -91,5 +84,4 @@ is($known, 15_000, 'and after that nothing is lost');
 ($messages) = warnings_of(before($kinds[0], 15_000) . "CALL streamfilter_resize('f', '32kB');");
 like($messages, qr/With memory '64kB' instead/, 'streamfilter_resize() names the size, too');
 
-$node->stop;
-done_testing();
+done();

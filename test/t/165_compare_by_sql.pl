@@ -1,15 +1,8 @@
 # Cases of bench/compare by SQL: what a text becomes, what is refused, and each error of each filter are what the library says and
 # counts, as values and as filters with options. bench/compare_sql.sh runs all of them; here are streams of 10,000 rows.
 # flavours: quick faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use Needs;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $dir = PostgreSQL::Test::Utils::tempdir;
 my $program = "$dir/compare_cases";
@@ -35,26 +28,25 @@ $node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-d', $node->co
 	'load the cases');
 
 # The many settings of a coin are alike: every tenth of them.
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE INDEX ON rows (stream, n);
 	DELETE FROM cases WHERE definition ~ 'admission' AND number % 10 <> 0});
-my ($all, $kinds, $refused) = split /\|/, $node->safe_psql('postgres', q{
+my ($all, $kinds, $refused) = split /\|/, sql(q{
 	SELECT count(*), count(DISTINCT substring(definition FROM '^\w+')), count(*) FILTER (WHERE chosen IS NULL) FROM cases});
 cmp_ok($all, '>=', 2000, "$all cases");
 cmp_ok($kinds, '>=', 16, "of $kinds kinds");
 cmp_ok($refused, '>=', 1, "$refused of them are refused");
 
-is($node->safe_psql('postgres', 'SELECT compare_values()'), $all - $refused, 'all that are possible were measured as values');
-is($node->safe_psql('postgres', 'TABLE differences'), '', 'texts, refusals and errors are those of the library');
+is(sql('SELECT compare_values()'), $all - $refused, 'all that are possible were measured as values');
+is(sql('TABLE differences'), '', 'texts, refusals and errors are those of the library');
 
 # One of each kind.
-my $compared = $node->safe_psql('postgres', q{
+my $compared = sql(q{
 	SET client_min_messages = error;
 	DELETE FROM cases WHERE number NOT IN (SELECT DISTINCT ON (substring(definition FROM '^\w+')) number FROM cases
 		WHERE stream = 'zipf' AND chosen IS NOT NULL ORDER BY substring(definition FROM '^\w+'), md5(definition));
 	CALL compare_relations(1)});
 cmp_ok($compared, '>=', 16, "$compared filters with options");
-is($node->safe_psql('postgres', 'TABLE differences'), '', 'their errors are those of the library, too');
+is(sql('TABLE differences'), '', 'their errors are those of the library, too');
 
-$node->stop;
-done_testing();
+done();

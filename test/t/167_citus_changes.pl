@@ -1,22 +1,14 @@
 # Citus: nodes that come and go, roles without rights of superusers, and statements about a filter while rows come.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use CitusCluster;
 use IPC::Run qw(start timeout);
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
 
 my $citus = CitusCluster->new(workers => 3, spare => 1, checks => 70);
-sub query { return $citus->query($_[0]); }
 sub nodes { return $citus->nodes($_[0]); }
 
 sub make
 {
-	query(q{
+	sql(q{
 		CREATE FOREIGN TABLE seen (key int) SERVER streamfilter OPTIONS (kind 'lru', memory '256kB');
 		SELECT streamfilter_distribute('seen');
 		CREATE TABLE events (id int, key int);
@@ -25,14 +17,14 @@ sub make
 	return;
 }
 
-sub load { query('INSERT INTO events SELECT i, i FROM generate_series(1, 1000) i'); return query('SELECT count(*) FROM events'); }
+sub load { sql('INSERT INTO events SELECT i, i FROM generate_series(1, 1000) i'); return sql('SELECT count(*) FROM events'); }
 
 # Only when what a move has left behind is cleaned up.
 sub move
 {
 	my ($query) = @_;
 	$citus->clean_up;
-	return query($query);
+	return sql($query);
 }
 
 sub rebalance { return move(q{SELECT rebalance_table_shards(shard_transfer_mode => 'block_writes')}); }
@@ -41,17 +33,17 @@ sub rebalance { return move(q{SELECT rebalance_table_shards(shard_transfer_mode 
 
 make();
 load();
-query(q{CREATE FOREIGN TABLE alone (key int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB'); SELECT streamfilter_distribute('alone')});
+sql(q{CREATE FOREIGN TABLE alone (key int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB'); SELECT streamfilter_distribute('alone')});
 $citus->add_node(3);
 rebalance();
 is(load(), 1000, 'a node that is added later knows the keys of its shards');
-query(q{ALTER FOREIGN TABLE seen OPTIONS (SET memory '512kB'); TRUNCATE events, seen});
+sql(q{ALTER FOREIGN TABLE seen OPTIONS (SET memory '512kB'); TRUNCATE events, seen});
 is(load(), 1000, '... and statements act on it');
 is(nodes(q{SELECT streamfilter_definition('seen') ~ '512kB'}), 't t t t', '... all of them');
-query(q{ALTER FOREIGN TABLE alone OPTIONS (SET memory '128kB')});
-is(query(q{SELECT streamfilter_distribute('alone')}), 3, 'a filter without a table gets there when it is distributed again');
+sql(q{ALTER FOREIGN TABLE alone OPTIONS (SET memory '128kB')});
+is(sql(q{SELECT streamfilter_distribute('alone')}), 3, 'a filter without a table gets there when it is distributed again');
 is(nodes(q{SELECT streamfilter_definition('alone') ~ '128kB'}), 't t t t', '... as it is now');
-query('DROP FOREIGN TABLE alone');
+sql('DROP FOREIGN TABLE alone');
 
 # ---- a node that is removed, and comes again with what it knew
 
@@ -71,13 +63,13 @@ sub come_again
 
 remove();
 is(load(), 1000, 'without a node');
-query('TRUNCATE events, seen');
+sql('TRUNCATE events, seen');
 come_again();
-is(query('SELECT count(DISTINCT nodeport) FROM citus_shards'), 3, 'it holds shards again');
+is(sql('SELECT count(DISTINCT nodeport) FROM citus_shards'), 3, 'it holds shards again');
 is(load(), 1000, 'what was emptied meanwhile is empty there, too');
 is(load(), 1000, '... and repeats are discarded');
 remove();
-query('DROP FOREIGN TABLE seen CASCADE; DROP TABLE events');
+sql('DROP FOREIGN TABLE seen CASCADE; DROP TABLE events');
 make();
 come_again();
 is(load(), 1000, 'nor does it go on with a filter that was dropped meanwhile');
@@ -87,29 +79,29 @@ come_again();
 is(load(), 1000, 'a node that comes again learns the keys of its shards');
 move('SELECT citus_drain_node(' . $citus->place(3) . q{, shard_transfer_mode => 'block_writes')});
 move('SELECT citus_disable_node(' . $citus->place(3) . ', synchronous => true)');
-query(q{TRUNCATE events, seen; ALTER FOREIGN TABLE seen OPTIONS (SET memory '512kB')});
-query('SELECT citus_activate_node(' . $citus->place(3) . ')');
-query('SELECT citus_set_node_property(' . $citus->place(3) . q{, 'shouldhaveshards', true)});
+sql(q{TRUNCATE events, seen; ALTER FOREIGN TABLE seen OPTIONS (SET memory '512kB')});
+sql('SELECT citus_activate_node(' . $citus->place(3) . ')');
+sql('SELECT citus_set_node_property(' . $citus->place(3) . q{, 'shouldhaveshards', true)});
 rebalance();
-is(query('SELECT count(DISTINCT nodeport) FROM citus_shards'), 3, 'a node that was disabled holds shards again');
+is(sql('SELECT count(DISTINCT nodeport) FROM citus_shards'), 3, 'a node that was disabled holds shards again');
 is(load(), 1000, '... and has nothing of what it knew');
 is(nodes(q{SELECT streamfilter_definition('seen') ~ '512kB'}), 't t t t', '... nor a former definition');
 is(load(), 1000, '... and repeats are discarded');
-query('DROP FOREIGN TABLE seen CASCADE; DROP TABLE events');
+sql('DROP FOREIGN TABLE seen CASCADE; DROP TABLE events');
 
 # ---- all in one transaction
 
-query(q{CREATE FOREIGN TABLE alone (key int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB');
+sql(q{CREATE FOREIGN TABLE alone (key int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB');
 	BEGIN; SET LOCAL statement_timeout = '120s'; SELECT streamfilter_distribute('alone'); SET LOCAL citus.shard_count = 1; CREATE TABLE one_shard (key int);
 	SELECT create_distributed_table('one_shard', 'key', colocate_with => 'none');
 	CREATE TRIGGER zz BEFORE INSERT ON one_shard FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('alone'); COMMIT;
 	INSERT INTO one_shard VALUES (1), (1)});
-is(query('SELECT count(*) FROM one_shard'), 1, 'filter, table and trigger in one transaction, where not all nodes have shards');
-query('DROP FOREIGN TABLE alone CASCADE; DROP TABLE one_shard');
+is(sql('SELECT count(*) FROM one_shard'), 1, 'filter, table and trigger in one transaction, where not all nodes have shards');
+sql('DROP FOREIGN TABLE alone CASCADE; DROP TABLE one_shard');
 
 # ---- a role that owns table and filter, and nothing more
 
-query('CREATE ROLE owner LOGIN; CREATE ROLE loader LOGIN; GRANT ALL ON SCHEMA public TO owner; GRANT USAGE ON FOREIGN SERVER streamfilter TO owner');
+sql('CREATE ROLE owner LOGIN; CREATE ROLE loader LOGIN; GRANT ALL ON SCHEMA public TO owner; GRANT USAGE ON FOREIGN SERVER streamfilter TO owner');
 $citus->everywhere('GRANT USAGE ON FOREIGN SERVER streamfilter TO owner');
 sub as
 {
@@ -130,7 +122,7 @@ is(as('owner', $_), 'done', $_)
 is(nodes(q{SELECT streamfilter_definition('seen') ~ '512kB' AND has_table_privilege('loader', 'seen', 'SELECT') AND obj_description('seen'::regclass) = 'mine'}),
 	't t t t', 'on all nodes');
 is(as('loader', 'INSERT INTO events SELECT i, i FROM generate_series(1, 1100) i'), 'done', 'another one inserts');
-is(query('SELECT count(*) FROM events'), 1100, '... and its repeats are discarded');
+is(sql('SELECT count(*) FROM events'), 1100, '... and its repeats are discarded');
 like(as('loader', $_), qr/permission denied|must be owner/, "$_: only the owner")
   for q{ALTER FOREIGN TABLE seen OPTIONS (SET memory '1MB')}, 'TRUNCATE seen', 'DROP FOREIGN TABLE seen CASCADE', q{SELECT streamfilter_stats_reset('seen')},
   'COMMENT ON FOREIGN TABLE seen IS NULL', q{ALTER SERVER streamfilter OPTIONS (ADD max_filters '10')};
@@ -143,15 +135,15 @@ is(nodes(q{SELECT to_regclass('seen') IS NULL}), 't t t t', 'on all nodes');
 
 make();
 $citus->everywhere(q{CREATE OR REPLACE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'});
-query('CREATE TRIGGER one BEFORE INSERT ON seen FOR EACH ROW EXECUTE FUNCTION nothing()');
+sql('CREATE TRIGGER one BEFORE INSERT ON seen FOR EACH ROW EXECUTE FUNCTION nothing()');
 like($citus->messages('ALTER TRIGGER one ON seen RENAME TO two'), qr/this node only.*HINT/s, 'a trigger of a filter is renamed on one node');
-query(q{ALTER SERVER streamfilter OPTIONS (ADD max_filters '77')});
+sql(q{ALTER SERVER streamfilter OPTIONS (ADD max_filters '77')});
 is(nodes(q{SELECT srvoptions FROM pg_foreign_server WHERE srvname = 'streamfilter'}), join(' ', ('{max_filters=77}') x 4), 'limits of the server are those of all nodes');
-query(q{ALTER SERVER streamfilter OPTIONS (DROP max_filters); DROP FOREIGN TABLE seen CASCADE; DROP TABLE events});
+sql(q{ALTER SERVER streamfilter OPTIONS (DROP max_filters); DROP FOREIGN TABLE seen CASCADE; DROP TABLE events});
 
 # ---- what is saved
 
-sub on_all_nodes { my ($command) = @_; query("SELECT * FROM run_command_on_all_nodes(\$\$$command\$\$)"); return; }
+sub on_all_nodes { my ($command) = @_; sql("SELECT * FROM run_command_on_all_nodes(\$\$$command\$\$)"); return; }
 
 # An INSERT fails, until what its hint has is typed.
 sub fails_until
@@ -160,8 +152,8 @@ sub fails_until
 	my $said = $citus->messages("INSERT INTO events SELECT i, i FROM generate_series(1, $last) i");
 	my ($typed) = $said =~ /HINT:  Type: (SELECT \* FROM run_command_on_all_nodes\(.*?\))\./;
 	like($said, qr/^$|ERROR:.*cannot PREPARE a transaction that replaces what is saved.*HINT/s, "$what: an INSERT may say what to type");
-	query($typed) if $said ne '';
-	query("INSERT INTO events SELECT i, i FROM generate_series(1, $last) i");
+	sql($typed) if $said ne '';
+	sql("INSERT INTO events SELECT i, i FROM generate_series(1, $last) i");
 	is($citus->counts('events', 'key'), "$last|$last", '... and then goes on') or diag($said);
 	return;
 }
@@ -169,11 +161,11 @@ make();
 load();
 on_all_nodes(q{DELETE FROM seen WHERE key = 7});
 is(load(), 1001, 'DELETE of a key, typed as the hint says');
-query('DELETE FROM events WHERE id = 7');
+sql('DELETE FROM events WHERE id = 7');
 
 # Another size while rows come: node after node, and again if one of them fails.
 sub memories { return nodes(q{SELECT substring(streamfilter_definition('seen') from 'memory ''(\w+)''')}); }
-query(q{CALL streamfilter_resize('seen', '512kB')});
+sql(q{CALL streamfilter_resize('seen', '512kB')});
 is(memories(), '512kB 512kB 512kB 512kB', 'streamfilter_resize() reaches all nodes');
 is(load(), 70, '... and repeats are discarded');
 my $sleeper = $citus->node(2)->background_psql('postgres');
@@ -189,19 +181,19 @@ $citus->node(2)->safe_psql('postgres', q{ALTER SYSTEM RESET streamfilter.commit_
 $citus->node(1)->safe_psql('postgres', q{CALL streamfilter_resize('seen', '1MB')});
 is(memories(), '1MB 1MB 1MB 1MB', 'typed again, on a worker, it goes on');
 is(load(), 70, '... and repeats are discarded');
-query(q{CALL streamfilter_resize('seen', '512kB')});
+sql(q{CALL streamfilter_resize('seen', '512kB')});
 is(memories(), '512kB 512kB 512kB 512kB', 'and back');
 like($citus->messages(q{CALL streamfilter_resize('seen', 'much')}), qr/ERROR:.*memory/, 'no size');
 is(as('loader', q{CALL streamfilter_resize('seen', '1MB')}) =~ /must be owner/ ? 'refused' : '', 'refused', 'nor by another role');
 on_all_nodes(q{DELETE FROM seen WHERE key = 7});
-query('INSERT INTO events VALUES (7, 7)');
+sql('INSERT INTO events VALUES (7, 7)');
 on_all_nodes(q{SELECT streamfilter_forget_saved('seen')});
 fails_until('what was saved is forgotten', 1100);
-query(q{ALTER FOREIGN TABLE seen OPTIONS (ADD persistence 'unlogged')});
+sql(q{ALTER FOREIGN TABLE seen OPTIONS (ADD persistence 'unlogged')});
 fails_until('unlogged', 1200);
-query(q{ALTER FOREIGN TABLE seen OPTIONS (SET persistence 'logged')});
+sql(q{ALTER FOREIGN TABLE seen OPTIONS (SET persistence 'logged')});
 fails_until('logged', 1300);
-query('DROP FOREIGN TABLE seen CASCADE; DROP TABLE events');
+sql('DROP FOREIGN TABLE seen CASCADE; DROP TABLE events');
 
 # ---- dump and restore
 
@@ -209,14 +201,14 @@ make();
 load();
 my $folder = PostgreSQL::Test::Utils::tempdir();
 $citus->coordinator->command_ok([ 'pg_dump', '-d', $citus->coordinator->connstr('postgres'), '-t', 'events', '-t', 'seen', '-f', "$folder/dump.sql" ], 'pg_dump');
-query('DROP FOREIGN TABLE seen CASCADE; DROP TABLE events');
+sql('DROP FOREIGN TABLE seen CASCADE; DROP TABLE events');
 $citus->coordinator->command_ok([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d', $citus->coordinator->connstr('postgres'), '-f', "$folder/dump.sql" ], '... is restored');
-query(q{SELECT streamfilter_distribute('seen'); SELECT create_distributed_table('events', 'key')});
-is(query('SELECT count(*) FROM events'), 1000, '... with all rows');
+sql(q{SELECT streamfilter_distribute('seen'); SELECT create_distributed_table('events', 'key')});
+is(sql('SELECT count(*) FROM events'), 1000, '... with all rows');
 is(load(), 1000, '... whose repeats are discarded');
-query('TRUNCATE events, seen');
+sql('TRUNCATE events, seen');
 is(load(), 1000, '... and statements act on all nodes');
-query('DROP FOREIGN TABLE seen CASCADE; DROP TABLE events');
+sql('DROP FOREIGN TABLE seen CASCADE; DROP TABLE events');
 
 # ---- keys that come in while all of that is done
 
@@ -235,10 +227,10 @@ my @runs = map {
 $_->{run}->finish foreach @runs;
 my @errors = map { split /\n/, ${ $_->{output} } } @runs;
 is(join("\n", grep { /ERROR|WARNING/ && !/deadlock|canceling statement|starts empty/ } @errors), '', 'statements while rows come fail for no other reason than deadlocks');
-query('INSERT INTO events SELECT i, i FROM generate_series(51, 3100) i');
+sql('INSERT INTO events SELECT i, i FROM generate_series(51, 3100) i');
 is($citus->counts('events', 'key'), '3050|3050', 'no key is lost, none is there twice');
 is(nodes('SELECT count(*) FROM pg_prepared_xacts'), '0 0 0 0', 'nothing stays prepared');
 my $definition = q{SELECT regexp_replace(streamfilter_definition('seen'), '@\d+', '')};
-is(nodes($definition), join(' ', (query($definition)) x 4), 'nodes agree');
+is(nodes($definition), join(' ', (sql($definition)) x 4), 'nodes agree');
 
 done_testing();

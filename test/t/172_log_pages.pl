@@ -2,40 +2,25 @@
 # image would leave rows in the log, and a key be unknown. Writers, images, VACUUM, other files, crashes, and what ends with
 # databases and standbys.
 # flavours: quick faults one_by_one
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use IPC::Run ();
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
 
 my $filters = 20;
 my $keys_of_writer = 300;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', q{
-	shared_preload_libraries = 'streamfilter'
+my $node = start_node('main', q{
 	streamfilter.shared_memory = '16MB'
 	streamfilter.max_filters = 100
 	max_prepared_transactions = 5
 	hot_standby = on
 	synchronous_commit = off
-	autovacuum = off
-	fsync = off});
-$node->start;
-
-sub sql { my ($query, $database) = @_; return $node->safe_psql($database // 'postgres', $query); }
+	fsync = off}, allows_streaming => 1);
 
 # Keys may be lost by a crash, definitions may not.
 sub create_filters
 {
 	my ($database) = @_;
-	sql(qq{SET synchronous_commit = on; CREATE EXTENSION streamfilter; CREATE TABLE truth (f int, k int);
+	sql(qq{SET synchronous_commit = on; CREATE EXTENSION IF NOT EXISTS streamfilter; CREATE TABLE truth (f int, k int);
 		SELECT format('CREATE FOREIGN TABLE f_%s (id int) SERVER streamfilter OPTIONS (kind ''bloom'', keys ''5000'', fpr ''0.01'')', i)
 		FROM generate_series(1, $filters) i \\gexec}, $database);
 	return;
@@ -78,16 +63,14 @@ sub learn { return sql(q{SELECT count(*) FROM generate_series(1, 20) i WHERE str
 
 create_filters('postgres');
 sql(write_keys(9, 300));
-$node->stop('immediate');
-$node->start;
+crash();
 learn();
 sql(write_keys(8, 300));
 is_whole('rows after the pages were known');
 
 # Pages are known from a first use; then a filter that had no row on them gets its first ones there.
 sql(write_keys(97, 300));
-$node->stop('immediate');
-$node->start;
+crash();
 learn();
 for my $name ('late', 'later')
 {
@@ -119,8 +102,7 @@ for my $round (1, 2)
 	}
 	for my $session (@sessions) { $session->{run}->finish; is($session->{err}, '', 'a session ends'); }
 	is_whole('writers, images and VACUUM at a time');
-	$node->stop('immediate');
-	$node->start;
+	crash();
 	is_whole('and after a crash');
 }
 
@@ -154,8 +136,7 @@ sql(q{SELECT format('CREATE FOREIGN TABLE f_%s (id int) SERVER streamfilter OPTI
 	FROM generate_series(19, 20) i \gexec});
 sql(q{INSERT INTO f_3 VALUES (-9); TRUNCATE f_3; DELETE FROM truth WHERE f = 3});
 sql(q{BEGIN; INSERT INTO f_3 VALUES (-10); PREPARE TRANSACTION 'one'});
-$node->stop('immediate');
-$node->start;
+crash();
 learn();
 sql(q{COMMIT PREPARED 'one'; INSERT INTO truth VALUES (3, -10)});
 is(sql(q{SELECT streamfilter_test('f_3', -9)}), 'f', 'TRUNCATE is found, too');
@@ -165,8 +146,7 @@ is_whole('a prepared transaction');
 sql('CREATE DATABASE other');
 create_filters('other');
 sql(write_keys(1, 100), 'other');
-$node->stop('immediate');
-$node->start;
+crash();
 learn('other');
 learn();
 sql(write_keys(2, 100), 'other');
@@ -181,15 +161,12 @@ sql('DROP DATABASE copied');
 is_whole('the first database meanwhile');
 
 # A standby, where rows come that nobody tells of.
-$node->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-$standby->start;
+my $standby = start_standby('standby');
 $node->wait_for_catchup($standby);
-$standby->safe_psql('postgres', q{SELECT streamfilter_test(('f_' || i)::regclass, -1) FROM generate_series(1, 20) i});
+sql(q{SELECT streamfilter_test(('f_' || i)::regclass, -1) FROM generate_series(1, 20) i}, $standby);
 sql(write_keys(99, 200));
 $node->wait_for_catchup($standby);
-is($standby->safe_psql('postgres', q{SELECT count(*) FROM truth WHERE NOT streamfilter_test(('f_' || f)::regclass, k)}), 0, 'a standby knows every key');
+is(sql(q{SELECT count(*) FROM truth WHERE NOT streamfilter_test(('f_' || f)::regclass, k)}, $standby), 0, 'a standby knows every key');
 $node->stop;
 $standby->promote;
 $node = $standby;

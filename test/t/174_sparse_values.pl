@@ -2,14 +2,7 @@
 # merged, combined, written as text and stored give, byte for byte, what the same steps give to values that are stored as whole
 # blocks after each step. Damaged ones are refused. STREAMFILTER_CASES: how many schedules, STREAMFILTER_SEED:
 # of them.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $cases = $ENV{STREAMFILTER_CASES} // 200;
 my $seed = $ENV{STREAMFILTER_SEED} // 1 + int(rand(1_000_000));
@@ -18,7 +11,7 @@ my $node = start_node('a', "fsync = off\n");
 
 # The function of the server returns its argument as it is. `whole` makes the form of many keys: what is sent, without the
 # length and the checksum.
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE FUNCTION stored(bytea, typmod int = -1, explicit boolean = true) RETURNS streamfilter
 		LANGUAGE internal IMMUTABLE STRICT AS 'bpchar';
 	CREATE FUNCTION bytes_of(streamfilter, typmod int = -1, explicit boolean = true) RETURNS bytea
@@ -68,21 +61,21 @@ $node->safe_psql('postgres', q{
 
 	CREATE TABLE played (prototype text, short streamfilter, long streamfilter)});
 
-$node->safe_psql('postgres', qq{
+sql(qq{
 	SELECT setseed(1.0 / $seed);
 	INSERT INTO played SELECT prototype, short, long
 	FROM generate_series(1, $cases) n JOIN prototypes ON number = 1 + n % (SELECT max(number) FROM prototypes),
 		play(5 + n % 3, prototype::streamfilter)});
-is($node->safe_psql('postgres', q{
+is(sql(q{
 	SELECT prototype, short, long FROM played WHERE short::text <> long::text OR streamfilter_send(short) <> streamfilter_send(long)
 		OR streamfilter_info(short) <> streamfilter_info(long)
 		OR EXISTS (SELECT FROM generate_series(0, 2000, 50) key WHERE (short @> key) <> (long @> key)) LIMIT 1}),
 	'', "$cases schedules: compact values are what whole ones are");
-is($node->safe_psql('postgres', q{SELECT min(pg_column_size(short)) < 1000, bool_and(pg_column_size(short) <= pg_column_size(long)),
+is(sql(q{SELECT min(pg_column_size(short)) < 1000, bool_and(pg_column_size(short) <= pg_column_size(long)),
 	count(*) FILTER (WHERE pg_column_size(short) = pg_column_size(long)) > 0 FROM played}), 't|t|t', 'some are short, some are full');
 
 # Bytes that follow the keys: a key sets 7 bits, at up to 3.3 bytes each in a megabyte.
-is($node->safe_psql('postgres', q{
+is(sql(q{
 	SELECT memory, n FROM unnest(ARRAY[16, 64, 1024]) memory, unnest(ARRAY[0, 10, 100]) n,
 		LATERAL (SELECT coalesce((SELECT streamfilter_agg(i, p) FROM generate_series(1, n) i), p || p) AS v
 			FROM CAST(format('bloom(memory=%skB, k=7)', memory) AS streamfilter) p) x
@@ -97,8 +90,8 @@ sub refusal
 	return $1 // 'accepted';
 }
 my $good = 'bytes_of(few)';
-$node->safe_psql('postgres', q{CREATE TABLE one AS SELECT streamfilter_agg(i, 'bloom(memory=4kB, k=4)') AS few FROM generate_series(1, 50) i});
-my $size = $node->safe_psql('postgres', "SELECT length($good) FROM one");
+sql(q{CREATE TABLE one AS SELECT streamfilter_agg(i, 'bloom(memory=4kB, k=4)') AS few FROM generate_series(1, 50) i});
+my $size = sql("SELECT length($good) FROM one");
 cmp_ok($size, '<', 400, 'a short value');
 sub of_one { return '(SELECT ' . $_[0] . ' FROM one)' }
 like(refusal(of_one("substr($good, 1, length($good) - 1)")), qr/^22P03: truncated streamfilter: \d+ of \d+ places are there/, 'the last byte is missing');
@@ -112,7 +105,7 @@ like(refusal(of_one("set_byte($good, 5, 15)")), qr/^22P03: damaged streamfilter:
 like(refusal(of_one("set_byte($good, 6, 4)")), qr/^22P03: damaged streamfilter: invalid compact header/, 'an unknown unit');
 
 # Wherever a byte is changed, that is noticed.
-is($node->safe_psql('postgres', q{
+is(sql(q{
 	CREATE FUNCTION try(bytes bytea) RETURNS text LANGUAGE plpgsql AS $$
 	BEGIN
 		PERFORM length((stored(bytes) || stored(bytes))::text), stored(bytes) @> 1;
@@ -124,5 +117,4 @@ is($node->safe_psql('postgres', q{
 	FROM one, generate_series(0, length(bytes_of(few)) - 1) at, generate_series(1, 255, 31) by}),
 	'22P03', 'changed bytes');
 
-$node->stop;
-done_testing();
+done();

@@ -1,14 +1,7 @@
 # Rollups (docs/cookbook.md) in a partitioned table, filled by the trigger, and in a distributed table of Citus, where the function's
 # INSERT … SELECT runs after each load, on the workers: each is what the rows make.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use CitusCluster;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $add = q{INSERT INTO hourly AS h
 	SELECT page, at / 3600, streamfilter_agg(visitor, 'ell(memory=16kB)') FROM added GROUP BY 1, 2 ORDER BY 1, 2
@@ -23,12 +16,8 @@ sub load
 	return "SELECT i * 7, i % 5, i % 777 + $first FROM generate_series(1, 4000) i";
 }
 
-my $node = PostgreSQL::Test::Cluster->new('partitioned');
-$node->init;
-$node->append_conf('postgresql.conf', 'fsync = off');
-$node->start;
-$node->safe_psql('postgres', qq{
-	CREATE EXTENSION streamfilter;
+my $node = start_node('partitioned', 'fsync = off');
+sql(qq{
 	CREATE TABLE page_views (at int NOT NULL, page int NOT NULL, visitor bigint);
 	CREATE TABLE hourly (page int, hour int, visitors streamfilter NOT NULL, PRIMARY KEY (page, hour)) PARTITION BY RANGE (hour);
 	CREATE TABLE hourly_0 PARTITION OF hourly FOR VALUES FROM (0) TO (4);
@@ -38,10 +27,10 @@ $node->safe_psql('postgres', qq{
 	CREATE FUNCTION add_to_hourly() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN $add; RETURN NULL; END \$\$;
 	CREATE TRIGGER add_to_hourly AFTER INSERT ON page_views
 		REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION add_to_hourly()});
-$node->safe_psql('postgres', 'INSERT INTO page_views ' . load($_)) for 0, 500;
-is($node->safe_psql('postgres', $wrong), 't|0', 'a partitioned rollup');
-$node->safe_psql('postgres', 'DROP TABLE hourly_0');
-is($node->safe_psql('postgres', 'SELECT min(hour) FROM hourly'), '4', 'hours that go');
+sql('INSERT INTO page_views ' . load($_)) for 0, 500;
+is(sql($wrong), 't|0', 'a partitioned rollup');
+sql('DROP TABLE hourly_0');
+is(sql('SELECT min(hour) FROM hourly'), '4', 'hours that go');
 $node->stop;
 
 SKIP:

@@ -1,15 +1,8 @@
 # A filter takes rows while it is restored, and the worker stands still between its two halves: others want to empty, alter and
 # drop it, wait and are cancelled, are killed, prepare; the worker ends; what is damaged is found late; a standby is promoted.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use FaultPoints;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $settings = q{
 	shared_preload_libraries = 'streamfilter'
@@ -21,17 +14,12 @@ my $settings = q{
 	statement_timeout = '60s'
 	autovacuum = off
 	full_page_writes = off};
-my $node = PostgreSQL::Test::Cluster->new('attacked');
-$node->init(allows_streaming => 1);
-$node->append_conf('postgresql.conf', $settings);
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION streamfilter');
-$node->safe_psql('template1', 'CREATE DATABASE other');
+my $node = start_node('attacked', $settings, allows_streaming => 1);
+sql('CREATE DATABASE other', 'template1');
 my $faults = FaultPoints->new($node);
 $node->safe_psql('template1', q{CREATE FUNCTION streamfilter_fault(point text, action text) RETURNS void
 	AS '$libdir/streamfilter' LANGUAGE C STRICT VOLATILE});
 
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub unknown { return sql('SELECT count(*) FROM events WHERE NOT streamfilter_test(\'seen\', id)'); }
 sub twice { return sql('SELECT count(*) - count(DISTINCT id) FROM events'); }
 sub state_of { return sql(q{SELECT state FROM streamfilter_stats WHERE filter = 'seen'::regclass}); }
@@ -68,15 +56,15 @@ sub start
 	$node->poll_query_until('template1', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'streamfilter restore launcher'
 		AND wait_event = 'Extension'})
 	  or die 'no launcher';
-	$node->safe_psql('template1', "SELECT streamfilter_fault('restore_range', '$_')") for $stands ? (('skip') x $skips{$divided}, 'stop') : ();
-	$node->safe_psql('template1', 'ALTER DATABASE postgres ALLOW_CONNECTIONS true');
+	sql("SELECT streamfilter_fault('restore_range', '$_')", 'template1') for $stands ? (('skip') x $skips{$divided}, 'stop') : ();
+	sql('ALTER DATABASE postgres ALLOW_CONNECTIONS true', 'template1');
 	return;
 }
 
 sub stop
 {
 	my ($mode) = @_;
-	$node->safe_psql('template1', 'ALTER DATABASE postgres ALLOW_CONNECTIONS false');
+	sql('ALTER DATABASE postgres ALLOW_CONNECTIONS false', 'template1');
 	$node->stop($mode);
 	return;
 }
@@ -108,7 +96,7 @@ sub end_worker
 {
 	sql(q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'streamfilter restore'});
 	$faults->set('restore_range', 'pass');
-	ok($node->poll_query_until('postgres', worker()), 'the worker is ended');
+	ok(wait_for(worker()), 'the worker is ended');
 	return;
 }
 
@@ -118,7 +106,7 @@ sub waiting
 	my ($query) = @_;
 	$query =~ s/'.*//;
 	my $of = "FROM pg_stat_activity WHERE query LIKE '$query%' AND wait_event_type IN ('Extension', 'Lock')";
-	$node->poll_query_until('postgres', "SELECT count(*) = 1 $of") or die "nobody waits in $query";
+	wait_for("SELECT count(*) = 1 $of");
 	return sql("SELECT pid $of");
 }
 
@@ -133,8 +121,8 @@ sql('SELECT pg_cancel_backend(' . waiting('INSERT INTO events') . ')');
 like($faults->finish($session), qr/user request/, 'so does cancelling');
 like($faults->finish($faults->start("SET lock_timeout = '300ms'; SELECT streamfilter_test('seen', $closed)")), qr/lock timeout/,
 	'lock_timeout, for who needs all of it');
-$node->safe_psql('other', "CREATE EXTENSION streamfilter; " . create_text());
-is($node->safe_psql('other', q{SELECT count(*) FROM events WHERE streamfilter_test('seen', id)}), 220, 'another database is not held up');
+sql("CREATE EXTENSION streamfilter; " . create_text(), 'other');
+is(sql(q{SELECT count(*) FROM events WHERE streamfilter_test('seen', id)}, 'other'), 220, 'another database is not held up');
 
 # ---- one who waits is killed, and the server with it
 
@@ -144,8 +132,8 @@ kill 'KILL', waiting('INSERT INTO events');
 $faults->finish($session);
 $node->poll_query_until('postgres', 'SELECT 1', '1');
 is(unknown() . ' ' . twice(), '0 0', 'after kill -9 of a session that waits nothing is forgotten');
-is($node->safe_psql('other', q{SELECT count(*) FROM events WHERE streamfilter_test('seen', id)}), 220, 'nor in the other database');
-$node->safe_psql('template1', 'DROP DATABASE other WITH (FORCE)');    # its filter would be restored, too, and the worker stand there
+is(sql(q{SELECT count(*) FROM events WHERE streamfilter_test('seen', id)}, 'other'), 220, 'nor in the other database');
+sql('DROP DATABASE other WITH (FORCE)', 'template1');    # its filter would be restored, too, and the worker stand there
 
 # ---- others want the filter for themselves; the worker goes on, or ends meanwhile
 
@@ -169,12 +157,12 @@ for my $end ('pass', 'terminate')
 		create() if $statement =~ /^DROP/;
 		sql(q{INSERT INTO events SELECT generate_series(100, 500)});
 		is(unknown() . ' ' . twice(), '0 0', 'nothing is forgotten');
-		is(sql(q{SELECT count(*) FROM generate_series(501, 900) i WHERE streamfilter_test('seen', i)}), 0, 'nor remembered');
+		is(known('seen', 501, 900), 0, 'nor remembered');
 		sql("DROP TABLE events; DROP FOREIGN TABLE seen");
 		create();
 	}
 }
-ok($node->poll_query_until('postgres', q{SELECT free = total - (SELECT sum(memory) FROM streamfilter_stats) OR free > 100000000 FROM streamfilter_memory()}),
+ok(wait_for(q{SELECT free = total - (SELECT sum(memory) FROM streamfilter_stats) OR free > 100000000 FROM streamfilter_memory()}),
 	'the memory is given back');
 
 # ---- a prepared transaction with keys of the half that is there; the worker ends before it does
@@ -263,11 +251,7 @@ $divided = 'slices';
 
 sql('DROP TABLE events; DROP FOREIGN TABLE seen');
 create();
-$node->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('promoted');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-$standby->append_conf('postgresql.conf', 'streamfilter.restore_workers = 0');
-$standby->start;
+my $standby = start_standby('promoted', 'streamfilter.restore_workers = 0');
 sql("BEGIN; INSERT INTO events VALUES (5000); PREPARE TRANSACTION 'p'");
 $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 my $there = bless { node => $standby }, 'FaultPoints';
@@ -280,7 +264,7 @@ $there->set('restore', 'pass');
 is($there->finish($session), 't|f', 'it reads the filter to the end');
 like($there->finish($there->start(q{SET lock_timeout = '300ms'; INSERT INTO events VALUES (5000)})), qr/lock timeout/,
 	'a key of a prepared transaction keeps others waiting there');
-$standby->safe_psql('postgres', "COMMIT PREPARED 'p'");
-$standby->safe_psql('postgres', 'INSERT INTO events VALUES (5000), (220), (1)');
-is($standby->safe_psql('postgres', 'SELECT count(*) - count(DISTINCT id) FROM events'), 0, 'and is a repeat then');
+sql("COMMIT PREPARED 'p'", $standby);
+sql('INSERT INTO events VALUES (5000), (220), (1)', $standby);
+is(sql('SELECT count(*) - count(DISTINCT id) FROM events', $standby), 0, 'and is a repeat then');
 done_testing();

@@ -2,14 +2,8 @@
 # row of a heap; under the lock of the directory nothing; while the filter is locked against all others, as many rows as others
 # have just written, and no byte of its state.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use FaultPoints;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $node = start_node('counted', q{
 	streamfilter.shared_memory = '2MB'
@@ -19,7 +13,6 @@ my $node = start_node('counted', q{
 	max_wal_size = '4GB'
 	statement_timeout = '120s'});
 my $faults = FaultPoints->new($node);
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 sql(q{CREATE FUNCTION streamfilter_locked_work(again boolean) RETURNS text AS '$libdir/streamfilter' LANGUAGE C STRICT VOLATILE});
 
 use constant { KEYS => 400_000, LINE => 64 };

@@ -1,25 +1,11 @@
 # ALTER of keys and fpr that leaves the state as it is: what is saved fits the new definition, too, after a restart, a crash and
 # ROLLBACK; also of a filter that was given another size before.
 # flavours: quick faults one_by_one
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 use Time::HiRes qw(sleep);
 
 my $settings = "fsync = off\n";
 my %node = (p => start_node('p', $settings));
-sub sql { my ($node, $statements) = @_; return $node{$node}->safe_psql('postgres', $statements); }
-
-sub known
-{
-	my ($node, $name, $from, $to) = @_;
-	return sql($node, "SELECT count(*) FROM generate_series($from, $to) i WHERE streamfilter_test('$name', i)");
-}
 
 # What the servers' logs say from here on.
 my %read;
@@ -45,30 +31,29 @@ my @names = sort keys %alters;
 for my $name (@names)
 {
 	my ($options, @changes) = @{ $alters{$name} };
-	sql('p', "CREATE FOREIGN TABLE $name (id int) SERVER streamfilter OPTIONS ($options); INSERT INTO $name SELECT generate_series(1, 1000)");
+	sql("CREATE FOREIGN TABLE $name (id int) SERVER streamfilter OPTIONS ($options); INSERT INTO $name SELECT generate_series(1, 1000)");
 	for my $change (@changes)
 	{
-		sql('p', "ALTER FOREIGN TABLE $name OPTIONS ($change)");
-		sql('p', "BEGIN; SAVEPOINT s; ALTER FOREIGN TABLE $name OPTIONS ($vain); ROLLBACK TO s; COMMIT");
-		sql('p', "BEGIN; ALTER FOREIGN TABLE $name OPTIONS ($vain); TRUNCATE $name; ROLLBACK; BEGIN; TRUNCATE $name; ROLLBACK");
+		sql("ALTER FOREIGN TABLE $name OPTIONS ($change)");
+		sql("BEGIN; SAVEPOINT s; ALTER FOREIGN TABLE $name OPTIONS ($vain); ROLLBACK TO s; COMMIT");
+		sql("BEGIN; ALTER FOREIGN TABLE $name OPTIONS ($vain); TRUNCATE $name; ROLLBACK; BEGIN; TRUNCATE $name; ROLLBACK");
 	}
-	is(known('p', $name, 1, 1000), '1000', "$name: altered");
+	is(known($name, 1, 1000), '1000', "$name: altered");
 }
 read_on();
 $node{p}->restart;
-is(known('p', $_, 1, 1000), '1000', "$_: after a restart") for @names;
-sql('p', "INSERT INTO $_ SELECT generate_series(2001, 3000)") for @names;
-$node{p}->stop('immediate');
-$node{p}->start;
-is(known('p', $_, 1, 1000) + known('p', $_, 2001, 3000), 2000, "$_: after a crash") for @names;
+is(known($_, 1, 1000), '1000', "$_: after a restart") for @names;
+sql("INSERT INTO $_ SELECT generate_series(2001, 3000)") for @names;
+crash($node{p});
+is(known($_, 1, 1000) + known($_, 2001, 3000), 2000, "$_: after a crash") for @names;
 is(set_aside('p'), '', 'nothing is set aside');
 
 # Numbers that ask for other places of keys are another definition, as ever: nothing wrong is found.
-sql('p', q{CREATE FOREIGN TABLE other (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '699520', fpr '0.01', seed '3');
+sql(q{CREATE FOREIGN TABLE other (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '699520', fpr '0.01', seed '3');
 	INSERT INTO other SELECT generate_series(1, 1000)});
-sql('p', q{UPDATE pg_foreign_table SET ftoptions = array_replace(ftoptions, 'fpr=0.01', 'fpr=0.0001') WHERE ftrelid = 'other'::regclass});
+sql(q{UPDATE pg_foreign_table SET ftoptions = array_replace(ftoptions, 'fpr=0.01', 'fpr=0.0001') WHERE ftrelid = 'other'::regclass});
 $node{p}->restart;
-is(known('p', 'other', 1, 1000), '0', 'another rate that needs other places, written by hand: the filter starts empty');
+is(known('other', 1, 1000), '0', 'another rate that needs other places, written by hand: the filter starts empty');
 like(set_aside('p'), qr/the saved state of filter "other" is set aside$/, '... and says so');
 
 done_testing();

@@ -1,30 +1,15 @@
 # An ALTER that only writes down what holds anyway, or no longer does, is no other definition: what is saved of the filter is found
 # again, after a restart and after a crash. For each option of each kind, also of a filter of another size, logged and unlogged.
 # flavours: faults one_by_one
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use OptionExamples;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $node = start_node('wordings', q{
 	streamfilter.shared_memory = '256MB'
 	streamfilter.max_filters = 2048
 	max_locks_per_transaction = 256
 	fsync = off});
-$node->safe_psql('postgres', 'CREATE TABLE known (filter text, at text, keys bigint)');
-
-sub query { return $node->safe_psql('postgres', $_[0]) }
-
-sub said
-{
-	my ($statement) = @_;
-	my ($code, $out, $err) = $node->psql('postgres', "\\set VERBOSITY default\n$statement", extra_params => ['-q']);
-	return $err;
-}
+sql('CREATE TABLE known (filter text, at text, keys bigint)');
 
 # Columns and options of filters; each kind with some of its options, and with none, and kind auto.
 my %bases;
@@ -106,22 +91,21 @@ sub fewer
 	my ($at, $former) = @_;
 	note_known($at);
 	# One that raises has no row.
-	my @fewer = split /\n/, query("SELECT substr(b.filter, 2) || ' ' || b.keys || ' ' || coalesce(a.keys::text, 'error')
+	my @fewer = split /\n/, sql("SELECT substr(b.filter, 2) || ' ' || b.keys || ' ' || coalesce(a.keys::text, 'error')
 		FROM known b LEFT JOIN known a ON a.filter = b.filter AND a.at = '$at'
 		WHERE b.at = '$former' AND (a.keys >= b.keys) IS NOT TRUE ORDER BY substr(b.filter, 2)::int");
 	return join "\n", map { my ($number, @keys) = split / /; "$filters[$number]: $keys[0] -> $keys[1]" } @fewer;
 }
 
 note_known('altered');
-cmp_ok(query(q{SELECT count(*) FROM known WHERE keys = 20}), '>', 0.8 * @filters, 'most filters know all of their keys');
+cmp_ok(sql(q{SELECT count(*) FROM known WHERE keys = 20}), '>', 0.8 * @filters, 'most filters know all of their keys');
 my $read = -s $node->logfile;
 $node->restart;
 is(fewer('restarted', 'altered'), '', 'after a restart, each filter knows what it knew');
-query(q{SET client_min_messages = error; DO $$ DECLARE f regclass; BEGIN FOR f IN SELECT ftrelid FROM pg_foreign_table t
+sql(q{SET client_min_messages = error; DO $$ DECLARE f regclass; BEGIN FOR f IN SELECT ftrelid FROM pg_foreign_table t
 	WHERE NOT 'persistence=unlogged' = ANY (coalesce(ftoptions, '{}')) LOOP EXECUTE format('INSERT INTO %s (id) VALUES (20)', f); END LOOP; END $$});
-$node->stop('immediate');
-$node->start;
-query(q{DELETE FROM known WHERE at = 'restarted' AND filter IN (SELECT ftrelid::regclass::text FROM pg_foreign_table WHERE 'persistence=unlogged' = ANY (ftoptions))});
+crash();
+sql(q{DELETE FROM known WHERE at = 'restarted' AND filter IN (SELECT ftrelid::regclass::text FROM pg_foreign_table WHERE 'persistence=unlogged' = ANY (ftoptions))});
 is(fewer('crashed', 'restarted'), '', '... and after a crash');
 unlike(slurp_file($node->logfile, $read), qr/is set aside/, 'nothing is set aside');
 done_testing();

@@ -1,14 +1,7 @@
 # Restoring an image only reads: no page of it is written again, though nobody has read it since it was saved and pages have
 # checksums, and it drives no others out of the server's memory. What rolled back, or was saved anew since, is left out.
 # flavours: quick faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
-
+use Sf;
 use constant { BYTES => 16 << 20, RING => 64, KEYS => 20_000 };
 my $settings = q{
 	streamfilter.shared_memory = '2MB'
@@ -17,7 +10,6 @@ my $settings = q{
 	streamfilter.min_log_size = '1GB'
 };
 my $node = start_node('reads', $settings, extra => ['--data-checksums']);
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 sql(q{CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', bits '32', memory '16MB', slices '5')});
 my $has_buffers = $node->psql('postgres', 'CREATE EXTENSION pg_buffercache') == 0;
 

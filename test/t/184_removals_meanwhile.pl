@@ -2,14 +2,8 @@
 # does not wait, who does waits and can be cancelled, DROP and kill -9 come in between. TRUNCATE and DROP come while a worker
 # restores the filter, and before anybody has: they read nothing of it.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use FaultPoints;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 my $node = start_node('removals', q{
 	streamfilter.shared_memory = '4MB'
@@ -21,7 +15,6 @@ my $node = start_node('removals', q{
 my $faults = FaultPoints->new($node);
 $node->safe_psql('template1', q{CREATE FUNCTION streamfilter_fault(point text, action text) RETURNS void
 	AS '$libdir/streamfilter' LANGUAGE C STRICT VOLATILE});
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 sql(q{CREATE FUNCTION streamfilter_locked_work(again boolean) RETURNS text AS '$libdir/streamfilter' LANGUAGE C STRICT VOLATILE});
 
 sub create
@@ -35,7 +28,6 @@ sub create
 	return;
 }
 sub insert { my ($filter, $ids) = @_; return "INSERT INTO of_$filter SELECT generate_series($ids)"; }
-sub known { my ($filter) = @_; return sql("SELECT count(*) FROM generate_series(1, 200) i WHERE streamfilter_test('$filter', i)"); }
 sub free_memory { return sql('SELECT free FROM streamfilter_memory()'); }
 
 # One in shared memory, emptied in place, one that gets another block.
@@ -81,8 +73,8 @@ for my $filter ('small', 'large')
 	is(scalar(grep { $faults->blocked($_) } @rows), 3, 'several wait');
 	go_on($session, 'the session that empties it goes on');
 	is($faults->finish($_), '', 'so do the others') for @rows;
-	is(known($filter), 100, 'it knows what has come since');
-	is(sql("SELECT count(*) FROM generate_series(301, 310) i WHERE streamfilter_test('$filter', i)"), 10, 'and what came with TRUNCATE');
+	is(known($filter, 1, 200), 100, 'it knows what has come since');
+	is(known("$filter", 301, 310), 10, 'and what came with TRUNCATE');
 	is(sql("SELECT count(*) FROM (SELECT id FROM of_$filter WHERE id <= 100 GROUP BY id HAVING count(*) > 2) d"), 0, 'each row once');
 }
 
@@ -95,18 +87,18 @@ for my $filter ('small', 'large')
 	my $drop = $faults->start("DROP TABLE of_$filter; DROP FOREIGN TABLE $filter; INSERT INTO other SELECT generate_series(501, 600)");
 	is($faults->finish($drop), '', "$filter: DROP meanwhile");
 	go_on($session, 'the session that empties it goes on');
-	ok($node->poll_query_until('postgres', "SELECT free > $free FROM streamfilter_memory()"), 'its memory is given back');
-	is(sql(q{SELECT count(*) FROM generate_series(501, 600) i WHERE streamfilter_test('other', i)}), 100, 'and the other filter is whole');
+	ok(wait_for("SELECT free > $free FROM streamfilter_memory()"), 'its memory is given back');
+	is(known('other', 501, 600), 100, 'and the other filter is whole');
 	create($filter, $filter eq 'small' ? q{kind 'clq', memory '256kB', slices '4'} : q{kind 'clq', memory '70MB', slices '4'});
-	is(known($filter), 200, 'a new one of that name, too');
+	is(known($filter, 1, 200), 200, 'a new one of that name, too');
 	$session = stand($filter);
 	my $again = $faults->start("TRUNCATE $filter; " . insert($filter, '150, 200'));
 	ok($faults->blocked($again), "$filter: TRUNCATE again waits");
 	go_on($session, 'the first goes on');
 	is($faults->finish($again), '', 'then the second');
-	is(known($filter), 51, 'it knows what came last');
+	is(known($filter, 1, 200), 51, 'it knows what came last');
 	sql("BEGIN; TRUNCATE $filter; PREPARE TRANSACTION 'q'; ROLLBACK PREPARED 'q'");
-	is(known($filter), 51, 'a prepared one that is rolled back changes nothing');
+	is(known($filter, 1, 200), 51, 'a prepared one that is rolled back changes nothing');
 }
 
 # ---- kill -9 of the session that empties it
@@ -120,9 +112,9 @@ for my $filter ('small', 'large')
 	kill 'KILL', $pid;
 	eval { $faults->finish($session) };
 	$node->poll_query_until('postgres', 'SELECT 1', '1');
-	is(known($filter), 0, "$filter: after kill -9 it is empty");
-	is(sql("SELECT count(*) FROM generate_series(301, 310) i WHERE streamfilter_test('$filter', i)"), 10, 'but for what came with TRUNCATE');
-	is(sql(q{SELECT count(*) FROM generate_series(501, 600) i WHERE streamfilter_test('other', i)}), 100, 'another filter is whole');
+	is(known($filter, 1, 200), 0, "$filter: after kill -9 it is empty");
+	is(known("$filter", 301, 310), 10, 'but for what came with TRUNCATE');
+	is(known('other', 501, 600), 100, 'another filter is whole');
 }
 
 # ---- across streamfilter_resize(): emptied, and keys
@@ -137,14 +129,14 @@ for my $point ('resize_slice', 'resize_copied', 'resize_saved')
 	sql(q{COMMIT PREPARED 'p'});
 	$faults->set($point, 'pass');
 	like($faults->finish($resize), qr/has changed while it was resized/, "$point: a prepared TRUNCATE ends it");
-	is(known('small'), 0, 'no key comes back');
-	is(sql(q{SELECT count(*) FROM generate_series(301, 310) i WHERE streamfilter_test('small', i)}), 10, 'what came with it is known');
+	is(known('small', 1, 200), 0, 'no key comes back');
+	is(known('small', 301, 310), 10, 'what came with it is known');
 	$faults->set($point, 'stop');
 	$resize = $faults->start(q{CALL streamfilter_resize('small', '512kB')});
 	$faults->reached($point);
 	sql('BEGIN; ' . insert('small', '401, 500') . q{; PREPARE TRANSACTION 'p'});
 	$faults->set($point, 'pass');
-	ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM streamfilter_progress WHERE phase = 'waiting for transactions'}),
+	ok(wait_for(q{SELECT count(*) = 1 FROM streamfilter_progress WHERE phase = 'waiting for transactions'}),
 		'the swap waits for a prepared transaction with keys');
 	is($faults->finish($faults->start(insert('small', '601, 610'))), '', '... and others meanwhile for nobody');
 	sql(q{COMMIT PREPARED 'p'});
@@ -164,10 +156,10 @@ for my $point ('resize_slice', 'resize_copied', 'resize_saved', 'resize_locked')
 	$faults->set($point, 'stop');
 	my $resize = $faults->start(q{CALL streamfilter_resize('small', '512kB')});
 	$faults->reached($point);
-	$node->safe_psql('second', q{SET statement_timeout = '20s'; INSERT INTO small SELECT generate_series(201, 300); CALL streamfilter_resize('small', '512kB')});
-	is($node->safe_psql('second', q{SELECT count(*) FROM generate_series(1, 300) i WHERE streamfilter_test('small', i)}), 300,
+	sql(q{SET statement_timeout = '20s'; INSERT INTO small SELECT generate_series(201, 300); CALL streamfilter_resize('small', '512kB')}, 'second');
+	is(known('small', 1, 300, 'second'), 300,
 		"$point: another database resizes its own, and uses it");
-	$node->safe_psql('second', q{SET statement_timeout = '20s'; ALTER FOREIGN TABLE small OPTIONS (SET memory '256kB'); TRUNCATE small; DROP FOREIGN TABLE small});
+	sql(q{SET statement_timeout = '20s'; ALTER FOREIGN TABLE small OPTIONS (SET memory '256kB'); TRUNCATE small; DROP FOREIGN TABLE small}, 'second');
 	if ($point eq 'resize_locked')
 	{
 		like($faults->finish($faults->start("SET lock_timeout = '300ms'; $_")), qr/lock timeout/, "$_ waits for the swap, at most lock_timeout")
@@ -189,15 +181,15 @@ sub start
 	$node->poll_query_until('template1', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'streamfilter restore launcher'
 		AND wait_event = 'Extension'})
 	  or die 'no launcher';
-	$node->safe_psql('template1', "SELECT streamfilter_fault('restore_range', '$_')") for $stands ? ('skip', 'stop') : ();
-	$node->safe_psql('template1', 'ALTER DATABASE postgres ALLOW_CONNECTIONS true');
+	sql("SELECT streamfilter_fault('restore_range', '$_')", 'template1') for $stands ? ('skip', 'stop') : ();
+	sql('ALTER DATABASE postgres ALLOW_CONNECTIONS true', 'template1');
 	return;
 }
 
 sub stop
 {
 	my ($mode) = @_;
-	$node->safe_psql('template1', 'ALTER DATABASE postgres ALLOW_CONNECTIONS false');
+	sql('ALTER DATABASE postgres ALLOW_CONNECTIONS false', 'template1');
 	$node->stop($mode);
 	return;
 }
@@ -222,16 +214,16 @@ for my $statement ("BEGIN; TRUNCATE large; $is_not_restored; COMMIT", "BEGIN; TR
 	$node->psql('postgres', "SET lock_timeout = '300ms'; " . insert('large', '1, 200'));    # starts a worker
 	$faults->reached('restore_range');
 	my $session = $faults->start($statement);
-	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 $wanted"), "$statement waits for the worker");
+	ok(wait_for("SELECT count(*) = 1 $wanted"), "$statement waits for the worker");
 	$faults->set('restore_range', 'pass');
 	is($faults->finish($session), $statement =~ /DROP/ ? '' : 't', 'which gives way with most of it to do');
 	if ($statement =~ /DROP/)
 	{
 		create('large', q{kind 'clq', memory '70MB', slices '4'});
-		is(known('large'), 200, 'a new one is whole');
+		is(known('large', 1, 200), 200, 'a new one is whole');
 		next;
 	}
-	is(known('large'), $statement =~ /ROLLBACK/ ? 200 : 0, 'afterwards it knows what it should');
+	is(known('large', 1, 200), $statement =~ /ROLLBACK/ ? 200 : 0, 'afterwards it knows what it should');
 	sql(insert('large', '1, 300'));
 	is(sql(q{SELECT count(*) FROM of_large WHERE NOT streamfilter_test('large', id)}), 0, 'nothing is forgotten');
 }
@@ -243,14 +235,13 @@ for my $end ('COMMIT', 'ROLLBACK', 'ROLLBACK TO one; COMMIT', q{PREPARE TRANSACT
 	my $stays = $end =~ /ROLLBACK/;
 	sql('TRUNCATE large, of_large; ' . insert('large', '1, 200') . q{; SELECT streamfilter_save('large'); } . insert('large', '201, 220'));
 	$node->append_conf('postgresql.conf', 'streamfilter.restore_workers = 0');
-	$node->stop('immediate');
-	$node->start;
+	crash();
 	my $rows = counted("BEGIN; SAVEPOINT one; TRUNCATE large; INSERT INTO large SELECT generate_series(1001, 1010); $end");
 	cmp_ok($rows, '<', 300, "TRUNCATE, $end: reads the log, and nothing of an image of thousands of rows");
-	is(known('large'), $stays ? 200 : 0, 'it knows what it should');
-	is(sql(q{SELECT count(*) FROM generate_series(1001, 1010) i WHERE streamfilter_test('large', i)}), $stays ? 0 : 10, '... and what came with it');
+	is(known('large', 1, 200), $stays ? 200 : 0, 'it knows what it should');
+	is(known('large', 1001, 1010), $stays ? 0 : 10, '... and what came with it');
 	$node->restart;
-	is(known('large'), $stays ? 200 : 0, '... after a restart, too');
+	is(known('large', 1, 200), $stays ? 200 : 0, '... after a restart, too');
 	sql(insert('large', '1, 220'));
 	is(sql(q{SELECT count(*) - count(DISTINCT id) FROM of_large}), $stays ? 0 : 220, 'rows are judged so');
 	sql('TRUNCATE of_large, large');

@@ -1,16 +1,9 @@
 # Who waits long is told how long: for a filter that another session restores, and for the transactions that a resize waits for.
 # Each such wait ends by statement_timeout, lock_timeout or cancelling, and leaves all as it was.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use FaultPoints;
 use IPC::Run;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
 
 my $node = start_node('told', q{
 	streamfilter.shared_memory = '2MB'
@@ -21,7 +14,6 @@ my $node = start_node('told', q{
 my $faults = FaultPoints->new($node);
 $node->safe_psql('template1', q{CREATE FUNCTION streamfilter_fault(point text, action text) RETURNS void
 	AS '$libdir/streamfilter' LANGUAGE C STRICT VOLATILE});
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 sub sql_error { return ($node->psql('postgres', $_[0]))[2]; }
 sql(q{
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '33MB', slices '4');
@@ -34,14 +26,13 @@ sql(q{
 sub restart
 {
 	my ($point, @actions) = @_;
-	$node->safe_psql('template1', 'ALTER DATABASE postgres ALLOW_CONNECTIONS false');
-	$node->stop('immediate');
-	$node->start;
+	sql('ALTER DATABASE postgres ALLOW_CONNECTIONS false', 'template1');
+	crash();
 	$node->poll_query_until('template1', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'streamfilter restore launcher'
 		AND wait_event = 'Extension'})
 	  or die 'no launcher';
-	$node->safe_psql('template1', "SELECT streamfilter_fault('$point', '$_')") for @actions;
-	$node->safe_psql('template1', 'ALTER DATABASE postgres ALLOW_CONNECTIONS true');
+	sql("SELECT streamfilter_fault('$point', '$_')", 'template1') for @actions;
+	sql('ALTER DATABASE postgres ALLOW_CONNECTIONS true', 'template1');
 	return;
 }
 
@@ -80,8 +71,8 @@ sub ends
 	like(finish(start([ q{SET lock_timeout = '400ms'}, $statement ])), $locked, '... so does lock_timeout');
 	my $session = start("/* waits */ $statement");
 	my $of = q{FROM pg_stat_activity WHERE query ~ '^/. waits' AND wait_event_type IN ('Extension', 'Lock')};
-	$node->poll_query_until('postgres', "SELECT count(*) = 1 $of") or die 'it does not wait';
-	$node->poll_query_until('postgres', "SELECT count(pg_cancel_backend(pid)) = 0 $of") or die 'it does not end';
+	wait_for("SELECT count(*) = 1 $of");
+	wait_for("SELECT count(pg_cancel_backend(pid)) = 0 $of");
 	like(finish($session), qr/user request/, '... so does cancelling');
 	return;
 }

@@ -1,14 +1,8 @@
 # A key costs the same in a transaction that changes a few filters and in one that changes a thousand: neither the key, nor the
 # statement, nor the commit looks through the filters of the transaction. Instructions of the library are counted, which are the
 # same on every run.
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use Instructions;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
 
 skip_without_valgrind(6);
 
@@ -18,7 +12,7 @@ my $node = start_node('many', qq{
 	streamfilter.dynamic_memory = 0
 	max_locks_per_transaction = 300
 	fsync = off});
-$node->safe_psql('postgres', qq{CREATE SEQUENCE keys;
+sql(qq{CREATE SEQUENCE keys;
 	SELECT format('CREATE FOREIGN TABLE f_%s (id int) SERVER streamfilter OPTIONS (kind ''bloom'', k ''7'', memory ''8kB'')', i)
 	FROM generate_series(1, $filters) i \\gexec});
 $node->stop;
@@ -40,11 +34,10 @@ cmp_ok($many, '<=', 1.1 * $few, "a key takes the same in a transaction of $filte
 
 # The filters know their keys, whatever the order of their changes.
 $node->start;
-$node->safe_psql('postgres', "DO \$\$ BEGIN FOR i IN 1 .. 2 * $filters LOOP
+sql("DO \$\$ BEGIN FOR i IN 1 .. 2 * $filters LOOP
 	EXECUTE format('INSERT INTO f_%s VALUES (%s)', i % $filters + 1, i); END LOOP; END \$\$");
-$node->stop('immediate');
-$node->start;
+crash();
 my $known = q{SELECT sum(streamfilter_test(('f_' || (i % 1000 + 1))::regclass, i)::int)};
-is($node->safe_psql('postgres', "$known FROM generate_series(1, 2 * $filters) i"), 2 * $filters, 'all are known after a crash');
-$node->stop;
-done_testing();
+is(sql("$known FROM generate_series(1, 2 * $filters) i"), 2 * $filters, 'all are known after a crash');
+
+done();

@@ -1,14 +1,7 @@
 # A session uses the state of a filter that its former transaction has left. Others may have emptied, resized, dropped or
 # replaced it meanwhile, in whatever way: then the session finds what is there now, as a new session does.
 # flavours: quick faults one_by_one
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Sessions;
-use Test::More;
+use Sf;
 
 my $node = start_node('former', q{
 	streamfilter.shared_memory = '16MB'
@@ -16,7 +9,6 @@ my $node = start_node('former', q{
 	max_prepared_transactions = 5
 	statement_timeout = '120s'
 	fsync = off});
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 
 sql(q{CREATE TABLE t (id int);
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', fpr '0.0001');
@@ -42,7 +34,7 @@ sub agree
 }
 
 # What the sessions remember of a key that they were given before.
-sub knows
+sub both_know
 {
 	my ($known) = @_;
 	return join ' ', map { scalar $_->query("SELECT streamfilter_test('seen', $known)") } @sessions;
@@ -52,22 +44,22 @@ agree('at first');
 my $old = $key;
 
 sql('TRUNCATE seen');
-is(knows($old), 'f f', 'TRUNCATE: the key is forgotten');
+is(both_know($old), 'f f', 'TRUNCATE: the key is forgotten');
 agree('TRUNCATE');
 
 sql('BEGIN; TRUNCATE seen; INSERT INTO seen VALUES (-1); ROLLBACK');
-is(knows($key), 't t', 'TRUNCATE that rolls back: the key stays');
+is(both_know($key), 't t', 'TRUNCATE that rolls back: the key stays');
 agree('TRUNCATE that rolls back');
 
 $old = $key;
 sql(q{ALTER FOREIGN TABLE seen OPTIONS (SET memory '128kB')});
-is(knows($old), 't t', 'ALTER of memory: the key stays');
+is(both_know($old), 't t', 'ALTER of memory: the key stays');
 agree('ALTER of memory');
 sql(q{BEGIN; ALTER FOREIGN TABLE seen OPTIONS (SET memory '256kB'); INSERT INTO seen VALUES (-2); ROLLBACK});
-is(knows($key), 't t', 'ALTER of memory that rolls back: the key stays');
+is(both_know($key), 't t', 'ALTER of memory that rolls back: the key stays');
 agree('ALTER of memory that rolls back');
 sql(q{CALL streamfilter_resize('seen', '256kB')});
-is(knows($key), 't t', 'streamfilter_resize: the key stays');
+is(both_know($key), 't t', 'streamfilter_resize: the key stays');
 agree('streamfilter_resize');
 sql(q{ALTER FOREIGN TABLE seen OPTIONS (ADD seed '7'); INSERT INTO seen VALUES (-3)});
 agree('ALTER of the seed');
@@ -87,7 +79,7 @@ for my $end ('COMMIT', 'ROLLBACK')
 	$old = $key;
 	sql("BEGIN; TRUNCATE seen; PREPARE TRANSACTION 'emptied'");
 	sql("$end PREPARED 'emptied'");
-	is(knows($old), $end eq 'COMMIT' ? 'f f' : 't t', "TRUNCATE, prepared, $end: the key");
+	is(both_know($old), $end eq 'COMMIT' ? 'f f' : 't t', "TRUNCATE, prepared, $end: the key");
 	agree("TRUNCATE, prepared, $end");
 }
 
@@ -96,7 +88,7 @@ sql(q{ALTER FOREIGN TABLE seen OPTIONS (SET memory '65MB')});
 agree('a large filter');
 $old = $key;
 sql('TRUNCATE seen');
-is(knows($old), 'f f', 'TRUNCATE of a large filter: the key is forgotten');
+is(both_know($old), 'f f', 'TRUNCATE of a large filter: the key is forgotten');
 agree('TRUNCATE of a large filter');
 
 sql(q{DROP TRIGGER discard ON t; DROP FOREIGN TABLE seen;
@@ -104,7 +96,7 @@ sql(q{DROP TRIGGER discard ON t; DROP FOREIGN TABLE seen;
 	INSERT INTO other SELECT generate_series(1, 1000);
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', fpr '0.0001');
 	CREATE TRIGGER discard BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen')});
-is(knows($key), 'f f', 'another filter in its place: the key is forgotten');
+is(both_know($key), 'f f', 'another filter in its place: the key is forgotten');
 agree('another filter in its place');
 
 for my $persistence ('unlogged', 'logged')
@@ -112,13 +104,12 @@ for my $persistence ('unlogged', 'logged')
 	$old = $key;
 	sql("ALTER FOREIGN TABLE seen OPTIONS (" . ($persistence eq 'unlogged' ? 'ADD' : 'SET') . " persistence '$persistence')");
 	agree("ALTER of persistence to $persistence");
-	is(knows($old), 't t', "ALTER of persistence to $persistence: the key stays");
+	is(both_know($old), 't t', "ALTER of persistence to $persistence: the key stays");
 }
 
 $old = $key;
 $_->quit for @sessions;
-$node->stop('immediate');
-$node->start;
-is(sql("SELECT streamfilter_test('seen', $old)"), 't', 'after a crash it knows the key');
+crash();
+is(knows('seen', $old), 't', 'after a crash it knows the key');
 
 done_testing();

@@ -2,19 +2,9 @@
 # have seen: this is said, and to whom it happens, and nothing else is. And the three ways to replace a server that docs/servers.md names.
 #
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my %node = map { $_ => start_node($_) } qw(p a b c);
-sub sql { return $node{p}->safe_psql('postgres', $_[0]); }
-sub output { my ($statements) = @_; my ($code, $out, $err) = $node{p}->psql('postgres', $statements); return $err; }
-sub count { my ($name) = @_; return sql("SELECT count(*) FROM generate_series(1, 100) i WHERE streamfilter_test('$name', i)"); }
 
 sql(join '', map { server_sql($_, $node{$_}, q{connect_timeout '10s', timeout '30s'}) } qw(a b));
 sql(server_sql('unused', $node{a}, q{connect_timeout '10s'}));
@@ -27,27 +17,27 @@ sql("INSERT INTO $_ SELECT generate_series(1, 100)") for qw(spread "Whole" elsew
 # ---- ALTER SERVER ---------------------------------------------------------------------------------------------------
 
 my ($host, $port, $other) = ($node{a}->host, $node{a}->port, $node{c}->port);
-my $moved = output("ALTER SERVER a OPTIONS (SET port '$other')");
+my $moved = said("ALTER SERVER a OPTIONS (SET port '$other')");
 like($moved, qr/WARNING:  what filters know on server "a" is at its former address\n/, 'another port: a WARNING');
 like($moved, qr/DETAIL:  They are: (public\.spread, public\."Whole"|public\."Whole", public\.spread)\. Unless/, '... names the filters of that server alone');
 like($moved, qr/HINT:  .*a standby of the former server.*promote it.*SELECT streamfilter_warm\('public\./, '... and says what to type');
-like(output("ALTER SERVER a OPTIONS (SET $_)"), qr/WARNING:  what filters know/, "another place: $_") for "host 'nowhere'", "dbname 'other'", "port '1', SET timeout '31s'";
-like(output(q{ALTER SERVER a OPTIONS (ADD hostaddr '127.0.0.1')}), qr/WARNING:  what filters know/, 'hostaddr comes before host');
-like(output(q{ALTER SERVER a OPTIONS (DROP dbname)}), qr/WARNING:  what filters know/, 'DROP of a part');
+like(said("ALTER SERVER a OPTIONS (SET $_)"), qr/WARNING:  what filters know/, "another place: $_") for "host 'nowhere'", "dbname 'other'", "port '1', SET timeout '31s'";
+like(said(q{ALTER SERVER a OPTIONS (ADD hostaddr '127.0.0.1')}), qr/WARNING:  what filters know/, 'hostaddr comes before host');
+like(said(q{ALTER SERVER a OPTIONS (DROP dbname)}), qr/WARNING:  what filters know/, 'DROP of a part');
 sql("ALTER SERVER a OPTIONS (SET host '$host', DROP hostaddr, SET port '$port', ADD dbname 'postgres')");
-is(count('spread') . ' ' . count('"Whole"'), '100 100', 'back at the former address, nothing is lost');
+is(known('spread', 1, 100) . ' ' . known('"Whole"', 1, 100), '100 100', 'back at the former address, nothing is lost');
 
-is(output($_), '', "no word of: $_") for
+is(said($_), '', "no word of: $_") for
 	"ALTER SERVER a OPTIONS (SET port '$port')", "ALTER SERVER a OPTIONS (SET host '$host,standby', SET port '$port,5432')",
 	q{ALTER SERVER a OPTIONS (SET timeout '30s', ADD idle_timeout '1h')}, 'ALTER SERVER unused OPTIONS (SET port \'1\')',
 	q{ALTER SERVER a OWNER TO CURRENT_USER};
-unlike(output(q{ALTER SERVER a OPTIONS (SET nothing 'x', SET port '1')}), qr/WARNING/, 'nor of an ALTER that fails');
+unlike(said(q{ALTER SERVER a OPTIONS (SET nothing 'x', SET port '1')}), qr/WARNING/, 'nor of an ALTER that fails');
 sql(q{CREATE EXTENSION postgres_fdw; CREATE SERVER other FOREIGN DATA WRAPPER postgres_fdw OPTIONS (port '1')});
-is(output(q{ALTER SERVER other OPTIONS (SET port '2')}), '', 'nor of servers of others');
+is(said(q{ALTER SERVER other OPTIONS (SET port '2')}), '', 'nor of servers of others');
 sql("ALTER SERVER a OPTIONS (SET host '$host', SET port '$port')");
 
 sql(join ';', map { "CREATE FOREIGN TABLE many$_ (id int) SERVER b OPTIONS (kind 'lru', memory '64kB')" } 1 .. 20);
-my $many = output("ALTER SERVER b OPTIONS (SET port '$other')");
+my $many = said("ALTER SERVER b OPTIONS (SET port '$other')");
 like($many, qr/and 12 others\./, 'a list of many names is cut');
 my @named = split /, /, ($many =~ /They are: (.*?) and 12/)[0];
 is(scalar(@named), 10, '... after ten');
@@ -57,31 +47,28 @@ sql(sprintf q{ALTER SERVER b OPTIONS (SET port '%d')}, $node{b}->port);
 # ---- the first contact ----------------------------------------------------------------------------------------------
 
 my $ask = 'SELECT count(*) FROM generate_series(1, 100) i WHERE streamfilter_test(\'%s\', i)';
-unlike(output(sprintf $ask, 'spread'), qr/WARNING/, 'no word while both servers have the filter');
+unlike(said(sprintf $ask, 'spread'), qr/WARNING/, 'no word while both servers have the filter');
 for my $seed ('', q{, seed '7'})
 {
 	sql(q{DROP FOREIGN TABLE IF EXISTS fresh});
-	is(output("CREATE FOREIGN TABLE fresh (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'lru', memory '256kB', slices '4'$seed);
+	is(said("CREATE FOREIGN TABLE fresh (id int) SERVER streamfilter OPTIONS (servers 'a, b', kind 'lru', memory '256kB', slices '4'$seed);
 		INSERT INTO fresh SELECT generate_series(1, 100)"), '', "nor when it is made$seed");
-	is(output('INSERT INTO fresh VALUES (101)'), '', '... or used by another session');
-	$node{b}->safe_psql('postgres', 'DROP FOREIGN TABLE fresh');    # as if it had been built anew
-	my $said = output('INSERT INTO fresh SELECT generate_series(1, 100)');
+	is(said('INSERT INTO fresh VALUES (101)'), '', '... or used by another session');
+	sql('DROP FOREIGN TABLE fresh', $node{b});    # as if it had been built anew
+	my $said = said('INSERT INTO fresh SELECT generate_series(1, 100)');
 	like($said, qr/WARNING:  filter "fresh" starts empty on server "b"\nDETAIL:  Server "a" has the filter.*\nHINT:  .*streamfilter_warm\('public.fresh'/, "a server that was built anew$seed");
 	is(scalar(() = $said =~ /WARNING/g), 1, '... once');
-	is(output('INSERT INTO fresh SELECT generate_series(1, 100)'), '', '... and no more');
-	$node{a}->safe_psql('postgres', 'DROP FOREIGN TABLE fresh');
-	like(output(sprintf $ask, 'fresh'), qr/WARNING:  filter "fresh" starts empty on server "a"\n/, '... the first of its servers');
+	is(said('INSERT INTO fresh SELECT generate_series(1, 100)'), '', '... and no more');
+	sql('DROP FOREIGN TABLE fresh', $node{a});
+	like(said(sprintf $ask, 'fresh'), qr/WARNING:  filter "fresh" starts empty on server "a"\n/, '... the first of its servers');
 }
-output("ALTER SERVER b OPTIONS (SET port '$other')");
-like(output(sprintf $ask, 'spread'), qr/WARNING:  filter "spread" starts empty on server "b"\n/, 'another server by ALTER SERVER');
+said("ALTER SERVER b OPTIONS (SET port '$other')");
+like(said(sprintf $ask, 'spread'), qr/WARNING:  filter "spread" starts empty on server "b"\n/, 'another server by ALTER SERVER');
 
 # ---- how a server is replaced ---------------------------------------------------------------------------------------
 
 my $first = start_node('first', "fsync = off\n", allows_streaming => 1);
-$first->backup('base');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$standby->init_from_backup($first, 'base', has_streaming => 1);
-$standby->start;
+my $standby = start_standby('standby', undef, $first);
 sql(server_sql('one', $first, q{connect_timeout '10s', timeout '30s'}) . server_sql('two', $node{a}, q{connect_timeout '10s', timeout '30s'}));
 sql(q{CREATE FOREIGN TABLE clicked (id int) SERVER streamfilter OPTIONS (servers 'one, two', kind 'bloom', memory '256kB', keys '1000', slices '4');
       CREATE TABLE clicks (id int);
@@ -99,7 +86,7 @@ is(stored(300), '300', '... and it goes on');
 
 $standby->stop('immediate');
 sql(address($node{c}));
-like(output(sprintf $ask, 'clicked'), qr/WARNING:  filter "clicked" starts empty on server "one"\n/, 'an empty server has it: said');
+like(said(sprintf $ask, 'clicked'), qr/WARNING:  filter "clicked" starts empty on server "one"\n/, 'an empty server has it: said');
 is(sql(q{SELECT streamfilter_warm('clicked', 'clicks')}), '300', '... filled from the table');
 is(stored(300), '300', '... no repeat is stored');
 is(stored(400), '400', '... and it goes on');

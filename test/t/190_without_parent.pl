@@ -2,19 +2,9 @@
 # lost its parent. Its saved state has the seed that it took from the root.
 #
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $node = start_node('node', "streamfilter.restore_workers = 0\nstreamfilter.max_filters = 100\n");
-sub sql { return $node->safe_psql('postgres', $_[0]); }
-sub output { my ($statements) = @_; my ($code, $out, $err) = $node->psql('postgres', $statements); return $err; }
-sub count { my ($name) = @_; return sql("SELECT count(*) FROM generate_series(1, 1000) i WHERE streamfilter_test('$name', i)"); }
 
 my $given = q{kind 'bloom', memory '64kB', keys '10000', fpr '0.001'};
 my $leave = 'ALTER FOREIGN TABLE child OPTIONS (DROP parent)';
@@ -34,10 +24,10 @@ sub leave
 	my ($case, $what) = @_;
 	for my $statement (@{ $statements{$what} })
 	{
-		my $said = output(named($statement, $case));
+		my $said = said(named($statement, $case));
 		unlike($said, $statement =~ /RENAME/ ? qr/ERROR/ : qr/ERROR|WARNING/, "$case: $statement") or diag($said);
 	}
-	is(count("child_$case"), 1000, "$case: it knows its keys");
+	is(known("child_$case", 1, 1000), 1000, "$case: it knows its keys");
 	return;
 }
 
@@ -57,10 +47,9 @@ for (@cases) { leave(@$_[ 0, 1 ]) if $_->[2] eq 'used'; }
 $node->restart;
 for (@cases) { leave(@$_[ 0, 1 ]) if $_->[2] eq 'restarted'; }
 for (@cases) { sql("INSERT INTO child_$_->[0] VALUES (1001)"); }
-$node->stop('immediate');
-$node->start;
+crash();
 for (@cases)
 {
-	is(count("child_$_->[0]") . sql("SELECT streamfilter_test('child_$_->[0]', 1001)"), '1000t', "$_->[0]: what came since, too");
+	is(known("child_$_->[0]", 1, 1000) . sql("SELECT streamfilter_test('child_$_->[0]', 1001)"), '1000t', "$_->[0]: what came since, too");
 }
 done_testing();

@@ -1,13 +1,7 @@
 # Images and the log take no more pages, however often the server crashes: autovacuum, whose statistics a crash loses, is not
 # needed. What is added while a long transaction runs takes pages, as in every table, but once.
 # flavours: quick faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 use Time::HiRes qw(usleep);
 
 my $page = 8192;
@@ -18,7 +12,6 @@ my $node = start_node('main', q{
 	fsync = off
 });
 
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 my $filter_pages = 512 * 1024 / $page;
 sql(q{CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '512kB')});
 
@@ -42,8 +35,7 @@ sub wait_for_image
 # As many keys as make an image due, and the image: the worker starts at once after a crash.
 sub write_image
 {
-	$node->stop('immediate');
-	$node->start;
+	crash();
 	sql("INSERT INTO seen SELECT generate_series($next, $next + 69999)");
 	$next += 70000;
 	wait_for_image('seen');

@@ -1,20 +1,13 @@
 # Commits of logged filters take no lock exclusively that all filters share: only those of their keys and slices, which are
 # counted. Where one erases keys, the order of commits is still that of their numbers, also if one stops while it draws its own.
 # flavours: faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
+use Sf;
 use FaultPoints;
-use Servers qw(start_node);
-use PostgreSQL::Test::Utils;
-use Test::More;
 
 my $node = start_node('locks', q{
 	streamfilter.dynamic_memory = 0
 	statement_timeout = '60s'});
 my $faults = FaultPoints->new($node);
-sub sql { return $node->safe_psql('postgres', $_[0]); }
 sql(q{CREATE FUNCTION streamfilter_exclusive_locks() RETURNS text AS '$libdir/streamfilter' LANGUAGE C STRICT VOLATILE;
 	CREATE TABLE events (id int); CREATE TABLE others (id int);
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '1MB', conflict 'admit');
@@ -68,11 +61,9 @@ ok($faults->blocked($erases), 'it waits');
 $faults->set('marking', 'pass');
 is($faults->finish($_), '', 'both commit') for $adds, $erases;
 is(sql('SELECT count(*) FROM events WHERE id = 2000'), '2', 'two rows');
-my $known = sql(q{SELECT streamfilter_test('seen', 2000)});
+my $known = knows('seen', 2000);
 note("the key is remembered: $known");
-$node->stop('immediate');
-$node->start;
-is(sql(q{SELECT streamfilter_test('seen', 2000)}), $known, 'a crash replays the same order');
+crash();
+is(knows('seen', 2000), $known, 'a crash replays the same order');
 
-$node->stop;
-done_testing();
+done();

@@ -1,13 +1,7 @@
 # Which statements lock a whole filter instead of entering each key: those in which nothing can wait for another session. The
 # table of keys in flight cannot grow here, so each of the others counts as overflowed.
 # flavours: quick faults
-use strict;
-use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use PostgreSQL::Test::Utils;
-use Servers;
-use Test::More;
+use Sf;
 
 my $node = start_node('main', q{
 	streamfilter.max_in_flight = 1000
@@ -16,7 +10,7 @@ my $node = start_node('main', q{
 my $file = $node->basedir . '/numbers';
 
 # Functions of PL/pgSQL may wait without running a query.
-$node->safe_psql('postgres', qq{
+sql(qq{
 	CREATE FOREIGN TABLE f (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1e6', fpr '1e-9');
 	CREATE FOREIGN TABLE other (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1e6', fpr '1e-9');
 	CREATE TABLE numbers (i int, d int);
@@ -50,7 +44,7 @@ sub create_tables
 		$sql .= sprintf "CREATE TABLE %1\$s $tables{$name};\n", $_ for $name, "judged_$name";
 		$sql .= "CREATE TRIGGER z BEFORE INSERT ON judged_$name FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('f');\n";
 	}
-	return $node->safe_psql('postgres', $sql);
+	return sql($sql);
 }
 
 my @harmless = qw(plain computed indexed numbered);
@@ -74,7 +68,7 @@ create_tables(
 	on_expression => '(id int); CREATE INDEX ON %1$s (same(id))',
 	unique_number => '(id int, n int UNIQUE)',
 	where_same    => '(id int); CREATE INDEX ON %1$s (id) WHERE same(id) > 0');
-$node->safe_psql('postgres', q{
+sql(q{
 	CREATE TABLE judged_when (id int);
 	CREATE TRIGGER z BEFORE INSERT ON judged_when FOR EACH ROW WHEN (same(NEW.id) > 0) EXECUTE FUNCTION streamfilter_discard('f');
 	CREATE TABLE judged_small (id smallint);
@@ -108,7 +102,7 @@ $node->safe_psql('postgres', q{
 sub lock_of
 {
 	my ($statement) = @_;
-	my $answer = $node->safe_psql('postgres', qq{TRUNCATE f, other; SELECT streamfilter_stats_reset('f');
+	my $answer = sql(qq{TRUNCATE f, other; SELECT streamfilter_stats_reset('f');
 		$statement;
 		SELECT accepted, overflowed FROM streamfilter_stats WHERE filter = 'f'::regclass});
 	my ($keys, $overflowed) = $answer =~ /^(\d+)\|(\d+)\z/m;

@@ -1,7 +1,6 @@
 # A coordinator and workers of Citus, where it is installed. A test file begins with
 #
-#   use FindBin;
-#   use lib $FindBin::Bin;
+#   use Sf;
 #   use CitusCluster;
 #   my $citus = CitusCluster->new(workers => 3, checks => 40);    # the file's, skipped where Citus is not installed
 package CitusCluster;

@@ -1,8 +1,7 @@
 # Sessions that stop at a named point until a test lets them go: only with a library built by `make FAULTS=1`
 # (src/pg/server/fault_points.hpp). A test file begins with
 #
-#   use FindBin;
-#   use lib $FindBin::Bin;
+#   use Sf;
 #   use FaultPoints;
 #   my $faults = FaultPoints->new($node);    # skips all tests of the file where the library has no such points
 package FaultPoints;

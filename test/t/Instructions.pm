@@ -1,8 +1,7 @@
 # What statements take in instructions, counted by callgrind in a stand-alone backend: the same on every run and however busy the
 # machine is. A test file begins with
 #
-#   use FindBin;
-#   use lib $FindBin::Bin;
+#   use Sf;
 #   use Instructions;
 #   skip_without_valgrind(12);                      # checks of the file
 #   my $instructions = Instructions->new($node);    # a server that has been stopped

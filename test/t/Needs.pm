@@ -1,7 +1,6 @@
 # Files that need what a machine may lack: without it each of their checks is skipped, which says how many they are.
 #
-#   use FindBin;
-#   use lib $FindBin::Bin;
+#   use Sf;
 #   use Needs;
 #   needs(-x '/usr/bin/openssl', 'openssl is not there', 8);    # the file has 8 checks, which is held against those that it ran
 package Needs;

@@ -1,9 +1,7 @@
 # Servers with the extension, and how a producer finds those that hold its slices. A test fails if a server that it has made
 # has crashed unawares, which is why every file that makes one uses this.
 #
-#   use FindBin;
-#   use lib $FindBin::Bin;
-#   use Servers;
+#   use Sf;
 #   my $node   = start_node('producer');
 #   my $holder = start_node('a', "max_connections = 12\n");              # more settings
 #   $node->safe_psql('postgres', server_sql('a', $holder, "timeout '2s'"));    # more options
@@ -17,7 +15,7 @@ use PostgreSQL::Test::Cluster;
 use Queries;
 use Test::More;
 
-our @EXPORT = qw(start_node server_sql crashes expect_crash);
+our @EXPORT = qw(start_node made server_sql crashes expect_crash);
 
 my $main = $$;
 my (@nodes, %expected);
@@ -27,6 +25,9 @@ my (@nodes, %expected);
 	my $new = PostgreSQL::Test::Cluster->can('new');
 	*PostgreSQL::Test::Cluster::new = sub { my $node = $new->(@_); push @nodes, $node; return $node; };
 }
+
+# Those that the file has made, the first one first.
+sub made { return @nodes; }
 
 END
 {

@@ -2,10 +2,7 @@
 # minor releases before 15.12 and 16.8 leaves ends of lines behind, at times, and does not wait for messages. A test file that
 # has such sessions begins with
 #
-#   use FindBin;
-#   use lib $FindBin::Bin;
-#   use PostgreSQL::Test::Cluster;
-#   use Sessions;
+#   use Sf;
 package Sessions;
 use strict;
 use warnings;

@@ -1,35 +1,21 @@
-# Sessions that insert keys into filters (key int) and wait for each other, for tests of keys in flight.
+# Sessions that insert keys into filters (key int) and wait for each other, for tests of keys in flight. They ask the server that
+# those of Sf ask.
 #
-#   use FindBin;
-#   use lib $FindBin::Bin;
+#   use Sf;
 #   use WaitingSessions;
-#   WaitingSessions::on($node);
 #   my $session = session();
 #   insert_and_wait($session, 'seen', 1);    # another transaction has added 1, and is under way
 #   is(outcome($session), 'a repeat');       # it has committed
 package WaitingSessions;
 
-use strict;
-use warnings;
+use Sf;
 use Exporter qw(import);
-use PostgreSQL::Test::Cluster;
-use Sessions;
-use Test::More;
 
 our @EXPORT = qw(session insert_within insert_at_once insert_and_wait outcome stat_is);
 
-my $node;
-
-# The server that all functions below ask.
-sub on
-{
-	($node) = @_;
-	return;
-}
-
 sub session
 {
-	my $session = $node->background_psql('postgres', on_error_stop => 0);
+	my $session = Sf::server()->background_psql('postgres', on_error_stop => 0);
 	$session->query_safe(q{SET application_name = 'session'; SET lock_timeout = 0});
 	return $session;
 }
@@ -38,7 +24,7 @@ sub session
 sub insert_within
 {
 	my ($timeout, $filter, @keys) = @_;
-	my ($status, $out, $err) = $node->psql('postgres', "SET lock_timeout = '$timeout'; INSERT INTO $filter VALUES "
+	my ($status, $out, $err) = Sf::server()->psql('postgres', "SET lock_timeout = '$timeout'; INSERT INTO $filter VALUES "
 		  . join(', ', map { "($_)" } @keys) . ' RETURNING key');
 	return $err =~ /lock timeout/ ? 'waits' : join(' ', split /\n/, $out);
 }
@@ -50,10 +36,7 @@ sub insert_and_wait
 {
 	my ($session, $filter, $key) = @_;
 	$session->query_until(qr//, "INSERT INTO $filter VALUES ($key) RETURNING 'new: ' || key;\n");
-	$node->poll_query_until('postgres',
-		q{SELECT count(*) = 1 FROM pg_stat_activity
-		  WHERE application_name = 'session' AND wait_event = 'transactionid'})
-	  or die 'nobody waits';
+	wait_for(q{SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'session' AND wait_event = 'transactionid'});
 	return;
 }
 
@@ -67,8 +50,7 @@ sub outcome
 sub stat_is
 {
 	my ($filter, $columns, $expected, $name) = @_;
-	is($node->safe_psql('postgres', "SELECT $columns FROM streamfilter_stats WHERE filter = '$filter'::regclass"),
-		$expected, $name);
+	is(sql("SELECT $columns FROM streamfilter_stats WHERE filter = '$filter'::regclass"), $expected, $name);
 	return;
 }
 
