@@ -104,7 +104,7 @@ help:
 #: make unit               UNIT_RUN_OPTS=--run_test=bloom_filter runs a part, --list_content lists them
 #: make unit-sanitize      the same with address and undefined-behaviour sanitizers
 #: make check-regress      REGRESS="trigger relation" runs some; check-isolation ISOLATION="conflict";
-#:                         check-tap PROVE_TESTS=test/t/040_crash.pl
+#:                         check-tap PROVE_TESTS=test/t/crash_random.pl
 #: make check-arm64        the core cross-built for arm64, and its unit tests under qemu
 #: make check-model        random transactions against an exact model; MODEL_SECONDS=3600 MODEL_SEED=1
 #: make check-chaos        servers of slices lost in every way; CHAOS_SECONDS=600 CHAOS_SEED=1

@@ -13,7 +13,7 @@
 # one can be had, with a library that has fault points; sanitized on that server, with a library under ASan and UBSan; one_by_one
 # without batches of rows. A TAP file says in its head where it runs: "# flavours: quick one_by_one faults". Suite faults runs those
 # that have fault points or are worth assertions, and suite tap the others. "alone": nothing may run beside it.
-# TAP='test/t/04*.pl' makes suite tap run a part; QUICK_TAP, FAULTS_TAP and ONE_BY_ONE_TAP likewise. A line for each result, "suite
+# TAP='test/t/restore_*.pl' makes suite tap run a part; QUICK_TAP, FAULTS_TAP and ONE_BY_ONE_TAP likewise. A line for each result, "suite
 # passed failed skipped", goes to the file SUITE_RESULTS if that is set. What no suite has tested is said at the end, and why.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh

@@ -11,7 +11,7 @@
 #
 # --brief compiles without optimization across files and runs regress alone. --installed takes what is installed beside the
 # release's own version, and does nothing where there is none. SUITES="regress tap" runs others than regress, isolation,
-# unit and tap; TAP='test/t/04*.pl' is a part of the last. Ends with 1 if a suite failed; versions that cannot be had are said,
+# unit and tap; TAP='test/t/restore_*.pl' is a part of the last. Ends with 1 if a suite failed; versions that cannot be had are said,
 # and no failure. Debian 12 or 13, as root or with sudo.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh

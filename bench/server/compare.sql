@@ -1,5 +1,5 @@
 -- The cases of bench/compare through SQL, against what the library counted (bench/quality/compare_cases.cpp). Run by
--- bench/compare_sql.sh and test/t/165_compare_by_sql.pl, which fill "rows" and "cases".
+-- bench/compare_sql.sh and test/t/format_compare.pl, which fill "rows" and "cases".
 --   as values: SELECT compare_values();                      each case: the definition made of the text, and the errors
 --   as filters: CALL compare_relations(every => 10);          each tenth case: options of a foreign table, a row a transaction
 -- What differs is in "differences".

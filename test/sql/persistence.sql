@@ -1,4 +1,4 @@
--- What is saved of filters, and what is left of it. Restarts are the business of test/t/04*.pl.
+-- What is saved of filters, and what is left of it. Restarts are the business of test/t/crash_*.pl, save_*.pl and restore_*.pl.
 
 CREATE VIEW saved AS
 SELECT f.filter::regclass::text AS filter,

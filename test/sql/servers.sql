@@ -1,4 +1,4 @@
--- Options of filters on other servers. Nothing here connects; test/t/050 and 051 do.
+-- Options of filters on other servers. Nothing here connects; test/t/servers_filters.pl and servers_lost.pl do.
 CREATE SCHEMA servers;
 SET search_path = servers, public;
 

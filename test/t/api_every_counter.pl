@@ -199,7 +199,7 @@ for my $view (qw(trigger slice))
 # --- Of filters: each counts ---------------------------------------------------------------------------------------------------
 
 # For these a server must fail as it commits: the file makes one.
-my %elsewhere = (unremembered => '052_commit_messages.pl');
+my %elsewhere = (unremembered => 'servers_commit.pl');
 sql(q{CREATE FOREIGN TABLE timed (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
 		OPTIONS (kind 'timer', memory '64kB', keys '1000', window '10 minutes', fpr '0.01');
 	CREATE FOREIGN TABLE crowded (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '0.01');
