@@ -57,6 +57,23 @@ sub start
 	return \%session;
 }
 
+# Starts statements that stop at the point, and waits until they do; `let_go` lets a session go on, and is `finish` then.
+sub stop_at
+{
+	my ($self, $point, @statements) = @_;
+	$self->set($point, 'stop');
+	my $session = $self->start(@statements);
+	$self->reached($point);
+	return $session;
+}
+
+sub let_go
+{
+	my ($self, $point, $session) = @_;
+	$self->set($point, 'pass');
+	return $self->finish($session);
+}
+
 sub finish
 {
 	my ($self, $session) = @_;

@@ -12,6 +12,8 @@
 #   is(known('seen', 1, 100), 100, 'how many of the keys 1 to 100 the filter knows');
 #   is(knows('seen', 7), 't', 'whether it knows one');
 #   wait_for('SELECT count(*) = 0 FROM pg_prepared_xacts');    # dies if that does not come true
+#   my $session = open_session('BEGIN; DELETE FROM t');    # a session of its own, which goes on after errors; a server may follow
+#   end_session($session, 'COMMIT');
 #   on($other);                                            # from here on; on($other, 'database')
 #   crash();                                               # the server stops at once, and starts again
 #   my $standby = start_standby('standby', $settings);     # of a backup that is made for it
@@ -30,7 +32,7 @@ use Servers;
 use Sessions;
 use Test::More;
 
-our @EXPORT = qw($root on sql said known knows wait_for crash start_standby done);
+our @EXPORT = qw($root on sql said known knows wait_for open_session end_session crash start_standby done);
 our $root = File::Basename::dirname(File::Basename::dirname(File::Basename::dirname(File::Spec->rel2abs(__FILE__))));
 
 sub import
@@ -86,6 +88,23 @@ sub wait_for
 	my ($query, @where) = @_;
 	my ($node, $name) = place(@where);
 	return $node->poll_query_until($name, $query) || die "does not come true: $query\n";
+}
+
+sub open_session
+{
+	my ($statements, @where) = @_;
+	my ($node, $name) = place(@where);
+	my $session = $node->background_psql($name, on_error_stop => 0);
+	$session->query_safe($statements) if defined $statements;
+	return $session;
+}
+
+sub end_session
+{
+	my ($session, $statements) = @_;
+	$session->query_safe($statements) if defined $statements;
+	$session->quit;
+	return;
 }
 
 sub crash

@@ -26,11 +26,7 @@ sql("$declare; $define");
 my @counters = split /\n/, sql(q{SELECT name FROM streamfilter_counters() WHERE counts_of = 'filter'});
 cmp_ok(scalar(@counters), '>', 10, 'there are counters');
 
-sub counts
-{
-	my ($filter, $database) = @_;
-	return sql("SELECT set_counters('$filter', NULL)", $database);
-}
+sub counts { my ($filter, $database) = @_; return sql("SELECT set_counters('$filter', NULL)", $database); }
 
 # Values that differ for filters and for counters.
 my $turn = 0;

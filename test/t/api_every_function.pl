@@ -108,10 +108,7 @@ sub combinations
 	if ($all <= $count)
 	{
 		my @result = ([]);
-		for my $list (@lists)
-		{
-			@result = map { my $before = $_; map { [ @$before, $_ ] } @$list } @result;
-		}
+		for my $list (@lists) { @result = map { my $before = $_; map { [ @$before, $_ ] } @$list } @result; }
 		return @result;
 	}
 	# Every value of every argument at least once, beside random ones and, half of the time, a harmless one.

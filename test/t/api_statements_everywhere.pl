@@ -79,11 +79,7 @@ sub make
 
 # Which of its keys are known: "111…"; or why that cannot be asked.
 my $known = q{SELECT string_agg(streamfilter_test('f', i)::int::text, '' ORDER BY i) FROM generate_series(1, 100) i};
-sub known_now
-{
-	my ($code, $err, $out) = told_by($known);
-	return $code == 0 ? $out : $err;
-}
+sub known_now { my ($code, $err, $out) = told_by($known); return $code == 0 ? $out : $err; }
 
 # Options of f, and those of its parts.
 my $options = q{SELECT string_agg(format('%s: %s %s', c.oid::regclass, c.relowner::regrole, t.ftoptions), chr(10) ORDER BY relname)

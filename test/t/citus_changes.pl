@@ -175,8 +175,7 @@ like($citus->messages(q{CALL streamfilter_resize('seen', '1MB')}), qr/changed on
 	'of a node that fails it tells');
 is(memories(), '1MB 1MB 512kB 1MB', '... and the others have another size');
 is(load(), 70, '... and repeats are discarded');
-$sleeper->query_safe('COMMIT');
-$sleeper->quit;
+end_session($sleeper, 'COMMIT');
 $citus->node(2)->safe_psql('postgres', q{ALTER SYSTEM RESET streamfilter.commit_wait_timeout; SELECT pg_reload_conf()});
 $citus->node(1)->safe_psql('postgres', q{CALL streamfilter_resize('seen', '1MB')});
 is(memories(), '1MB 1MB 1MB 1MB', 'typed again, on a worker, it goes on');

@@ -82,8 +82,7 @@ next_image('and another one');
 my $far = start_node('far');
 sql(server_sql('far', $far, "timeout '5s'") . q{
 	CREATE FOREIGN TABLE elsewhere (id int) SERVER far OPTIONS (kind 'bloom', memory '64kB', k '5')});
-my $waiting = $node->background_psql('postgres', on_error_stop => 0);
-$waiting->query_safe(q{SET application_name = 'waiting'; INSERT INTO elsewhere VALUES (1)});
+my $waiting = open_session(q{SET application_name = 'waiting'; INSERT INTO elsewhere VALUES (1)});
 my @hung = split /\n/, sql(q{SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()}, $far);
 kill 'STOP', @hung;
 $waiting->query_until(qr//, "INSERT INTO elsewhere VALUES (2);\n");

@@ -15,11 +15,9 @@ sql(q{
 sub admit_prepared
 {
 	my ($key) = @_;
-	my $first = $node->background_psql('postgres');
-	$first->query_safe("BEGIN; INSERT INTO admitted VALUES ($key)");
+	my $first = open_session("BEGIN; INSERT INTO admitted VALUES ($key)");
 	sql("BEGIN; INSERT INTO admitted VALUES ($key); PREPARE TRANSACTION 'key $key'");
-	$first->query_safe('COMMIT');
-	$first->quit;
+	end_session($first, 'COMMIT');
 	return;
 }
 
@@ -34,8 +32,7 @@ sub run_each
 # ---- nobody waits behind it ------------------------------------------------------------------------------------------
 
 admit_prepared(1);
-my $forgetting = $node->background_psql('postgres');
-$forgetting->query_safe(q{SET application_name = 'forgetting'});
+my $forgetting = open_session(q{SET application_name = 'forgetting'});
 $forgetting->query_until(qr//, "DELETE FROM admitted WHERE id = 1;\n");
 ok(wait_for(q{SELECT count(*) = 1 FROM pg_stat_activity
 	WHERE application_name = 'forgetting' AND wait_event = 'transactionid'}), 'a DELETE waits in COMMIT');

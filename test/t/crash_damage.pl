@@ -159,10 +159,7 @@ cmp_ok($result->{lost}, '>=', $flipped - $first - 8 * $rows, 'the damage is foun
 
 # A byte of every page's header and of its line pointers.
 $damaged = $sound;
-for (my $page = 0; $page < length $sound; $page += 8192)
-{
-	flip($damaged, $page + $page / 8192 % 40, 1 << int rand 8);
-}
+for (my $page = 0; $page < length $sound; $page += 8192) { flip($damaged, $page + $page / 8192 % 40, 1 << int rand 8); }
 $result = ask('headers of pages', $damaged);
 is("$result->{silent} $result->{log_lost}", '0 0', 'headers of pages: each loss is told');
 

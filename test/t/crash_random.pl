@@ -85,7 +85,7 @@ my $meant = join '|', 'division by zero', 'canceling statement due to lock timeo
   'connection to server was lost';
 
 # Waits for its end, and returns what it has said besides.
-sub end_session
+sub end_load
 {
 	my ($session) = @_;
 	eval { $session->{run}->finish; 1 } or do { $session->{run}->kill_kill; die "a session does not end: $@" };
@@ -179,7 +179,7 @@ for my $cycle (1 .. $cycles)
 	begin_cycle($cycle, $last);
 	sleep 0.1 + rand 0.5;
 	$ends{$end}->();
-	is(join("\n", map { end_session($_) } @runs), '', "cycle $cycle: what sessions have said");
+	is(join("\n", map { end_load($_) } @runs), '', "cycle $cycle: what sessions have said");
 	come_back($end);
 	like(slurp_file($node->logfile, $from), $end eq 'clean restart' ? qr/database system was shut down at/
 		: qr/database system was not properly shut down; automatic recovery in progress/, "cycle $cycle, $end");

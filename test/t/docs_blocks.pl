@@ -81,11 +81,7 @@ sub script_of
 }
 
 # Without the number of rows, which documents leave out, and without blanks at the ends of lines.
-sub lines_of
-{
-	my ($text) = @_;
-	return grep { $_ ne '' && !/^\(\d+ rows?\)$/ } map { s/\s+$//r } split /\n/, $text;
-}
+sub lines_of { my ($text) = @_; return grep { $_ ne '' && !/^\(\d+ rows?\)$/ } map { s/\s+$//r } split /\n/, $text; }
 
 my ($documents, $examples) = (0, 0);
 for my $file ("$root/README.md", sort glob "$root/docs/*.md $root/docs/*/*.md")
@@ -183,10 +179,7 @@ for my $file (@texts)
 	{
 		push @missing, map { "$_()" } grep { $sources !~ /\b$_\b/ } $text =~ /`([a-z]\w*)\(\)`/g;
 		push @missing, grep { $sources !~ /\b$_\b/ } $text =~ /`([A-Z]\w*[a-z]\w*)`/g;
-		while ($text =~ /`(\w+)\(\)`\s+\(`(src[\w\/]+\.[ch]pp)`\)/g)
-		{
-			push @missing, "$1() in $2" if slurp_file("$root/$2") !~ /\b$1\b/;
-		}
+		while ($text =~ /`(\w+)\(\)`\s+\(`(src[\w\/]+\.[ch]pp)`\)/g) { push @missing, "$1() in $2" if slurp_file("$root/$2") !~ /\b$1\b/; }
 	}
 	is("@missing", '', substr($file, length("$root/")) . ': names what is there') if @missing || $file =~ /\.md$/;
 }

@@ -216,10 +216,7 @@ sub unpack_base64
 	$text =~ tr{A-Za-z0-9+/}{}cd;
 	$text =~ tr{A-Za-z0-9+/}{ -_};
 	my $bytes = '';
-	while ($text =~ /(.{1,60})/g)
-	{
-		$bytes .= unpack('u', chr(32 + int(length($1) * 3 / 4)) . $1);
-	}
+	while ($text =~ /(.{1,60})/g) { $bytes .= unpack('u', chr(32 + int(length($1) * 3 / 4)) . $1); }
 	return $bytes;
 }
 

@@ -174,8 +174,7 @@ sub both_sessions
 {
 	my ($end) = @_;
 	sql('TRUNCATE t, seen');
-	my $first = $node->background_psql('postgres');
-	$first->query_safe('BEGIN; INSERT INTO t SELECT id, key FROM src WHERE key BETWEEN 100 AND 199;');
+	my $first = open_session('BEGIN; INSERT INTO t SELECT id, key FROM src WHERE key BETWEEN 100 AND 199;');
 	my $second = $node->background_psql('postgres');
 	my $pid = $second->query_safe('SELECT pg_backend_pid()');
 	$second->query_until(qr/asked/, "\\echo asked\nINSERT INTO t SELECT id + 10000, key FROM src WHERE key < 300;\n");

@@ -46,10 +46,8 @@ sub try
 {
 	my ($name, $lock, $load) = @_;
 	$base += 100_000;
-	my $small = $node->background_psql('postgres');
-	$small->query_safe("BEGIN; SET LOCAL lock_timeout = '20s'; $lock");
-	my $large = $node->background_psql('postgres');
-	$large->query_safe(q{SET application_name = 'large'});
+	my $small = open_session("BEGIN; SET LOCAL lock_timeout = '20s'; $lock");
+	my $large = open_session(q{SET application_name = 'large'});
 	$large->query_until(qr//, sprintf("$load;\n", $base, $base + 4999));
 	ok($node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity
 		WHERE application_name = 'large' AND wait_event_type = 'Lock'}), "$name: the load waits");

@@ -37,10 +37,7 @@ sub faults_in
 		my $name = $1;
 		push @faults, "relation $name" unless $name =~ /^(?:pg_catalog\.|(?:\@extschema\@\.|_streamfilter\.)?streamfilter_)/;
 	}
-	while ($query =~ /::\s*([\w".]+)/g)
-	{
-		push @faults, "type $1" unless $1 =~ /^(?:pg_catalog\.|\@extschema\@\.)/;
-	}
+	while ($query =~ /::\s*([\w".]+)/g) { push @faults, "type $1" unless $1 =~ /^(?:pg_catalog\.|\@extschema\@\.)/; }
 	(my $operators = $query) =~ s/OPERATOR\(pg_catalog\.[^)]*\)//g;
 	$operators =~ s/::|\.\*|\(\*\)//g;
 	push @faults, "operator $1" while $operators =~ m{([-+*/<>=~!@#%^&|`?]+)}g;
@@ -180,10 +177,7 @@ sub check_objects
 {
 	my ($database, $how) = @_;
 	cmp_ok(sql("$members SELECT count(*) FROM called", $database), '>', 10, "$how: calls were looked at");
-	foreach my $what (sort keys %checks)
-	{
-		is(sql("$members $checks{$what}", $database), '', "$how: $what");
-	}
+	foreach my $what (sort keys %checks) { is(sql("$members $checks{$what}", $database), '', "$how: $what"); }
 }
 
 sql('CREATE EXTENSION streamfilter');

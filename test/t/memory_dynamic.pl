@@ -27,11 +27,7 @@ sub resident
 	return;
 }
 
-sub number_in
-{
-	my ($path, $name) = @_;
-	return (eval { slurp_file($path) } // '') =~ /^$name(\d+)/m ? $1 : undef;
-}
+sub number_in { my ($path, $name) = @_; return (eval { slurp_file($path) } // '') =~ /^$name(\d+)/m ? $1 : undef; }
 sub gives_pages_late { return (number_in('/proc/sys/vm/overcommit_memory', '') // 2) != 2 }
 
 # The process that collects the log outlives a crash, and what it has mapped before with it.
@@ -47,8 +43,7 @@ sub find_logger
 
 # --- Taken when a filter needs it --------------------------------------------------------------------------------------
 
-my $before = $node->background_psql('postgres');
-$before->query_safe('SELECT 1');
+my $before = open_session('SELECT 1');
 sql(q{CREATE FOREIGN TABLE small (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', k '7');
 	CREATE FOREIGN TABLE large (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '16MB', k '7')});
 is(resident(), 0, 'nothing is taken before a filter is used') if -r "/proc/$node->{_pid}/fd";
@@ -129,8 +124,7 @@ for my $persistence (qw(logged unlogged))
 	sql(qq{CREATE FOREIGN TABLE wide (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '96MB', k '1', persistence '$persistence');
 		INSERT INTO wide SELECT generate_series(1, 100000)});
 	my $filled = resident();
-	my $other = $node->background_psql('postgres');
-	$other->query_safe(q{SELECT known('wide', 1000)});
+	my $other = open_session(q{SELECT known('wide', 1000)});
 	sql(q{BEGIN; TRUNCATE wide; ROLLBACK});
 	is($other->query_safe(q{SELECT known('wide', 1000)}), 1000, "$persistence: TRUNCATE that rolls back");
 	sql(q{BEGIN; TRUNCATE wide; INSERT INTO wide VALUES (1), (7); COMMIT});

@@ -42,8 +42,7 @@ is(contexts(), 10, 'the others go on');
 $session->quit;
 
 # Children are found, whenever their definition comes, and from whichever session.
-$session = $node->background_psql('postgres');
-$session->query_safe(q{
+$session = open_session(q{
 	SET client_min_messages = warning;
 	CREATE FOREIGN TABLE root (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
 	INSERT INTO root VALUES (1)});

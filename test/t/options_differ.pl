@@ -17,11 +17,7 @@ sub create
 # The text form of its parameters.
 sub shape { return sql("SELECT split_part(streamfilter_value('$_[0]')::text, ':', 1)") }
 
-sub value_in
-{
-	my ($shape, $option) = @_;
-	return $shape =~ /\b$option=(?:'([^']*)'|([^,)]*))/ ? $1 // $2 : 'not said';
-}
+sub value_in { my ($shape, $option) = @_; return $shape =~ /\b$option=(?:'([^']*)'|([^,)]*))/ ? $1 // $2 : 'not said'; }
 
 my $known = q{SELECT count(*) FROM generate_series(1, 100) i WHERE streamfilter_test('%s', i)};
 my %decides_no_place = map { $_ => 1 } qw(keys fpr nulls slices slicing dice k1 k2);

@@ -171,10 +171,7 @@ is(insert_soon('wait', 491000), 491000, 'in a subtransaction: who comes gets the
 is(insert_at_once('wait', $_), 'waits', "and waits for key $_") foreach 441001, 445000, 445001;
 open_gate(2);
 my $rolled_back = 0;
-foreach (1 .. 100)
-{
-	last if $rolled_back = insert_at_once('wait', 445001) eq '445001';
-}
+foreach (1 .. 100) { last if $rolled_back = insert_at_once('wait', 445001) eq '445001'; }
 ok($rolled_back, 'until the subtransaction has rolled back: its keys are new');
 is(insert_at_once('wait', $_), 'waits', "not those of others: $_") foreach 441001, 445000;
 open_gate(3);

@@ -2,6 +2,8 @@
 # heap is reported, and only streamfilter_forget_saved() deletes saved state.
 # flavours: faults
 use Sf;
+use FaultPoints;
+use Time::HiRes qw(time);
 
 my $node = PostgreSQL::Test::Cluster->new('main');
 # A page is changed by hand below: without checksums, which are on since 18.
@@ -209,5 +211,24 @@ sql(q{SET allow_system_table_mods = on; UPDATE pg_class SET relname = 'lost' WHE
 is(sql(q{SELECT count(*) FROM pg_class WHERE relname = 'kept'}), 0, 'without it a filter can be dropped');
 sql('DROP EXTENSION streamfilter CASCADE');
 is(sql(q{SELECT count(*) FROM pg_class WHERE relname ~ 'streamfilter' OR relkind = 'f'}), 0, 'and the extension');
+
+# ---- a save never waits for a session that waits for it: VACUUM FULL of the log, and a commit ------------------------
+
+SKIP:
+{
+	skip 'built without fault points', 6 unless $ENV{STREAMFILTER_FAULTS};
+	sql('CREATE EXTENSION streamfilter; ' . create('seen') . '; INSERT INTO seen VALUES (0)');
+	my $faults = FaultPoints->new($node);
+	my $save = $faults->stop_at('save', q{SELECT streamfilter_save('seen')});
+	my $vacuum = $faults->start('VACUUM FULL _streamfilter.streamfilter_log');
+	ok($faults->blocked($vacuum, 'relation'), 'VACUUM FULL waits for a save');
+	my $insert = $faults->start('INSERT INTO seen VALUES (1)');
+	ok($faults->blocked($insert, 'relation'), 'a commit waits for VACUUM FULL');
+	my $start = time;
+	is($faults->let_go('save', $save) . $faults->finish($vacuum) . $faults->finish($insert), '', 'all of them end');
+	cmp_ok(time - $start, '<', 20, 'soon: the save does not wait for the commit');
+	crash();
+	is(knows('seen', 1), 't', 'and the key is saved');
+}
 
 done();

@@ -141,12 +141,9 @@ SKIP:
 		is(known('f', 1, 100), 0, "$statements: a crash before the filter is emptied");
 		make('logged');
 		sql("BEGIN; $statements; PREPARE TRANSACTION 'p'");
-		$faults->set('resolve', 'stop');
-		my $ends = $faults->start(q{COMMIT PREPARED 'p'});
-		$faults->reached('resolve');
+		my $ends = $faults->stop_at('resolve', q{COMMIT PREPARED 'p'});
 		my $user = $faults->start(q{INSERT INTO f VALUES (1) RETURNING id});
-		$faults->set('resolve', 'pass');
-		is($faults->finish($user), 1, 'who comes before that is emptied the filter itself');
+		is($faults->let_go('resolve', $user), 1, 'who comes before that is emptied the filter itself');
 		$faults->finish($ends);
 	}
 }

@@ -24,13 +24,10 @@ my $faults = FaultPoints->new($node);
 sql(q{BEGIN; INSERT INTO events SELECT generate_series(1, 100); INSERT INTO others VALUES (1); PREPARE TRANSACTION 'one'});
 sql(q{SELECT streamfilter_save('seen')});
 $node->restart;
-$faults->set('restore', 'stop');
-my $loading = $faults->start(q{SELECT streamfilter_test('seen', 0)});
-$faults->reached('restore');
+my $loading = $faults->stop_at('restore', q{SELECT streamfilter_test('seen', 0)});
 is(sql(q{COMMIT PREPARED 'one'; SELECT streamfilter_test('others_seen', 1)}), 't',
 	'committed meanwhile: its keys of another filter are known');
-$faults->set('restore', 'pass');
-is($faults->finish($loading), 't', 'a filter is loaded');
+is($faults->let_go('restore', $loading), 't', 'a filter is loaded');
 is(known('seen', 1, 100), 100, 'keys that were committed meanwhile are in it');
 sql(q{SELECT streamfilter_save('seen')});
 $node->restart;
@@ -38,12 +35,9 @@ is(known('seen', 1, 100), 100, 'and stay');
 
 sql(q{BEGIN; INSERT INTO events SELECT generate_series(101, 200); PREPARE TRANSACTION 'two'});
 $node->restart;
-$faults->set('restore', 'stop');
-$loading = $faults->start(q{SELECT streamfilter_test('seen', 0)});
-$faults->reached('restore');
+$loading = $faults->stop_at('restore', q{SELECT streamfilter_test('seen', 0)});
 sql(q{ROLLBACK PREPARED 'two'});
-$faults->set('restore', 'pass');
-is($faults->finish($loading), 't', 'rolled back meanwhile');
+is($faults->let_go('restore', $loading), 't', 'rolled back meanwhile');
 is(known('seen', 101, 200), 0, 'its keys are not in it');
 is(sql('INSERT INTO events VALUES (150) RETURNING id'), 150, 'and are new');
 
@@ -72,28 +66,21 @@ sql(q{ALTER FOREIGN TABLE seen OPTIONS (ADD conflict 'admit')});
 my $first = $faults->{node}->background_psql('postgres');
 $first->query_safe('BEGIN; INSERT INTO events VALUES (300)');
 sql(q{BEGIN; INSERT INTO events VALUES (300); PREPARE TRANSACTION 'three'});
-$first->query_safe('ROLLBACK');
-$first->quit;
-$faults->set('resolve', 'stop');
-my $ending = $faults->start(q{COMMIT PREPARED 'three'});
-$faults->reached('resolve');
+end_session($first, 'ROLLBACK');
+my $ending = $faults->stop_at('resolve', q{COMMIT PREPARED 'three'});
 is(sql(q{SELECT count(*) FROM events WHERE id = 300}), 1, 'a row that is admitted in spite of another is committed');
 is(known('seen', 300, 300), 1, 'its key is known before its session has brought it in');
 is(sql('INSERT INTO events VALUES (300) RETURNING id'), '', 'and a repeat');
-$faults->set('resolve', 'pass');
-$faults->finish($ending);
+$faults->let_go('resolve', $ending);
 sql(q{ALTER FOREIGN TABLE seen OPTIONS (DROP conflict)});
 
 # ---- COMMIT PREPARED cannot fail once it has taken effect ----------------------------------------------------------------
 
 sql(q{BEGIN; INSERT INTO events VALUES (310); PREPARE TRANSACTION 'cancelled'});
-$faults->set('resolve', 'stop');
-$ending = $faults->start(q{COMMIT PREPARED 'cancelled'});
-$faults->reached('resolve');
+$ending = $faults->stop_at('resolve', q{COMMIT PREPARED 'cancelled'});
 sql(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query = 'COMMIT PREPARED ''cancelled'''});
 sleep 1;
-$faults->set('resolve', 'pass');
-is($faults->finish($ending), '', 'a request that is cancelled after it has taken effect does not fail');
+is($faults->let_go('resolve', $ending), '', 'a request that is cancelled after it has taken effect does not fail');
 is(known('seen', 310, 310), 1, 'its key is known');
 
 # ---- the table of keys in flight is busy --------------------------------------------------------------------------------
@@ -121,11 +108,7 @@ is(said(q{
 	  IF waits < 400 THEN RAISE WARNING 'only % keys are in flight', waits; END IF;
 	END $$}), '', 'who adds one of them waits for their transaction');
 is(sql(q{SET lock_timeout = '1s'; INSERT INTO seen VALUES (5000) RETURNING id}), 5000, 'others do not wait');
-for my $session (@busy)
-{
-	$session->query_safe('COMMIT');
-	$session->quit;
-}
+for my $session (@busy) { end_session($session, 'COMMIT'); }
 sql(q{COMMIT PREPARED 'four'});
 is(known('seen', 1001, 1400), 400, 'all of them are known once they are committed');
 
@@ -159,12 +142,9 @@ is(sql(join(' UNION ALL ', map { "SELECT streamfilter_test('many_$_', t) FROM ge
 
 sql(q{CREATE FOREIGN TABLE sized (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '1MB'); INSERT INTO sized VALUES (1)});
 sql(q{BEGIN; INSERT INTO sized VALUES (2); PREPARE TRANSACTION 'resized'});
-$faults->set('resolve', 'stop');
-my $late = $faults->start(q{COMMIT PREPARED 'resized'});
-$faults->reached('resolve');
+my $late = $faults->stop_at('resolve', q{COMMIT PREPARED 'resized'});
 sql(q{ALTER FOREIGN TABLE sized OPTIONS (SET memory '2MB')});
-$faults->set('resolve', 'pass');
-is($faults->finish($late), '', 'COMMIT PREPARED, and another size meanwhile');
+is($faults->let_go('resolve', $late), '', 'COMMIT PREPARED, and another size meanwhile');
 is(sql(q{SELECT streamfilter_test('sized', 1), streamfilter_test('sized', 2)}), 't|t', 'knows what has committed');
 
 done_testing();

@@ -36,8 +36,7 @@ all_known('after a crash', 10000);
 is(sql(q{SELECT count(*) FROM streamfilter_stats WHERE state = 'loaded'}), 2, 'nothing is set aside');
 
 sql(q{INSERT INTO seen SELECT generate_series(10001, 12000); INSERT INTO queue SELECT generate_series(10001, 12000)});
-my $session = $node->background_psql('postgres', on_error_stop => 0);
-$session->query_safe('BEGIN; ' . resize_to('4MB') . q{INSERT INTO seen SELECT generate_series(12001, 12100)});
+my $session = open_session('BEGIN; ' . resize_to('4MB') . q{INSERT INTO seen SELECT generate_series(12001, 12100)});
 $node->stop('immediate');
 eval { $session->quit };
 $node->start;
@@ -70,10 +69,7 @@ all_known('... after a crash', 13000);
 
 # --- Again and again, with saves, down and up ---------------------------------------------------------------------------
 
-for my $memory ('4MB', '2MB', '3MB', '1MB', '2MB')
-{
-	sql(resize_to($memory) . 'SELECT streamfilter_save()');
-}
+for my $memory ('4MB', '2MB', '3MB', '1MB', '2MB') { sql(resize_to($memory) . 'SELECT streamfilter_save()'); }
 crash();
 is(sql("SELECT known('seen', 13000)"), 13000, 'many times');
 cmp_ok(known('queue', 12001, 13000), '>', 990, 'a queue has the newest');
@@ -82,13 +78,11 @@ is(sql(q{SELECT count(DISTINCT filter) FROM (SELECT filter FROM _streamfilter.st
 
 # --- Others wait, and see the new state -----------------------------------------------------------------------------------
 
-$session = $node->background_psql('postgres');
-$session->query_safe('BEGIN; ' . resize_to('4MB'));
+$session = open_session('BEGIN; ' . resize_to('4MB'));
 my $other = $node->background_psql('postgres');
 $other->query_until(qr/begun/, "\\echo begun\nINSERT INTO seen VALUES (13000), (13001) RETURNING id;\n");
 ok(wait_for(q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'}), 'another session waits');
-$session->query_safe('COMMIT');
-$session->quit;
+end_session($session, 'COMMIT');
 $other->quit;
 is(sql("SELECT known('seen', 13001), accepted > 0 FROM streamfilter_stats WHERE filter = 'seen'::regclass"), '13001|t',
 	'... and has remembered its keys');
@@ -102,11 +96,7 @@ my %kinds = (
 	bloom_grow => "kind 'bloom', keys '20000', grow 'density'", ell => "kind 'ell'", clq => "kind 'clq'");
 my @kinds = sort keys %kinds;
 
-sub of_all
-{
-	my ($statement) = @_;
-	return join ' ', map { $statement =~ s/FILTER/of_$_/gr . ';' } @kinds;
-}
+sub of_all { my ($statement) = @_; return join ' ', map { $statement =~ s/FILTER/of_$_/gr . ';' } @kinds; }
 
 # Keys that were found when they had just been added: a new one may have been taken for a repeat, which some kinds do not add.
 sub none_lost
@@ -136,8 +126,7 @@ for my $memory ('256kB', '512kB', '256kB', '128kB')
 	none_lost("... after a crash");
 }
 fill_all(701, 900);
-$session = $node->background_psql('postgres', on_error_stop => 0);
-$session->query_safe('BEGIN; ' . of_all(q{ALTER FOREIGN TABLE FILTER OPTIONS (SET memory '256kB')}) . of_all('INSERT INTO FILTER VALUES (-1)'));
+$session = open_session('BEGIN; ' . of_all(q{ALTER FOREIGN TABLE FILTER OPTIONS (SET memory '256kB')}) . of_all('INSERT INTO FILTER VALUES (-1)'));
 crash();
 eval { $session->quit };
 none_lost('every kind after a crash in the middle');

@@ -138,8 +138,7 @@ sub is_as_before
 	return;
 }
 
-my $sleeper = $node->background_psql('postgres');
-$sleeper->query_safe('BEGIN; INSERT INTO of_logged VALUES (100001)');
+my $sleeper = open_session('BEGIN; INSERT INTO of_logged VALUES (100001)');
 fails(q{SET streamfilter.commit_wait_timeout = '1s'; } . resize('logged', '8MB'), qr/transactions that use it do not end/,
 	'a transaction sleeps');
 sql('INSERT INTO of_logged VALUES (100002)');

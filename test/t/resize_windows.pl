@@ -53,9 +53,7 @@ for my $persistence ('logged', 'unlogged')
 	# ---- it stands still, and others use the filter
 	for my $point (grep { $_ ne 'resize_locked' } @reached)
 	{
-		$faults->set($point, 'stop');
-		my $first = $faults->start(resize('4MB'));
-		$faults->reached($point);
+		my $first = $faults->stop_at($point, resize('4MB'));
 		$key += 100;
 		sql("INSERT INTO events SELECT generate_series($key, $key + 49)");
 		sql("BEGIN; DELETE FROM events WHERE id = $key; DELETE FROM seen WHERE id = $key; COMMIT");
@@ -64,8 +62,7 @@ for my $persistence ('logged', 'unlogged')
 		sql(q{COMMIT PREPARED 'p'});
 		is(sql('SELECT count(*) FROM streamfilter_progress WHERE command = \'resize\''), 1, "$persistence: $point is to be seen");
 		like($faults->finish($faults->start(resize('8MB'))), qr/is being resized by another session/, 'one at a time');
-		$faults->set($point, 'pass');
-		is($faults->finish($first), '', 'it goes on');
+		is($faults->let_go($point, $first), '', 'it goes on');
 		is(memory(), 'large', 'to its end');
 		is(unknown(), 0, 'nothing is forgotten');
 		is(sql("SELECT string_agg(i::text, ' ') FROM unnest(ARRAY[$key, $key + 50, $key + 59]) i WHERE streamfilter_test('seen', i)"), '',
@@ -86,12 +83,9 @@ for my $persistence ('logged', 'unlogged')
 	{
 		for my $what (sort keys %others)
 		{
-			$faults->set($point, 'stop');
-			my $first = $faults->start(resize('4MB'));
-			$faults->reached($point);
+			my $first = $faults->stop_at($point, resize('4MB'));
 			sql($others{$what});
-			$faults->set($point, 'pass');
-			like($faults->finish($first), qr/has changed while it was resized/, "$persistence, $point: it $what");
+			like($faults->let_go($point, $first), qr/has changed while it was resized/, "$persistence, $point: it $what");
 			if ($what =~ /dropped/) { create($persistence); }
 			is(unknown(), 0, 'nothing is forgotten');
 			is(sql('SELECT count(*) FROM generate_series(5000, 5500) i WHERE streamfilter_test(\'seen\', i)'), 0, 'nor remembered');
@@ -102,13 +96,10 @@ for my $persistence ('logged', 'unlogged')
 	}
 
 	# ---- ALTER of another option, which the filter keeps
-	$faults->set('resize_copied', 'stop');
-	my $first = $faults->start(resize('4MB'));
-	$faults->reached('resize_copied');
+	my $first = $faults->stop_at('resize_copied', resize('4MB'));
 	my $other = $persistence eq 'logged' ? 'unlogged' : 'logged';
 	sql("ALTER FOREIGN TABLE seen OPTIONS (SET persistence '$other')");
-	$faults->set('resize_copied', 'pass');
-	like($faults->finish($first), qr/has changed while it was resized/, "$persistence: it becomes $other");
+	like($faults->let_go('resize_copied', $first), qr/has changed while it was resized/, "$persistence: it becomes $other");
 	is(unknown(), 0, 'nothing is forgotten');
 	sql("ALTER FOREIGN TABLE seen OPTIONS (SET persistence '$persistence')");
 
@@ -132,12 +123,9 @@ sql(q{
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (memory '1MB', fpr '1e-9', slices '1');
 	CREATE TABLE events (id int);
 	CREATE TRIGGER discard BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen')});
-$faults->set('resize_slice', 'stop');
-my $first = $faults->start(resize('4MB'));
-$faults->reached('resize_slice');
+my $first = $faults->stop_at('resize_slice', resize('4MB'));
 sql('INSERT INTO events SELECT generate_series(1, 20000)');
-$faults->set('resize_slice', 'pass');
-is($faults->finish($first), '', 'too many keys for the notes: it takes another try');
+is($faults->let_go('resize_slice', $first), '', 'too many keys for the notes: it takes another try');
 is(memory(), 'large', 'it is resized');
 is(unknown(), 0, 'nothing is forgotten');
 

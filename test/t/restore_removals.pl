@@ -40,19 +40,11 @@ sub stand
 {
 	my ($filter, $end) = @_;
 	sql("BEGIN; TRUNCATE $filter; " . insert($filter, '301, 310') . "; PREPARE TRANSACTION 'p'");
-	$faults->set('resolving', 'stop');
-	my $session = $faults->start($end // q{COMMIT PREPARED 'p'});
-	$faults->reached('resolving');
+	my $session = $faults->stop_at('resolving', $end // q{COMMIT PREPARED 'p'});
 	return $session;
 }
 
-sub go_on
-{
-	my ($session, $what) = @_;
-	$faults->set('resolving', 'pass');
-	is($faults->finish($session), '', $what);
-	return;
-}
+sub go_on { my ($session, $what) = @_; is($faults->let_go('resolving', $session), '', $what); return; }
 
 for my $filter ('small', 'large')
 {
@@ -122,18 +114,13 @@ for my $filter ('small', 'large')
 for my $point ('resize_slice', 'resize_copied', 'resize_saved')
 {
 	sql('TRUNCATE small; ' . insert('small', '1, 200'));
-	$faults->set($point, 'stop');
-	my $resize = $faults->start(q{CALL streamfilter_resize('small', '512kB')});
-	$faults->reached($point);
+	my $resize = $faults->stop_at($point, q{CALL streamfilter_resize('small', '512kB')});
 	sql(q{BEGIN; TRUNCATE small; INSERT INTO small SELECT generate_series(301, 310); PREPARE TRANSACTION 'p'});
 	sql(q{COMMIT PREPARED 'p'});
-	$faults->set($point, 'pass');
-	like($faults->finish($resize), qr/has changed while it was resized/, "$point: a prepared TRUNCATE ends it");
+	like($faults->let_go($point, $resize), qr/has changed while it was resized/, "$point: a prepared TRUNCATE ends it");
 	is(known('small', 1, 200), 0, 'no key comes back');
 	is(known('small', 301, 310), 10, 'what came with it is known');
-	$faults->set($point, 'stop');
-	$resize = $faults->start(q{CALL streamfilter_resize('small', '512kB')});
-	$faults->reached($point);
+	$resize = $faults->stop_at($point, q{CALL streamfilter_resize('small', '512kB')});
 	sql('BEGIN; ' . insert('small', '401, 500') . q{; PREPARE TRANSACTION 'p'});
 	$faults->set($point, 'pass');
 	ok(wait_for(q{SELECT count(*) = 1 FROM streamfilter_progress WHERE phase = 'waiting for transactions'}),
@@ -153,9 +140,7 @@ for my $point ('resize_slice', 'resize_copied', 'resize_saved', 'resize_locked')
 	sql(q{CREATE DATABASE second});
 	$node->safe_psql('second', q{CREATE EXTENSION streamfilter;
 		CREATE FOREIGN TABLE small (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '256kB', slices '4'); INSERT INTO small SELECT generate_series(1, 200)});
-	$faults->set($point, 'stop');
-	my $resize = $faults->start(q{CALL streamfilter_resize('small', '512kB')});
-	$faults->reached($point);
+	my $resize = $faults->stop_at($point, q{CALL streamfilter_resize('small', '512kB')});
 	sql(q{SET statement_timeout = '20s'; INSERT INTO small SELECT generate_series(201, 300); CALL streamfilter_resize('small', '512kB')}, 'second');
 	is(known('small', 1, 300, 'second'), 300,
 		"$point: another database resizes its own, and uses it");
@@ -166,8 +151,7 @@ for my $point ('resize_slice', 'resize_copied', 'resize_saved', 'resize_locked')
 		  for 'TRUNCATE small', 'DROP FOREIGN TABLE small CASCADE', q{ALTER FOREIGN TABLE small OPTIONS (SET memory '128kB')}, insert('small', '1, 1');
 	}
 	sql('DROP DATABASE second');
-	$faults->set($point, 'pass');
-	is($faults->finish($resize), '', 'it goes on, though that database is dropped');
+	is($faults->let_go($point, $resize), '', 'it goes on, though that database is dropped');
 	is(sql(q{SELECT count(*) FROM of_small WHERE NOT streamfilter_test('small', id)}), 0, 'and nothing is forgotten');
 	sql(q{ALTER FOREIGN TABLE small OPTIONS (SET memory '256kB')});
 }
@@ -215,8 +199,7 @@ for my $statement ("BEGIN; TRUNCATE large; $is_not_restored; COMMIT", "BEGIN; TR
 	$faults->reached('restore_range');
 	my $session = $faults->start($statement);
 	ok(wait_for("SELECT count(*) = 1 $wanted"), "$statement waits for the worker");
-	$faults->set('restore_range', 'pass');
-	is($faults->finish($session), $statement =~ /DROP/ ? '' : 't', 'which gives way with most of it to do');
+	is($faults->let_go('restore_range', $session), $statement =~ /DROP/ ? '' : 't', 'which gives way with most of it to do');
 	if ($statement =~ /DROP/)
 	{
 		create('large', q{kind 'clq', memory '70MB', slices '4'});

@@ -106,8 +106,7 @@ is(sql('SELECT count(*) - count(DISTINCT id) FROM events'), 0, 'and nothing is f
 # ---- another size: the swap waits for a session that sleeps with keys of the former block
 
 my $memory = sql(q{SELECT memory FROM streamfilter_stats WHERE filter = 'seen'::regclass});
-my $sleeper = $node->background_psql('postgres');
-$sleeper->query_safe('BEGIN; INSERT INTO events VALUES (1001)');
+my $sleeper = open_session('BEGIN; INSERT INTO events VALUES (1001)');
 my $resize = q{CALL streamfilter_resize('seen', '40MB')};
 ends($resize, 'streamfilter_resize()', qr/transactions that use it do not end/);
 is(sql(q{SELECT memory FROM streamfilter_stats WHERE filter = 'seen'::regclass}), $memory, 'the filter is as it was');

@@ -163,8 +163,7 @@ prepare('guest', $guests{INSERT}[1], $names{'in divert'});
 	my $waited = owner_does(1);
 	like($waited, qr/^DROP SCHEMA private CASCADE;: waited for \w+ on relation \d+ of database \d+, held by $holder$/m,
 		'a wait is seen in the log');
-	$other->query_safe('ROLLBACK');
-	$other->quit;
+	end_session($other, 'ROLLBACK');
 }
 
 is(sql(q{SET ROLE owner; INSERT INTO private.seen VALUES (1), (1) RETURNING id}), '1', 'the owner inserts as before');
@@ -182,8 +181,7 @@ sub with_child
 		  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6', parent 'private.seen');
 		RESET ROLE;
 		REVOKE ALL ON private.seen, private.kept FROM guest;});
-	my $guest = $node->background_psql('postgres', on_error_stop => 0);
-	$guest->query_safe("SET client_min_messages = error; SET ROLE guest; BEGIN; $deed");
+	my $guest = open_session("SET client_min_messages = error; SET ROLE guest; BEGIN; $deed");
 	return $guest;
 }
 
@@ -193,8 +191,7 @@ for my $deed (q{ALTER FOREIGN TABLE his.below OPTIONS (ADD mode 'shadow')}, 'ALT
 	my $guest = with_child($deed);
 	local $deeds[-1] = [ 'SELECT 1', 0 ];    # as above
 	is(owner_does(0), '', "a child, and $deed: the owner does as ever");
-	$guest->query_safe('ROLLBACK');
-	$guest->quit;
+	end_session($guest, 'ROLLBACK');
 }
 
 # What is being dropped while the owner drops what it names: that waits, as for any such object, and goes on.
@@ -202,8 +199,7 @@ for my $deed ('DROP TRIGGER zz ON his.t', 'DROP TABLE his.t', 'DROP FOREIGN TABL
 	'ALTER FOREIGN TABLE his.below OPTIONS (DROP parent)')
 {
 	my $guest = with_child($deed);
-	my $owner = $node->background_psql('postgres', on_error_stop => 0);
-	$owner->query_safe(q{SET ROLE owner; SET lock_timeout = '60s'});
+	my $owner = open_session(q{SET ROLE owner; SET lock_timeout = '60s'});
 	$owner->query_until(qr//, "DROP FOREIGN TABLE private.seen;\n");
 	ok($node->poll_query_until('postgres', 'SELECT count(*) > 0 FROM pg_locks WHERE NOT granted'), "$deed: the owner waits");
 	$guest->query_safe('COMMIT');

@@ -17,8 +17,7 @@ sql(q{
 # --- Other sessions --------------------------------------------------------------------------------
 
 my $owner = $node->background_psql('postgres');
-my $writer = $node->background_psql('postgres');
-$writer->query_safe('INSERT INTO events VALUES (1)');
+my $writer = open_session('INSERT INTO events VALUES (1)');
 $owner->query_safe(q{BEGIN; ALTER FOREIGN TABLE seen OPTIONS (ADD mode 'shadow')});
 $owner->query_safe('ROLLBACK');
 is($writer->query_safe('INSERT INTO events VALUES (1) RETURNING id'), '', 'an ALTER that rolled back changes nothing');

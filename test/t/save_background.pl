@@ -24,10 +24,7 @@ is(sql($images), '0', '4 MB of log are not worth an image');
 # A transaction that has not committed is in no image, and nothing of it gets lost.
 sql(q{BEGIN; INSERT INTO seen VALUES (2000001); PREPARE TRANSACTION 'p'});
 sql('INSERT INTO seen SELECT generate_series(500001, 1100000)');
-for my $i (1 .. 20)
-{
-	sql("INSERT INTO seen VALUES (1200000 + $i)");
-}
+for my $i (1 .. 20) { sql("INSERT INTO seen VALUES (1200000 + $i)"); }
 ok(wait_for("SELECT ($images) = 1"), 'a log that outgrows the filter is replaced by an image');
 ok(wait_for(q{SELECT last_saved IS NOT NULL FROM streamfilter_stats}), 'the statistics tell');
 cmp_ok(sql('SELECT coalesce(sum(length(data)), 0) FROM _streamfilter.streamfilter_log'), '<', 5_000_000, 'the log starts again');

@@ -237,8 +237,7 @@ for my $holder (values %holder)
 sql(q{ALTER SERVER a OPTIONS (SET timeout '1s'); ALTER SERVER b OPTIONS (SET timeout '1s')});
 like(said('INSERT INTO horizontal VALUES (60001)'), qr/ERROR:  canceling statement due to lock timeout/, 'waiting too long is an error, and no loss');
 is(sql('SELECT bool_or(lost) FROM streamfilter_slices'), 'f', 'the server is not lost');
-$holding->query_safe('ROLLBACK');
-$holding->quit;
+end_session($holding, 'ROLLBACK');
 sql(q{ALTER SERVER a OPTIONS (SET timeout '4s'); ALTER SERVER b OPTIONS (SET timeout '4s')});
 
 # ---- passwords and mistakes -----------------------------------------------------------------------
@@ -310,4 +309,25 @@ sql('ALTER DATABASE postgres RESET idle_session_timeout', $holder{a});
 
 like(said('DROP SERVER b'), qr/cannot drop server b because other objects depend on it/, 'filters depend on their servers');
 
+# ==== ALTER of option servers =========================================================================================
+# ALTER brings no filter to other servers, or back: its keys would stay behind. And who may not connect is told how.
+
+my $refused = qr/ERROR:  option "servers" of filter "f" cannot be changed\nDETAIL:.*\nHINT:  Make another filter/;
+my $make = q{CREATE FOREIGN TABLE f (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB')};
+sql("$make; INSERT INTO f VALUES (1)");
+like(said(q{ALTER FOREIGN TABLE f OPTIONS (ADD servers 'a')}), $refused, 'to a server');
+is(knows('f', 1), 't', 'it knows what it knew');
+$node->restart;
+like(said(q{ALTER FOREIGN TABLE f OPTIONS (ADD servers 'a')}), $refused, 'nor one that is not restored yet');
+is(knows('f', 1), 't', '... which knows what it knew');
+
+sql("DROP FOREIGN TABLE f; ${\ ($make =~ s/\)$/, servers 'a')/r)}; INSERT INTO f VALUES (1)");
+like(said(q{ALTER FOREIGN TABLE f OPTIONS (DROP servers)}), $refused, 'and back');
+is(knows('f', 1), 't', '... it knows what it knew');
+is(said(q{ALTER FOREIGN TABLE f OPTIONS (ADD mode 'shadow')}), '', 'the mode is changed');
+
+# Told before anything is known of the server.
+is(said(q{SELECT streamfilter_test('f', 1)}), '', 'with a user mapping');
+sql('DROP USER MAPPING FOR CURRENT_USER SERVER a');
+like(said(q{SELECT streamfilter_test('f', 1)}), qr/HINT:  Type: CREATE USER MAPPING FOR \w+ SERVER a OPTIONS/, 'without one, the HINT names the server');
 done_testing();

@@ -26,11 +26,7 @@ $node->start;
 on($node);
 
 # The answer of every shard.
-sub on_shards
-{
-	my ($statement) = @_;
-	return join ' ', map { sql($statement, $_) } @shards;
-}
+sub on_shards { my ($statement) = @_; return join ' ', map { sql($statement, $_) } @shards; }
 
 # Nothing is preloaded here: the extension is for streamfilter_slice_of.
 sql('CREATE EXTENSION postgres_fdw; CREATE EXTENSION streamfilter');
@@ -73,11 +69,9 @@ is(sql('SELECT count(*), count(DISTINCT user_id), count(*) FILTER (WHERE n = 0) 
 
 # A key that another transaction has added is waited for on its shard, as long as lock_timeout allows:
 # nobody finds out that transactions wait for each other on different shards.
-my $holder = $node->background_psql('postgres', on_error_stop => 0);
-$holder->query_safe('BEGIN; INSERT INTO clicks VALUES (1500, 0)');
+my $holder = open_session('BEGIN; INSERT INTO clicks VALUES (1500, 0)');
 like(said('INSERT INTO clicks VALUES (1499, 1), (1500, 1)'), qr/canceling statement due to lock timeout/, 'waiting on a shard is bounded');
-$holder->query_safe('ROLLBACK');
-$holder->quit;
+end_session($holder, 'ROLLBACK');
 sql('INSERT INTO clicks VALUES (1499, 2), (1500, 2)');
 is(sql('SELECT count(*), min(n) FROM clicks WHERE user_id IN (1499, 1500)'), '2|2', 'and costs no key');
 

@@ -34,11 +34,7 @@ sub agree
 }
 
 # What the sessions remember of a key that they were given before.
-sub both_know
-{
-	my ($known) = @_;
-	return join ' ', map { scalar $_->query("SELECT streamfilter_test('seen', $known)") } @sessions;
-}
+sub both_know { my ($known) = @_; return join ' ', map { scalar $_->query("SELECT streamfilter_test('seen', $known)") } @sessions; }
 
 agree('at first');
 my $old = $key;

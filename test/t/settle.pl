@@ -36,12 +36,7 @@ sub begin_with
 my $settle = q{SELECT restored, confirmed, waiting FROM streamfilter_settle('repeats', 'events');};
 my $state  = q{SELECT (SELECT count(*) || ' ' || count(DISTINCT id) FROM events), (SELECT count(*) FROM repeats)};
 
-sub state_is
-{
-	my ($wanted, $name) = @_;
-	is(sql($state), $wanted, $name);
-	return;
-}
+sub state_is { my ($wanted, $name) = @_; is(sql($state), $wanted, $name); return; }
 
 # --- a session that ends ---------------------------------------------------------------------------------------------
 

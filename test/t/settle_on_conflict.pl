@@ -67,8 +67,7 @@ for my $skip (0, 1)
 sql('TRUNCATE events; TRUNCATE seen; SELECT streamfilter_stats_reset();');
 for my $end ('COMMIT', 'ROLLBACK')
 {
-	my $other = $node->background_psql('postgres');
-	$other->query_safe(q{BEGIN; SET LOCAL streamfilter.mode = 'off'; INSERT INTO events VALUES (7, 'other')});
+	my $other = open_session(q{BEGIN; SET LOCAL streamfilter.mode = 'off'; INSERT INTO events VALUES (7, 'other')});
 	my $waits = begin_script('wait', q{INSERT INTO events VALUES (7, 'waits') RETURNING note;});
 	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted})
 	  or BAIL_OUT('nobody waits');
