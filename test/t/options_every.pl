@@ -1,95 +1,147 @@
+# The matrix of options: every option of every kind of filter, as the hints of the library list them, and what becomes of a filter
+# that has it and of its keys: made, altered, in a tree, after a restart, a crash and a TRUNCATE, on a standby, dumped and restored,
+# on another server, in another size. Options, names and what is shown are always kept; of keys %keys says what is not. A bad value
+# names its option. An option without an example in OptionExamples.pm fails.
 # flavours: faults
-# Every option of every kind of filter, as the hints of the library list them: given, it is kept and shown, altered, and the same
-# after a restart, a crash, a TRUNCATE, a dump, an update, a resize, and on another server; a bad value names it. An option without
-# an example here fails.
 use Sf;
 use OptionExamples;
 
-my $node = start_node('options', q{
-streamfilter.shared_memory = '64MB'
-streamfilter.max_filters = 512
-fsync = off
-});
-my ($host, $port) = ($node->host, $node->port);
-sql(qq{CREATE DATABASE restored; CREATE DATABASE one;
-	CREATE SERVER one FOREIGN DATA WRAPPER streamfilter OPTIONS (host '$host', port '$port', dbname 'one')});
-make_parents($node);
+# What happens to the keys of a filter, where they are not kept: all of them are gone. By option, or kind and option.
+my %keys = (
+	alter => q{},
+	crash => q{persistence},
+	standby => q{persistence});
+sub is_kept { my ($event, $kind, $option) = @_; return !grep { $_ eq $option || $_ eq "$kind.$option" } split ' ', $keys{$event}; }
 
 # Those that streamfilter_definition() shows, not streamfilter_stats.
 my %is_hidden = map { $_ => 1 } qw(seed conflict persistence probe lost_slice max_future parent tree top_down);
+# A filter of a tree differs from its parent in no option that decides where keys are; these do not.
+my %decides_no_place = map { $_ => 1 } qw(keys fpr nulls slices slicing dice k1 k2);
 # What EXPLAIN says of the second value.
 my %explained = (
 	memory => 'Memory: 128kB', slicing => 'Slicing: vertical, 4 slices', dice => 'Slicing: diced h-v, 4,2 slices',
 	k1 => 'Slicing: 3 x 2 bits, 4 slices', k2 => 'Slicing: 2 x 3 bits, 4 slices', parent => 'Parent: root2', tree => 'Tree: dense');
-my (@tables, @resized);
+
+my $node = start_node('options', q{
+streamfilter.shared_memory = '256MB'
+streamfilter.max_filters = 2048
+max_locks_per_transaction = 256
+fsync = off
+}, allows_streaming => 1);
+my ($host, $port) = ($node->host, $node->port);
+sql(qq{CREATE DATABASE restored; CREATE DATABASE one; CREATE DATABASE two});
+sql(qq{CREATE SERVER $_ FOREIGN DATA WRAPPER streamfilter OPTIONS (host '$host', port '$port', dbname '$_');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER $_}) for qw(one two);
+sql('CREATE EXTENSION streamfilter', $_) for qw(one two);
+make_parents($node);
+
+sub create
+{
+	my ($name, $columns, @options) = @_;
+	return "CREATE FOREIGN TABLE $name ($columns) SERVER streamfilter OPTIONS (" . join(', ', grep { $_ ne '' } @options) . ')';
+}
+
+# The text form of its parameters, a value in it, and what all filters of a tree have in common.
+sub shape { return sql("SELECT split_part(streamfilter_value('$_[0]')::text, ':', 1)"); }
+sub value_in { my ($shape, $option) = @_; return $shape =~ /\b$option=(?:'([^']*)'|([^,)]*))/ ? $1 // $2 : 'not said'; }
+sub places
+{
+	return join ', ', grep { !/^(\w+)=/ || !$decides_no_place{$1} && $1 ne 'seed' } $_[0] =~ /(\w+=(?:'[^']*'|[^,)]*)|^\w+)/g;
+}
+
+# ---- made, altered, in a tree -----------------------------------------------------------------------------------------
+
+my (@used, @resized, %case);
 for my $case (option_cases(\&said))
 {
 	my ($kind, $option, $columns, $given, $first, $second) = @$case;
-	my $table = "o_${kind}_$option";
-	my $create = "CREATE FOREIGN TABLE $table ($columns) SERVER streamfilter OPTIONS (" . ($given eq '' ? '' : "$given, ");
-	like(said("$create$option '?'); DROP FOREIGN TABLE IF EXISTS $table"), qr/(?:ERROR|WARNING):.*(?:\Q$option\E|kind|row|span|time)/, "$kind, $option: a bad value");
-	my $trouble = said("$create$option '$first')");
-	is($trouble =~ /ERROR/ ? $trouble : '', '', "$kind, $option '$first'");
-	next if $trouble =~ /ERROR/;
-	push @tables, $table;
+	my ($table, $made, $parent, $child) = map { "${_}_${kind}_$option" } qw(o made parent child);
+	like(said(create($table, $columns, $given, "$option '?'") . "; DROP FOREIGN TABLE IF EXISTS $table"),
+		qr/(?:ERROR|WARNING):.*(?:\Q$option\E|kind|row|span|time)/, "$kind, $option: a bad value");
+	unlike(said(create($table, $columns, $given, "$option '$first'")), qr/ERROR/, "$kind, $option '$first'") or next;
 	my $value = "SELECT option_value FROM pg_foreign_table, pg_options_to_table(ftoptions) WHERE ftrelid = '$table'::regclass AND option_name = '$option'";
 	is(sql($value), $first, '... is kept');
 	like(sql("SELECT streamfilter_definition('$table')"), qr/\b$option"? '\Q$first\E'/, '... and part of its definition');
-	sql("SELECT streamfilter_value('$table')") unless $option eq 'mode';
+	sql("INSERT INTO $table (id) SELECT generate_series(1, 100)") if $option ne 'mode';
+	my ($before, $shape) = $option eq 'mode' ? () : (known($table, 1, 100), shape($table));
 	my $is_shown = "SELECT params ? '$option' OR to_jsonb(s) ? '$option' FROM streamfilter_stats AS s WHERE filter = '$table'::regclass";
 	my $was_shown = sql($is_shown) eq 't';
-	$trouble = said("ALTER FOREIGN TABLE $table OPTIONS (SET $option '$second')");
-	is($trouble =~ /ERROR/ ? $trouble : '', '', "... altered to '$second'");
+	unlike(said("ALTER FOREIGN TABLE $table OPTIONS (SET $option '$second')"), qr/ERROR/, "... altered to '$second'");
 	is(sql($value), $second, '... which is kept');
-	like(sql("EXPLAIN (COSTS off) SELECT FROM $table WHERE id = 1"), qr/\Q$explained{$option}\E/, '... and explained')
-		if $explained{$option};
-	next if $is_hidden{$option};
-	ok($was_shown || sql($is_shown) eq 't', '... and is shown');
-	push @resized, [ $table, $option ] if $option ne 'memory' && sql("SELECT params ? '$option' FROM streamfilter_stats WHERE filter = '$table'::regclass") eq 't';
+	like(sql("EXPLAIN (COSTS off) SELECT FROM $table WHERE id = 1"), qr/\Q$explained{$option}\E/, '... and explained') if $explained{$option};
+	ok($was_shown || sql($is_shown) eq 't', '... and is shown') unless $is_hidden{$option};
+	next if $option eq 'mode';
+	is(known($table, 1, 100), is_kept('alter', $kind, $option) ? $before : 0, '... keys') or note("CASE alter $kind.$option");
+	push @used, $table;
+	$case{$table} = $case;
+	push @resized, [ $table, $option ]
+		if !$is_hidden{$option} && $option ne 'memory' && sql("SELECT params ? '$option' FROM streamfilter_stats WHERE filter = '$table'::regclass") eq 't';
+	sql(create($made, $columns, $given, "$option '$second'"));
+	is(value_in(shape($table), $option), value_in(shape($made), $option), '... is what is asked for now') if $option ne 'memory';    # a resize leaves a little of it unused
+	if ($kind eq 'bloom' && $option !~ /^(?:slicing|dice|parent|tree|top_down|persistence)$/)
+	{
+		sql(create($parent, $columns, $given, "$option '$first'") . "; INSERT INTO $parent (id) VALUES (1)");
+		my $fits = places(shape($parent)) eq places(shape($made)) && $option ne 'seed';
+		my $said = said(create($child, $columns, $given, "$option '$second'", "parent '$parent'") . ";\nINSERT INTO $child (id) VALUES (2)");
+		my $its = $option =~ s/^k\d$/k/r;
+		like($said, $fits ? qr/^$/ : qr/does not fit its parent.*Its $its is/s, "... as the child of a filter with '$first'");
+		sql("DROP FOREIGN TABLE IF EXISTS $child; DROP FOREIGN TABLE $parent");
+	}
+	sql("DROP FOREIGN TABLE $made");
 }
+like(said(create('of_another_kind', q{id int, at timestamptz OPTIONS (role 'time')}, q{kind 'timer', memory '64kB', window '10 minutes', parent 'root'})),
+	qr/Its kind is timer, that of the parent is bloom/, 'a child of another kind');
+sql(q{CREATE FOREIGN TABLE collated (id text COLLATE "C") SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
+	INSERT INTO collated SELECT i::text FROM generate_series(1, 100) i; ALTER FOREIGN TABLE collated ALTER id TYPE text COLLATE "POSIX"});
+is(sql(q{SELECT count(*) FROM generate_series(1, 100) i WHERE streamfilter_test('collated', i::text)}), 0, 'another collation is another key');
+sql('DROP FOREIGN TABLE collated');
 
-# --- A restart, a crash, a TRUNCATE with counters reset, a resize ------------------------------------------------------------
+# ---- after a restart, a crash, a TRUNCATE; on a standby; dumped and restored ----------------------------------------------
 
 my $shown = q{SELECT string_agg(format('%s %s %s %s', filter, kind, params, mode), chr(10) ORDER BY filter::text COLLATE "C") FROM streamfilter_stats
 	WHERE filter::text LIKE 'o\_%'};
 my $options = q{SELECT string_agg(ftrelid::regclass || ' ' || (SELECT array_agg(o ORDER BY o)::text FROM unnest(ftoptions) o), chr(10) ORDER BY ftrelid::regclass::text COLLATE "C") FROM pg_foreign_table};
-my @used = grep { !/_mode$/ } @tables;
-my ($before, $given) = (sql($shown), sql($options));
-
-sub all_are_kept
+sub count_keys
 {
-	my ($what, $database) = @_;
-	sql(join('; ', map { "SELECT streamfilter_value('$_')" } @used), $database);
-	is(sql($shown, $database), $before, "$what: each filter is what it was");
-	is(sql(q{SELECT string_agg(filter || ' ' || error, ', ') FROM streamfilter_stats WHERE error IS NOT NULL}, $database), '', '... and can be read');
-	is(sql($options, $database), $given, '... with all options');
+	my $counts = sql(join(' UNION ALL ', map { "SELECT '$_', count(*) FROM generate_series(1, 100) i WHERE streamfilter_test('$_', i)" } @used), @_);
+	return map { split /\|/ } split /\n/, $counts;
 }
 
-# The key of Bloom filters, which keep what they are given; other kinds forget and admit keys by chance.
-my @certain = grep { /^o_bloom_/ && !/_persistence$/ } @used;
-sub ignorant { return join ' ', grep { sql("SELECT count(*) FROM $_ WHERE id = 1") ne '1' } @certain }
+sql(join '; ', map { "INSERT INTO $_ (id) SELECT generate_series(1, 100)" } @used);
+my %known = count_keys();
+is(join(' ', grep { $known{$_} < ($case{$_}[0] eq 'bloom' ? 100 : 80) } @used), '', 'keys are remembered');
+my ($before, $given) = (sql($shown), sql($options));
 
-sql(join('; ', map { "INSERT INTO $_ (id) VALUES (1)" } @used));
-is(ignorant(), '', 'a key is remembered');
+# keys: 'kept' or 'empty', where %keys says nothing of the event.
+sub all_are_kept
+{
+	my ($event, $what, $keys, @where) = @_;
+	sql(join('; ', map { "SELECT streamfilter_value('$_')" } @used), @where);
+	is(sql($shown, @where), $before, "$what: each filter is what it was");
+	is(sql(q{SELECT string_agg(filter || ' ' || error, ', ') FROM streamfilter_stats WHERE error IS NOT NULL}, @where), '', '... and can be read');
+	is(sql($options, @where), $given, '... with all options');
+	my %now = count_keys(@where);
+	my %expected = map { my ($kind, $option) = @{ $case{$_} }; $_ => $keys eq 'kept' && (!$keys{$event} || is_kept($event, $kind, $option)) ? $known{$_} : 0 } @used;
+	is(join(' ', map { "$_ $expected{$_} $now{$_}" } grep { $now{$_} != $expected{$_} } @used), '', "... keys: $keys");
+	return;
+}
+
 $node->restart;
-all_are_kept('a restart');
-is(ignorant(), '', '... and with its key');
+all_are_kept('restart', 'a restart', 'kept');
+my $standby = start_standby('standby');
+all_are_kept('standby', 'a standby', 'kept', $standby);
 crash();
-all_are_kept('a crash');
-is(ignorant(), '', '... and with its key');
+all_are_kept('crash', 'a crash', 'kept');
 sql('TRUNCATE ' . join(', ', @used) . '; SELECT streamfilter_stats_reset()');
-all_are_kept('a TRUNCATE, and counters reset');
-
-# --- A dump, restored ------------------------------------------------------------------------------------------------------------
+all_are_kept('truncate', 'a TRUNCATE, and counters reset', 'empty');
 
 my $dump = $node->basedir . '/dump.sql';
 $node->run_log([ 'pg_dump', '-h', $host, '-p', $port, '-f', $dump, 'postgres' ]);
 $node->run_log([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', $host, '-p', $port, '-d', 'restored', '-f', $dump ]);
-all_are_kept('a dump, restored', 'restored');
-# --- On another server --------------------------------------------------------------------------------------------------------
+all_are_kept('dump', 'a dump, restored', 'empty', 'restored');
 
-sql('CREATE EXTENSION streamfilter', 'one');
-sql('CREATE USER MAPPING FOR CURRENT_USER SERVER one');
+# ---- on other servers -----------------------------------------------------------------------------------------------------
+
 my @elsewhere = grep { !/_(?:parent|tree|top_down)$/ } @used;
 my @definitions = map { s/\bo_(\w+)/e_$1/r =~ s/SERVER streamfilter/SERVER one/r } map { sql("SELECT streamfilter_definition('$_')") } @elsewhere;
 sql(join("\n", 'SET client_min_messages = warning;', @definitions, map { s/^o_/INSERT INTO e_/r . ' (id) VALUES (1);' } @elsewhere));
@@ -100,35 +152,71 @@ for my $option (qw(conflict persistence))
 	my $value = q{SELECT option_value FROM pg_foreign_table, pg_options_to_table(ftoptions) WHERE ftrelid = '%s'::regclass AND option_name = '%s'};
 	is(sql(sprintf($value, "e_bloom_$option", $option), 'one'), sql(sprintf($value, "o_bloom_$option", $option)), "... with its $option");
 }
-
-# Parts of a filter on two servers.
-sql('CREATE DATABASE two');
-sql('CREATE EXTENSION streamfilter', 'two');
-sql(qq{CREATE SERVER two FOREIGN DATA WRAPPER streamfilter OPTIONS (host '$host', port '$port', dbname 'two');
-	CREATE USER MAPPING FOR CURRENT_USER SERVER two;
-	CREATE FOREIGN TABLE parts (id int) SERVER streamfilter
+sql(q{CREATE FOREIGN TABLE parts (id int) SERVER streamfilter
 	  OPTIONS (kind 'bloom', memory '256kB', layout 'blocked', nulls 'not distinct', k '3', servers 'one,two');
 	INSERT INTO parts VALUES (1)});
-my $part = q{SELECT params ->> 'layout', params ->> 'nulls', params ->> 'k'
-	FROM streamfilter_stats WHERE filter = 'parts'::regclass};
+my $part = q{SELECT params ->> 'layout', params ->> 'nulls', params ->> 'k' FROM streamfilter_stats WHERE filter = 'parts'::regclass};
 is(sql($part, $_), 'blocked|not distinct|3', "a part on server $_") for qw(one two);
 
-# --- A resize --------------------------------------------------------------------------------------------------------------------
+# ---- in another size --------------------------------------------------------------------------------------------------------
 
-sub resized
+for (@resized)
 {
-	my ($table, $option) = @_;
+	my ($table, $option) = @$_;
 	my $value = "SELECT params -> '$option' FROM streamfilter_stats WHERE filter = '$table'::regclass";
 	my $was = sql($value);
-	sql("ALTER FOREIGN TABLE $table OPTIONS (SET memory '128kB')");
-	sql("SELECT streamfilter_value('$table')");
+	sql("ALTER FOREIGN TABLE $table OPTIONS (SET memory '128kB'); SELECT streamfilter_value('$table')");
 	is(sql($value), $was, "$table: $option is the same after a resize");
-	return if $option eq 'nulls';
+	next if $option eq 'nulls';
 	sql("ALTER FOREIGN TABLE $table OPTIONS (ADD nulls 'not distinct'); SELECT streamfilter_value('$table')");
-	is(sql("SELECT params ->> 'nulls' FROM streamfilter_stats WHERE filter = '$table'::regclass"), 'not distinct',
-		'... and nulls as altered then');
+	is(sql("SELECT params ->> 'nulls' FROM streamfilter_stats WHERE filter = '$table'::regclass"), 'not distinct', '... and nulls as altered then');
 }
 
-resized(@$_) for @resized;
+# ---- option nulls, altered ----------------------------------------------------------------------------------------------------
 
+# It says from then on whether two nulls are one key: of a filter as it was made, one that was resized to a memory that no formula
+# gives, and one whose keys were given later; here and on the standby.
+my %way = (made => '', resized => q{CALL streamfilter_resize('%s', '100kB')}, asked => q{ALTER FOREIGN TABLE %s OPTIONS (ADD keys '10000')});
+my %to;
+for my $way (sort keys %way)
+{
+	for my $from ('distinct', 'not distinct')
+	{
+		my $f = "${way}_" . ($from =~ s/ /_/r);
+		$to{$f} = $from eq 'distinct' ? 'not distinct' : 'distinct';
+		sql("CREATE FOREIGN TABLE $f (id int) SERVER streamfilter OPTIONS (memory '200kB', nulls '$from');
+			INSERT INTO $f SELECT generate_series(1, 1000); INSERT INTO $f VALUES (NULL); SELECT streamfilter_save('$f')");
+		sql(sprintf $way{$way}, $f) if $way{$way} ne '';
+	}
+}
+my @filters = sort keys %to;
+
+# Keys known, and whether NULL is, which has come once before: with another option it is another key, or none.
+sub with_null { my ($f, @where) = @_; return known($f, 1, 1000, @where) . '|' . knows($f, 'NULL::int', @where); }
+sub catch_up { $node->wait_for_catchup($standby, 'replay', $node->lsn('insert')); return; }
+sub all_have_it
+{
+	my ($what, @where) = @_;
+	is(with_null($_, @where), $to{$_} eq 'distinct' ? '1000|f' : '1000|t', "$_: $what") for @filters;
+	return;
+}
+
+catch_up();
+with_null($_, $standby) for @filters;    # it has read them before
+my $read = -s $standby->logfile;
+sql("ALTER FOREIGN TABLE $_ OPTIONS (SET nulls '$to{$_}'); INSERT INTO $_ VALUES (NULL), (NULL)") for @filters;
+all_have_it('nulls altered');
+catch_up();
+all_have_it('on a standby', $standby);
+# What is saved anew has the option as it is now: its geometry is that of the state in the standby's memory.
+sql("SELECT streamfilter_save('$_'); INSERT INTO $_ VALUES (2000)") for @filters;
+catch_up();
+is(knows($_, 2000, $standby), 't', "$_: saved anew") for @filters;
+is(scalar(() = slurp_file($standby->logfile, $read) =~ m{is loaded anew}g), 0, 'the standby keeps its state');
+$node->restart;
+all_have_it('after a restart');
+crash();
+all_have_it('after a crash');
+$standby->restart;
+all_have_it('on a standby that starts again', $standby);
 done();

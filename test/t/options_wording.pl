@@ -108,4 +108,126 @@ crash();
 sql(q{DELETE FROM known WHERE at = 'restarted' AND filter IN (SELECT ftrelid::regclass::text FROM pg_foreign_table WHERE 'persistence=unlogged' = ANY (ftoptions))});
 is(fewer('crashed', 'restarted'), '', '... and after a crash');
 unlike(slurp_file($node->logfile, $read), qr/is set aside/, 'nothing is set aside');
+
+# ==== with other statements, in trees, on a standby, on Citus =========================================================
+# The same where there is more: after a resize, a save, prepared transactions, ROLLBACK; in a tree, on a standby, and on Citus.
+
+$node->stop;
+$node = start_node('elsewhere', "fsync = off\nmax_prepared_transactions = 10\nwal_level = replica\n", allows_streaming => 1);
+on($node);
+$read = 0;
+sub set_aside { my ($server) = @_; return join "\n", slurp_file($server->logfile, $server == $node ? $read : 0) =~ /.*is set aside.*/g; }
+
+# ---- on one server ------------------------------------------------------------------------------------------------
+
+my $given = q{memory '512kB', keys '20000', fpr '0.01'};
+my %add = (kind => q{ADD kind 'bloom'}, layout => q{ADD layout 'scattered'}, slicing => q{ADD slicing 'horizontal'});
+my %then = (
+	alone => '',
+	saved => q{SELECT streamfilter_save('%1$s')},
+	more => q{INSERT INTO %1$s SELECT generate_series(1001, 2000)},
+	again => q{ALTER FOREIGN TABLE %1$s OPTIONS (DROP %2$s)},
+	resized => q{ALTER FOREIGN TABLE %1$s OPTIONS (SET memory '1MB')},
+	called => q{CALL streamfilter_resize('%1$s', '1MB')},
+	unlogged => q{ALTER FOREIGN TABLE %1$s OPTIONS (ADD persistence 'unlogged'); ALTER FOREIGN TABLE %1$s OPTIONS (SET persistence 'logged')},
+	undone => q{BEGIN; SAVEPOINT s; TRUNCATE %1$s; ALTER FOREIGN TABLE %1$s OPTIONS (SET memory '256kB'); ROLLBACK TO s; INSERT INTO %1$s VALUES (1); COMMIT});
+my %first = (
+	plain => '',
+	resized => q{ALTER FOREIGN TABLE %1$s OPTIONS (SET memory '1MB')},
+	saved => q{SELECT streamfilter_save('%1$s')},
+	wider => q{ALTER FOREIGN TABLE %1$s OPTIONS (SET keys '15000')});
+my (@names, @typed);
+for my $option (sort keys %add)
+{
+	for my $first ($option eq 'kind' ? sort keys %first : 'plain')
+	{
+		for my $then (sort keys %then)
+		{
+			my $name = "${option}_${first}_$then";
+			push @names, $name;
+			my $kind = $option eq 'kind' ? '' : q{kind 'bloom', };
+			my @after = split /; /, sprintf $then{$then}, $name, $option;
+			push @typed, join ";\n", "CREATE FOREIGN TABLE $name (id int) SERVER streamfilter OPTIONS ($kind$given)",
+				"INSERT INTO $name SELECT generate_series(1, 1000)", sprintf($first{$first}, $name), "ALTER FOREIGN TABLE $name OPTIONS ($add{$option});";
+			push @typed, map { "$_;" } $then eq 'undone' ? join('; ', @after) : @after;
+			push @typed, "BEGIN; ALTER FOREIGN TABLE $name OPTIONS (DROP fpr, ADD seed '7'); INSERT INTO $name VALUES (5000); ROLLBACK;";
+		}
+	}
+}
+sql(join "\n", 'SET client_min_messages = error;', @typed);
+
+# Those that do not know all of their keys.
+sub forgetful
+{
+	my @tests = map { my $keys = /_more$/ ? 2000 : 1000; "SELECT '$_' WHERE EXISTS (SELECT FROM generate_series(1, $keys) i WHERE NOT streamfilter_test('$_', i))" } @names;
+	return sql(join ';', @tests) =~ tr/\n/ /sr;
+}
+is(forgetful(), '', 'known before');
+$read = -s $node->logfile;    # ALTERs that were rolled back have set aside what is saved
+$node->restart;
+is(forgetful(), '', 'known after a restart');
+sql(join ';', map { "INSERT INTO $_ VALUES (1)" } @names);
+crash();
+is(forgetful(), '', '... and after a crash');
+
+# Prepared transactions, whose keys come back in flight.
+sql(qq{CREATE FOREIGN TABLE prepared (id int) SERVER streamfilter OPTIONS ($given); INSERT INTO prepared SELECT generate_series(1, 500);
+	ALTER FOREIGN TABLE prepared OPTIONS ($add{kind}); BEGIN; INSERT INTO prepared SELECT generate_series(501, 1000); PREPARE TRANSACTION 'x';
+	CREATE FOREIGN TABLE first (id int) SERVER streamfilter OPTIONS ($given);
+	ALTER FOREIGN TABLE first OPTIONS ($add{kind}); BEGIN; INSERT INTO first SELECT generate_series(1, 1000); PREPARE TRANSACTION 'y'});
+crash();
+sql(q{COMMIT PREPARED 'x'; COMMIT PREPARED 'y'});
+is(known($_, 1, 1000), '1000', "$_: keys of a prepared transaction") for qw(prepared first);
+
+# A tree: its filters have one shape, and one seed.
+my $shape = q{kind 'bloom', memory '256kB', keys '10000', fpr '0.01'};
+sql(qq{CREATE FOREIGN TABLE root (id int) SERVER streamfilter OPTIONS ($shape);
+	CREATE FOREIGN TABLE leaf (id int) SERVER streamfilter OPTIONS ($shape, parent 'root'); INSERT INTO leaf SELECT generate_series(1, 1000);
+	ALTER FOREIGN TABLE root OPTIONS ($add{layout}); ALTER FOREIGN TABLE leaf OPTIONS ($add{layout}, $add{slicing})});
+is(known($_, 1, 1000), '1000', "tree: $_, altered") for qw(root leaf);
+$node->restart;
+is(known($_, 1, 1000), '1000', "tree: $_, after a restart") for qw(root leaf);
+
+# ---- on a standby -------------------------------------------------------------------------------------------------
+
+my $standby = start_standby('standby');
+my @follow = qw(before during kind_plain_alone kind_resized_more);
+sql("CREATE FOREIGN TABLE $_ (id int) SERVER streamfilter OPTIONS ($given); INSERT INTO $_ SELECT generate_series(1, 500)") for qw(before during);
+sql("ALTER FOREIGN TABLE before OPTIONS ($add{kind})");
+sub caught_up { $node->wait_for_catchup($standby, 'replay', $node->lsn('insert')); return; }
+caught_up();
+is(known($_, 1, 500, $standby), '500', "standby: $_") for qw(before during);
+sql("ALTER FOREIGN TABLE during OPTIONS ($add{kind})");
+sql("INSERT INTO $_ SELECT generate_series(501, 1000)") for qw(before during);
+caught_up();
+is(known($_, 1, 1000, $standby), '1000', "standby: $_, followed") for @follow;
+$standby->restart;
+is(known($_, 1, 1000, $standby), '1000', "standby: $_, after a restart") for @follow;
+$standby->promote;
+wait_for('SELECT NOT pg_is_in_recovery()', $standby);
+sql("INSERT INTO $_ SELECT generate_series(1001, 2000)", $standby) for @follow;
+$standby->restart;
+is(known($_, 1, 2000, $standby), '2000', "standby: $_, promoted") for @follow;
+
+is(set_aside($_), '', 'nothing is set aside on ' . $_->name) for $node, $standby;
+
+# ---- on Citus -----------------------------------------------------------------------------------------------------------
+
+SKIP:
+{
+	skip 'Citus is not installed', 1 if sql(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'citus'}) eq '0';
+	require CitusCluster;
+	my $citus = CitusCluster->new(workers => 2);
+	$citus->query(qq{CREATE TABLE events (id int, n int); CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS ($given);
+		SELECT streamfilter_distribute('seen'); SELECT create_distributed_table('events', 'id');
+		CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen', 'id');
+		INSERT INTO events SELECT i, 1 FROM generate_series(1, 1000) i; ALTER FOREIGN TABLE seen OPTIONS ($add{kind});
+		INSERT INTO events SELECT i, 2 FROM generate_series(1, 1500) i});
+	$citus->node($_)->restart for 1, 2;
+	$citus->query(q{INSERT INTO events SELECT i, 3 FROM generate_series(1, 1500) i});
+	$citus->node(1)->stop('immediate');
+	$citus->node(1)->start;
+	$citus->query(q{INSERT INTO events SELECT i, 4 FROM generate_series(1, 1500) i});
+	is($citus->counts('events', 'id'), '1500|1500', 'Citus: no row twice');
+}
 done_testing();
