@@ -347,8 +347,9 @@ lint: lint-scripts compile_commands
 
 lint-scripts:
 	shellcheck -x $(call files,bench,*.sh) $(call files,test,*.sh) .ci/run
-	perlcritic --quiet --gentle --exclude ProhibitSleepViaSelect $(call files,test,*.p[lm])
+	perlcritic --quiet --profile test/perlcritic.conf $(call files,test,*.p[lm])
 	@! grep -L '^use Sf;' test/t/*.pl | sed 's/$$/: use Sf, which looks for crashes/' | grep .
+	@perl test/list_tests.pl --check
 	@perl docs/plain.pl --check || { echo "words that we avoid: docs/plain.pl"; exit 1; }
 
 # ---- measuring programs -----------------------------------------------------------------------

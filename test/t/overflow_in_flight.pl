@@ -1,5 +1,5 @@
 # More keys than the table of keys in flight has room for: the table grows, sessions that add other keys do not wait,
-# and the memory is given back. t/overflow_without_memory has what happens without memory to grow.
+# and the memory is given back. overflow_without_memory.pl has what happens without memory to grow.
 # flavours: faults
 use Sf;
 use Time::HiRes qw(usleep);
