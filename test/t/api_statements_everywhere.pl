@@ -8,6 +8,7 @@ use OptionExamples;
 my $settings = "streamfilter.max_filters = 400\nmax_prepared_transactions = 4\n";
 my %node = map { $_ => start_node($_, $settings) } qw(a b c q);
 $node{p} = start_node('p', "$settings\nwal_level = replica\n", allows_streaming => 1);
+on($node{p});
 my @holders = qw(a b c);
 
 # A server of filters, with user mappings of this role and of those that own a filter.
@@ -25,9 +26,7 @@ for my $producer (qw(p q))
 }
 $node{$_}->safe_psql('postgres', 'CREATE SCHEMA later') for @holders;
 sql('CREATE DATABASE restored');
-my $standby = start_standby('standby', undef, $node{p});
-
-on($node{p});
+my $standby = start_standby('standby');
 
 sub told_by
 {

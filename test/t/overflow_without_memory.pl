@@ -1,5 +1,5 @@
-# More keys than the table of keys in flight takes, where it has no memory to grow (overflow_in_flight.pl has the rest); waiting for prepared
-# transactions and for backends that are terminated.
+# More keys than the table of keys in flight takes, where it has no memory to grow (overflow_in_flight.pl has the rest); waiting for
+# prepared transactions and for backends that are terminated.
 # flavours: quick faults
 use Sf;
 use WaitingSessions;

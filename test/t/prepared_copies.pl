@@ -41,28 +41,28 @@ sub in_flight { return sql('SELECT sum(in_flight) FROM streamfilter_stats', $_[0
 sub waits_for
 {
 	my ($node, $key, $name) = @_;
-	like(said("SET lock_timeout = '200ms'; INSERT INTO events VALUES ($key)"), qr/lock timeout/, $name);
+	like(said("SET lock_timeout = '200ms'; INSERT INTO events VALUES ($key)", $node), qr/lock timeout/, $name);
 }
 
 my $node = PostgreSQL::Test::Cluster->new('origin');
 $node->init(allows_streaming => 'logical', has_archiving => 1);
 $node->append_conf('postgresql.conf', $settings . "\nallow_in_place_tablespaces = on");
 $node->start;
-$node->safe_psql('postgres', $definition);
-$node->safe_psql('postgres', 'INSERT INTO events SELECT generate_series(1, 100)');
+sql($definition);
+sql('INSERT INTO events SELECT generate_series(1, 100)');
 
 # ---- points in time -------------------------------------------------------------------------------------------------
 
 $node->backup('base');
 prepare($node, 'a', 101, 200);
 prepare($node, 'b', 201, 300);
-$node->safe_psql('postgres', 'INSERT INTO events SELECT generate_series(301, 310)');
+sql('INSERT INTO events SELECT generate_series(301, 310)');
 my $both_prepared = $node->lsn('insert');
-$node->safe_psql('postgres', q{COMMIT PREPARED 'a'});
+sql(q{COMMIT PREPARED 'a'});
 my $one_committed = $node->lsn('insert');
-$node->safe_psql('postgres', q{ROLLBACK PREPARED 'b'});
+sql(q{ROLLBACK PREPARED 'b'});
 my $all_ended = $node->lsn('insert');
-$node->safe_psql('postgres', q{SELECT streamfilter_save('seen'); INSERT INTO events SELECT generate_series(311, 320); SELECT pg_switch_wal()});
+sql(q{SELECT streamfilter_save('seen'); INSERT INTO events SELECT generate_series(311, 320); SELECT pg_switch_wal()});
 is(rows($node), 220, 'origin: what has committed');
 
 sub past
@@ -113,7 +113,7 @@ $subscriber->init;
 $subscriber->append_conf('postgresql.conf', $settings);
 $subscriber->start;
 sql("$definition ALTER TABLE events ENABLE ALWAYS TRIGGER zz", $subscriber);
-$node->safe_psql('postgres', q{CREATE PUBLICATION events FOR TABLE events WITH (publish = 'insert')});
+sql(q{CREATE PUBLICATION events FOR TABLE events WITH (publish = 'insert')});
 $subscriber->safe_psql('postgres', sprintf q{CREATE SUBSCRIPTION copy CONNECTION '%s' PUBLICATION events WITH (two_phase = true)},
 	$node->connstr . ' dbname=postgres');
 $subscriber->wait_for_subscription_sync($node, 'copy');
@@ -127,7 +127,7 @@ is(in_flight($subscriber), 100, 'their keys are in flight');
 waits_for($subscriber, 420, 'others wait for them');
 crash($subscriber);
 is(rows($subscriber), 220, 'subscriber: a crash in between');
-$node->safe_psql('postgres', q{COMMIT PREPARED 'c'; ROLLBACK PREPARED 'd'; INSERT INTO events VALUES (451)});
+sql(q{COMMIT PREPARED 'c'; ROLLBACK PREPARED 'd'; INSERT INTO events VALUES (451)});
 $node->wait_for_catchup('copy');
 is(rows($subscriber), 271, 'subscriber: one committed, one rolled back, and a key of that again');
 is(in_flight($subscriber), 0, 'nothing is in flight');
@@ -140,22 +140,22 @@ $subscriber->stop;
 
 # ---- tablespaces ----------------------------------------------------------------------------------------------------
 
-$node->safe_psql('postgres', q{CREATE TABLESPACE elsewhere LOCATION ''});
+sql(q{CREATE TABLESPACE elsewhere LOCATION ''});
 prepare($node, 'e', 501, 510);
 for my $heap ('MATERIALIZED VIEW _streamfilter.streamfilter_log', 'TABLE events')
 {
 	like(said("SET lock_timeout = '200ms'; ALTER $heap SET TABLESPACE elsewhere"), qr/lock timeout/, "$heap does not move under a prepared transaction");
 }
-$node->safe_psql('postgres', 'ALTER MATERIALIZED VIEW _streamfilter.streamfilter_image SET TABLESPACE elsewhere');
-$node->safe_psql('postgres', q{COMMIT PREPARED 'e'});
+sql('ALTER MATERIALIZED VIEW _streamfilter.streamfilter_image SET TABLESPACE elsewhere');
+sql(q{COMMIT PREPARED 'e'});
 $node->safe_psql('postgres', "ALTER $_ SET TABLESPACE elsewhere") for 'MATERIALIZED VIEW _streamfilter.streamfilter_log', 'TABLE events';
 prepare($node, 'f', 511, 520);
-$node->safe_psql('postgres', 'INSERT INTO events VALUES (521)');
+sql('INSERT INTO events VALUES (521)');
 crash();
 is(in_flight($node), 0, 'moved, after a crash: nothing is read before it is used');
 is(rows($node), 282, 'moved: rows and keys');
 is(in_flight($node), 10, 'the prepared keys are in flight');
-$node->safe_psql('postgres', q{COMMIT PREPARED 'f'; SELECT streamfilter_save('seen')});
+sql(q{COMMIT PREPARED 'f'; SELECT streamfilter_save('seen')});
 crash();
 is(rows($node), 292, 'moved, saved there, and after another crash');
 
@@ -173,7 +173,7 @@ sql('INSERT INTO seen SELECT id FROM events', 'restored');
 is(rows($node, 'restored'), 292, 'restored and warmed');
 is(sql('INSERT INTO events SELECT generate_series(521, 545) RETURNING id', 'restored'), join("\n", 522 .. 545),
 	'there the keys of the prepared transaction are new, and nobody waits');
-$node->safe_psql('postgres', q{ROLLBACK PREPARED 'g'});
+sql(q{ROLLBACK PREPARED 'g'});
 is(rows($node), 292, 'where it came from they are forgotten');
 is(rows($node, 'restored'), 316, 'and there they stay');
 crash();

@@ -7,6 +7,7 @@ my $limit = $PostgreSQL::Test::Utils::timeout_default;
 my $settings = 'max_prepared_transactions = 2';
 my %holder = map { $_ => start_node($_, $settings) } qw(a b);
 my $node = start_node('producer', $settings);
+on($node);
 
 my $timeouts = q{connect_timeout '1s', timeout '4s'};
 my $servers = server_sql('a', $holder{a}, $timeouts) . server_sql('b', $holder{b}, $timeouts);
@@ -14,7 +15,6 @@ sql($servers);
 sql('CREATE DATABASE other');
 sql('CREATE EXTENSION streamfilter', 'other');
 
-on($node);
 sub other { return sql($_[0], 'other'); }
 
 # What the holders say of a filter: accepted, rolled back, in flight.

@@ -34,6 +34,7 @@ $hub->append_conf(
 	wal_retrieve_retry_interval = '100ms'
 	deadlock_timeout = '50ms'});
 $hub->start;
+on($hub);
 sql("$definition ALTER TABLE events ENABLE ALWAYS TRIGGER zz");
 
 sub subscribe
