@@ -27,8 +27,7 @@ sub others_wait
 
 my $first = open_session('BEGIN; INSERT INTO admitted VALUES (1)');
 my $gate = open_session('SELECT pg_advisory_lock(1)');
-my $prepared = $faults->start(
-	q{BEGIN; INSERT INTO admitted VALUES (1); SELECT FROM pg_advisory_xact_lock(1); PREPARE TRANSACTION 'one'});
+my $prepared = $faults->start(q{BEGIN; INSERT INTO admitted VALUES (1); SELECT FROM pg_advisory_xact_lock(1); PREPARE TRANSACTION 'one'});
 ok($faults->blocked($prepared, 'advisory'), 'two have added a key');
 end_session($first, 'COMMIT');
 

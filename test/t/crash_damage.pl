@@ -43,8 +43,7 @@ sub tuples
 		for (my $pointer = $page + 24; $pointer < $page + $lower; $pointer += 4)
 		{
 			my $item = unpack 'V', substr $bytes, $pointer, 4;
-			push @found, [ $pointer, $page + ($item & 0x7fff), $item >> 17 ]
-			  if (($item >> 15) & 3) == 1;
+			push @found, [ $pointer, $page + ($item & 0x7fff), $item >> 17 ] if (($item >> 15) & 3) == 1;
 		}
 	}
 	return @found;
@@ -303,13 +302,11 @@ SKIP:
 			0, "disk full: so does an INSERT $what");
 		like($err, $message, 'and says why');
 	}
-	is(known('seen', 100001, 101000),
-		'0', 'its keys are not remembered');
+	is(known('seen', 100001, 101000), '0', 'its keys are not remembered');
 	is(sql(q{INSERT INTO events VALUES (1), (60001) RETURNING id}), '60001', 'small ones go on');
 	system("prlimit --pid $pid --fsize=unlimited:");
 	crash();
-	is(known('seen', 1, 101000),
-		'50001', 'after a crash all is there that was committed');
+	is(known('seen', 1, 101000), '50001', 'after a crash all is there that was committed');
 }
 
 done_testing();

@@ -56,8 +56,7 @@ sub transaction
 	# A repeat, and a key that may belong to a transaction that was prepared.
 	return q{INSERT INTO events SELECT greatest(last_value - 20, 1) FROM keys;} if $dice < 0.80;
 	return q{SELECT streamfilter_save('seen');} if $dice < 0.82;
-	return q{BEGIN; TRUNCATE events; TRUNCATE seen;} . insert(20) . (rand() < 0.5 ? 'COMMIT;' : 'ROLLBACK;')
-	  if $dice < 0.825;
+	return q{BEGIN; TRUNCATE events; TRUNCATE seen;} . insert(20) . (rand() < 0.5 ? 'COMMIT;' : 'ROLLBACK;') if $dice < 0.825;
 	return "BEGIN;" . insert(5) . "SAVEPOINT a;" . insert(5) . "PREPARE TRANSACTION '$name';"
 	  . (rand() < 0.4 ? '' : rand() < 0.5 ? "COMMIT PREPARED '$name';" : "ROLLBACK PREPARED '$name';");
 }
@@ -196,8 +195,7 @@ for my $cycle (1 .. $cycles)
 	$repeats++ if $again ne '';
 	ok($good && $after && $again eq '', "cycle $cycle: what is known")
 	  or diag("$figures; after the prepared ones: $figures_after; repeats let in: " . length $again);
-	note(sprintf "cycle %d, %s: %s; %d prepared, then: %s", $cycle, $end, $figures, scalar @prepared,
-		$figures_after);
+	note(sprintf "cycle %d, %s: %s; %d prepared, then: %s", $cycle, $end, $figures, scalar @prepared, $figures_after);
 	$done{$end}++;
 }
 diag(sprintf "seed %d, %d cycles in %.0f s (%s): %d rows known, %d lost; %d other keys, %d too many; "
@@ -315,8 +313,7 @@ sql(q{
 my %wal;
 for my $name ('logged', 'unlogged')
 {
-	$wal{$name} = wal_of(
-		qq{DO \$\$ BEGIN FOR i IN 1 .. 1000 LOOP INSERT INTO cost_$name VALUES (i); COMMIT; END LOOP; END \$\$});
+	$wal{$name} = wal_of(qq{DO \$\$ BEGIN FOR i IN 1 .. 1000 LOOP INSERT INTO cost_$name VALUES (i); COMMIT; END LOOP; END \$\$});
 	$wal{"bulk $name"} = wal_of("INSERT INTO cost_$name SELECT generate_series(10001, 110000)");
 }
 my ($row, $bulk_rows) = split /\|/, sql(q{

@@ -152,8 +152,7 @@ for my $file ("$root/README.md", "$root/CHANGELOG.md", sort glob "$root/docs/*.m
 		next if $link =~ /^[a-z]+:/;
 		my ($path, $anchor) = $link =~ /^([^#]*)#?(.*)$/;
 		my $target = $path eq '' ? $file : dirname($file) . "/$path";
-		push @broken, $link
-			if !-e $target || ($anchor ne '' && $target =~ /\.md$/ && !anchors_of($target)->{$anchor});
+		push @broken, $link if !-e $target || ($anchor ne '' && $target =~ /\.md$/ && !anchors_of($target)->{$anchor});
 	}
 	is("@broken", '', substr($file, length("$root/")) . ': links lead somewhere');
 }

@@ -94,8 +94,7 @@ for my $definition (@definitions)
 	my ($parameters) = $name =~ /^\w+\((.*)\)$/;
 	$kind = $name =~ s/\(.*//r;
 	my @options = ("kind '$kind'");
-	push @options, "$1 " . (defined $2 ? "'$2'" : "'$3'")
-	  while $parameters =~ /\G(?:, )?(\w+)=(?:'([^']*)'|([^,]*))/gc;
+	push @options, "$1 " . (defined $2 ? "'$2'" : "'$3'") while $parameters =~ /\G(?:, )?(\w+)=(?:'([^']*)'|([^,]*))/gc;
 	push @options, "seed '0'" unless $parameters =~ /seed=/;
 	sql('CREATE FOREIGN TABLE seen (id int, name text) SERVER streamfilter OPTIONS (' . join(', ', @options) . ')');
 	my $merged = $node->psql('postgres', q{SELECT streamfilter_merge('seen', filter) FROM received}, stderr => \my $error);

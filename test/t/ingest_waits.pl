@@ -61,8 +61,7 @@ sub try
 	return;
 }
 
-try('foreign key', 'SELECT FROM parent WHERE id = 1 FOR UPDATE',
-	'INSERT INTO of_parent SELECT i, 1 FROM generate_series(%d, %d) i');
+try('foreign key', 'SELECT FROM parent WHERE id = 1 FOR UPDATE', 'INSERT INTO of_parent SELECT i, 1 FROM generate_series(%d, %d) i');
 try('unique index', 'INSERT INTO with_key VALUES (0, -1)',
 	'INSERT INTO with_key SELECT i, CASE WHEN i %% 100000 = 4000 THEN -1 ELSE i END FROM generate_series(%d, %d) i');
 try('streamfilter_seen', 'INSERT INTO keyed VALUES (0, -2)', q{INSERT INTO keyed SELECT i, CASE WHEN i %% 100000 = 4999 THEN -2 ELSE i END

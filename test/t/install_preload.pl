@@ -64,8 +64,7 @@ like($err, qr/invalid configuration parameter name/, 'others are refused');
 my $dump = $node->backup_dir . '/dump.sql';
 $node->command_ok([ 'pg_dump', '-f', $dump, '-d', $node->connstr('postgres') ], 'pg_dump');
 sql('CREATE DATABASE copy');
-$node->command_ok([ 'psql', '-X', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $node->connstr('copy') ],
-	'the dump restores');
+$node->command_ok([ 'psql', '-X', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $node->connstr('copy') ], 'the dump restores');
 is(sql(q{SELECT filter, kind, memory FROM streamfilter_stats}, 'copy'), 'seen|sbf|65536', 'with its filter');
 
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'streamfilter'");

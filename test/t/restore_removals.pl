@@ -142,8 +142,7 @@ for my $point ('resize_slice', 'resize_copied', 'resize_saved', 'resize_locked')
 		CREATE FOREIGN TABLE small (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '256kB', slices '4'); INSERT INTO small SELECT generate_series(1, 200)});
 	my $resize = $faults->stop_at($point, q{CALL streamfilter_resize('small', '512kB')});
 	sql(q{SET statement_timeout = '20s'; INSERT INTO small SELECT generate_series(201, 300); CALL streamfilter_resize('small', '512kB')}, 'second');
-	is(known('small', 1, 300, 'second'), 300,
-		"$point: another database resizes its own, and uses it");
+	is(known('small', 1, 300, 'second'), 300, "$point: another database resizes its own, and uses it");
 	sql(q{SET statement_timeout = '20s'; ALTER FOREIGN TABLE small OPTIONS (SET memory '256kB'); TRUNCATE small; DROP FOREIGN TABLE small}, 'second');
 	if ($point eq 'resize_locked')
 	{

@@ -107,8 +107,7 @@ $node->command_ok([ 'psql', @connection, '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-
 	$node->command_ok([ 'psql', @connection, '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, 'copy' ], 'then the rows');
 }
 is(sql('SELECT count(*) FROM events', 'copy'), 20000, 'all');
-is(known('seen', 1, 20000, 'copy'), 20000,
-	'which the filter there knows');
+is(known('seen', 1, 20000, 'copy'), 20000, 'which the filter there knows');
 
 # --- A filter that follows its table -------------------------------------------------------------------------
 

@@ -79,8 +79,7 @@ my $dump = $node->backup_dir . '/dump.sql';
 $node->command_ok([ 'pg_dump', '-f', $dump, '-d', $node->connstr('postgres') ], 'pg_dump');
 unlike(slurp_file($dump), qr/streamfilter_(log|image)/, 'the state is not dumped');
 sql('CREATE DATABASE restored', 'template1');
-$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $node->connstr('restored') ],
-	'the dump restores');
+$node->command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $node->connstr('restored') ], 'the dump restores');
 is(known('seen', 1, 1000, 'restored'), '0', 'the filter is defined and empty');
 is(sql('INSERT INTO seen VALUES (1), (1) RETURNING id', 'restored'), '1', 'and works');
 

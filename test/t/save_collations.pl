@@ -3,8 +3,7 @@ use Sf;
 use Needs;
 
 my $node = start_node('main', '', extra => ['--encoding=UTF8']);
-needs(sql(q{SELECT count(*) FROM pg_collation WHERE collprovider = 'i'}),
-	'this server has no ICU collations', 11);
+needs(sql(q{SELECT count(*) FROM pg_collation WHERE collprovider = 'i'}), 'this server has no ICU collations', 11);
 
 sql(q{
 	CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);

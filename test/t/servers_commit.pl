@@ -99,8 +99,7 @@ sub run_session
 for my $encoding (qw(LATIN1 UTF8))
 {
 	my $name = make_filter($server . $encoding, "COMMIT\0", 'the end');
-	my ($said, $alive) = run_session($encoding, 'BEGIN', "INSERT INTO rows_$name SELECT generate_series(1, 10)",
-		'COMMIT', 'SELECT 2');
+	my ($said, $alive) = run_session($encoding, 'BEGIN', "INSERT INTO rows_$name SELECT generate_series(1, 10)", 'COMMIT', 'SELECT 2');
 	is($alive, 1, "$encoding: the session goes on");
 	ok(!log_has(qr/PANIC/), "$encoding: the server goes on");
 	my $shown = $encoding eq 'UTF8' ? $server : '\?' x 6;
@@ -149,8 +148,7 @@ my %words = (
 for my $case (sort keys %words)
 {
 	my $name = make_filter("peer, $case", "COMMIT\0", $words{$case});
-	my ($said, $alive) = run_session('UTF8', 'BEGIN', "INSERT INTO rows_$name SELECT generate_series(1, 10)",
-		'COMMIT', 'SELECT 2');
+	my ($said, $alive) = run_session('UTF8', 'BEGIN', "INSERT INTO rows_$name SELECT generate_series(1, 10)", 'COMMIT', 'SELECT 2');
 	is($alive, 1, "$case: the session goes on");
 	ok(utf8::decode(my $copy = $said), "$case: the client gets valid characters");
 	ok(!log_has(qr/PANIC|invalid byte sequence/), "$case: the server goes on");

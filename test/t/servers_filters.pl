@@ -159,8 +159,7 @@ for my $name (qw(horizontal vertical))
 	          WHERE streamfilter_test('$name', i) = (i <= 10014)}),
 		'20|14|14', "$name: savepoints are followed");
 	sql(qq{BEGIN; INSERT INTO $name SELECT i FROM generate_series(20001, 20600) i; ROLLBACK;});
-	is(known("$name", 20001, 20600),
-		0, "$name: a rollback leaves nothing");
+	is(known("$name", 20001, 20600), 0, "$name: a rollback leaves nothing");
 	sql(qq{DO \$\$ BEGIN
 	         INSERT INTO rows_$name VALUES (30001);
 	         BEGIN
@@ -187,8 +186,7 @@ like(said(q{SELECT streamfilter_value('horizontal')}), qr/HINT:  Use it there/, 
 	server_sql('first', $holder{a}, $timeouts) . 'IMPORT FOREIGN SCHEMA public FROM SERVER first INTO public');
 like($err, qr/has slices on a server that is not known here/, 'IMPORT names servers that are missing');
 like($err, qr/HINT:  CREATE SERVER b FOREIGN DATA WRAPPER streamfilter OPTIONS \(dbname 'postgres', host '/, 'and where they are');
-other(server_sql('b', $holder{b}, $timeouts)
-	  . 'IMPORT FOREIGN SCHEMA public EXCEPT (timed) FROM SERVER first INTO public');
+other(server_sql('b', $holder{b}, $timeouts) . 'IMPORT FOREIGN SCHEMA public EXCEPT (timed) FROM SERVER first INTO public');
 is(other(q{SELECT string_agg(format_type(atttypid, atttypmod), ',' ORDER BY attnum) FROM pg_attribute
            WHERE attrelid = 'single'::regclass AND attnum > 0}), 'integer,text', 'columns are those of the producer');
 is(other(q{SELECT streamfilter_test('single', 1, 'x'), streamfilter_test('vertical', 10001),

@@ -41,8 +41,7 @@ sql(qq{
 	GRANT USAGE ON FOREIGN SERVER sa TO joe;
 	CREATE USER MAPPING FOR joe SERVER sa OPTIONS (user 'joe', password 'secret');
 	CREATE USER MAPPING FOR PUBLIC SERVER sb OPTIONS (user 'joe', password 'secret');});
-$node->safe_psql($_, 'GRANT USAGE ON FOREIGN SERVER streamfilter TO joe; CREATE SCHEMA of_joe AUTHORIZATION joe')
-  for qw(sa sb);
+$node->safe_psql($_, 'GRANT USAGE ON FOREIGN SERVER streamfilter TO joe; CREATE SCHEMA of_joe AUTHORIZATION joe') for qw(sa sb);
 
 my $log = -s $node->logfile;
 sub connections_to_sb
@@ -57,8 +56,7 @@ sub told
 	my ($name, $options, $columns) = @_;
 	$columns //= '[{"name": "id", "type": "integer"}]';
 	$options = '{"kind": "bloom", "memory": "256kB", "k": "4", "servers": "a,b"' . ($options // '') . '}';
-	my $servers = join ', ',
-	  map { qq({"name": "$_", "host": "$host", "port": "$port", "dbname": "$_"}) } qw(sa sb);
+	my $servers = join ', ', map { qq({"name": "$_", "host": "$host", "port": "$port", "dbname": "$_"}) } qw(sa sb);
 	return $node->safe_psql('sa', sprintf
 		  q{CREATE SCHEMA IF NOT EXISTS told; DROP FOREIGN TABLE IF EXISTS told.%1$s;
 		    CREATE FOREIGN TABLE told.%1$s (hash bigint) SERVER streamfilter
@@ -117,8 +115,7 @@ fails_like('REVOKE users FROM joe; ' . $use, qr/permission denied for foreign se
 	$session->quit;
 }
 sql('CREATE ROLE jim; GRANT CREATE ON SCHEMA of_joe TO jim');
-fails_like('ALTER FOREIGN TABLE of_joe.f OWNER TO jim', qr/permission denied for foreign server sa/,
-	'a new owner needs USAGE too');
+fails_like('ALTER FOREIGN TABLE of_joe.f OWNER TO jim', qr/permission denied for foreign server sa/, 'a new owner needs USAGE too');
 sql('REASSIGN OWNED BY joe TO jim');
 fails_like($use, qr/permission denied for foreign server sa/, 'however he came to it');
 sql('ALTER FOREIGN TABLE of_joe.f OWNER TO CURRENT_USER; ALTER SCHEMA of_joe OWNER TO joe;

@@ -40,8 +40,7 @@ for my $slicing (qw(horizontal vertical))
 my %fill = map {
 	my $filter = $_;
 	my $sum    = 0;
-	$sum += sql("SELECT fill FROM streamfilter_stats WHERE filter::text = '$filter'", $_) / 3
-	  for values %holder;
+	$sum += sql("SELECT fill FROM streamfilter_stats WHERE filter::text = '$filter'", $_) / 3 for values %holder;
 	$filter => $sum;
 } qw(horizontal vertical);
 note(join ', ', map { "$_ fill $fill{$_}" } sort keys %fill);

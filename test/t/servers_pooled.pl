@@ -97,8 +97,7 @@ while (time < $deadline)
 		my $answer = ask($session, "INSERT INTO rows_distinct VALUES ($key)");
 		last if $session->{stderr} !~ /ERROR/;
 	}
-	held('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $$streamfilter$$')
-	  if $count % 7 == 0;
+	held('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $$streamfilter$$') if $count % 7 == 0;
 	++$count;
 }
 is(sql('SELECT count(*), count(DISTINCT id) FROM rows_distinct WHERE id >= 200000'),

@@ -37,8 +37,7 @@ sub pooled
 {
 	my ($sql, $database) = @_;
 	my ($answer, $error) = ('', '');
-	IPC::Run::run([ 'psql', '-XAtq', '-h', $dir, '-p', $port, '-d', $database // 'postgres' ],
-		'<', \$sql, '>', \$answer, '2>', \$error);
+	IPC::Run::run([ 'psql', '-XAtq', '-h', $dir, '-p', $port, '-d', $database // 'postgres' ], '<', \$sql, '>', \$answer, '2>', \$error);
 	chomp($answer, $error);
 	return wantarray ? ($answer, $error) : $answer;
 }

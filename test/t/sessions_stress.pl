@@ -266,8 +266,7 @@ for my $mode (qw(wait admit discard))
 	cmp_ok($committed, '>', 50 * $seconds, "conflict '$mode': enough was committed");
 	cmp_ok($refused, '>', 50 * $seconds, "conflict '$mode': enough was refused");
 	$check->('SELECT count(*) FROM pg_prepared_xacts', 0, 'all prepared transactions have ended');
-	$check->("SELECT in_flight FROM streamfilter_stats WHERE filter = 'seen_$mode'::regclass",
-		0, 'nothing is in flight');
+	$check->("SELECT in_flight FROM streamfilter_stats WHERE filter = 'seen_$mode'::regclass", 0, 'nothing is in flight');
 	$check->("SELECT count(*) FROM (TABLE committed_$mode EXCEPT TABLE rows_$mode) k",
 		0, "none of $committed keys that a client saw inserted and committed is missing");
 	is($rows - $distinct, 0, "conflict '$mode': each of $distinct keys is there once") if $mode ne 'admit';

@@ -69,8 +69,7 @@ for my $end ('COMMIT', 'ROLLBACK')
 {
 	my $other = open_session(q{BEGIN; SET LOCAL streamfilter.mode = 'off'; INSERT INTO events VALUES (7, 'other')});
 	my $waits = begin_script('wait', q{INSERT INTO events VALUES (7, 'waits') RETURNING note;});
-	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted})
-	  or BAIL_OUT('nobody waits');
+	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted}) or BAIL_OUT('nobody waits');
 	$other->query_safe($end);
 	$waits->{psql}->finish;
 	is($waits->{output}, $end eq 'COMMIT' ? '' : "waits\n", "after $end of the other one");

@@ -145,8 +145,7 @@ sql(q{SELECT streamfilter_save('seen')});
 sql(q{SELECT pg_switch_wal()});
 my $past = PostgreSQL::Test::Cluster->new('past');
 $past->init_from_backup($primary, 'base', has_restoring => 1);
-$past->append_conf('postgresql.conf',
-	"recovery_target_lsn = '$target'\nrecovery_target_action = 'promote'\narchive_mode = off");
+$past->append_conf('postgresql.conf', "recovery_target_lsn = '$target'\nrecovery_target_action = 'promote'\narchive_mode = off");
 $past->start;
 $past->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'recovery does not end';
 is(sql('SELECT count(*) FROM events', $past), '1000', 'point in time: the table');

@@ -47,8 +47,7 @@ is(sql("SELECT streamfilter_seen('passing_a', 1), streamfilter_seen('passing_b',
 sql('CREATE DATABASE restored');
 $node->command_ok(['pg_dump', '-f', "$dir/dump.sql", '-d', $node->connstr('postgres')], 'dump');
 my ($out, $err);
-$node->psql('restored', '', stdout => \$out, stderr => \$err,
-	extra_params => ['-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/dump.sql"]);
+$node->psql('restored', '', stdout => \$out, stderr => \$err, extra_params => ['-q', '-v', 'ON_ERROR_STOP=1', '-f', "$dir/dump.sql"]);
 is($err, '', 'a dump restores without a word');
 is($node->safe_psql('restored',
 		q{SELECT filter, parent, level FROM streamfilter_tree WHERE filter::text LIKE 'logged%'

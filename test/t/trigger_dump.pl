@@ -95,8 +95,7 @@ sub check_restored
 my $dump = $node->basedir . '/dump';
 $node->command_ok([ 'pg_dump', '-f', "$dump.sql", $node->connstr('postgres') ], 'plain dump');
 sql('CREATE DATABASE plain');
-$node->command_ok([ 'psql', '-X', '-v', 'ON_ERROR_STOP=1', '-f', "$dump.sql", $node->connstr('plain') ],
-	'plain dump restored');
+$node->command_ok([ 'psql', '-X', '-v', 'ON_ERROR_STOP=1', '-f', "$dump.sql", $node->connstr('plain') ], 'plain dump restored');
 check_restored('plain', 'plain dump');
 
 $node->command_ok([ 'pg_dump', '-Fd', '-f', $dump, $node->connstr('postgres') ], 'directory dump');
@@ -105,8 +104,7 @@ sql('CREATE DATABASE parallel');
 # the partitions only): the triggers would judge rows that are no new ones.
 {
 	local $ENV{PGOPTIONS} = '-c streamfilter.enabled=off';
-	$node->command_ok([ 'pg_restore', '-e', '-j', '3', '-d', $node->connstr('parallel'), $dump ],
-		'directory dump restored in parallel');
+	$node->command_ok([ 'pg_restore', '-e', '-j', '3', '-d', $node->connstr('parallel'), $dump ], 'directory dump restored in parallel');
 }
 check_restored('parallel', 'parallel restore');
 
@@ -128,8 +126,7 @@ sql(qq{
 	GRANT USAGE ON SCHEMA app TO clerk;
 	GRANT INSERT, SELECT ON app.upgraded TO clerk;});
 my ($in, $out, $timer) = ('', '', IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
-my $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ],
-	'<', \$in, '>', \$out, $timer);
+my $session = IPC::Run::start([ 'psql', '-XAtq', '-d', $node->connstr('postgres') ], '<', \$in, '>', \$out, $timer);
 $in .= "SET ROLE clerk; BEGIN; INSERT INTO app.upgraded VALUES (1), (1) RETURNING id; SELECT 'first';\n";
 $session->pump until $out =~ /first/;
 is(sql('SET ROLE clerk; INSERT INTO app.upgraded VALUES (2), (2) RETURNING id'), '2', 'a second session does not wait for the first');
