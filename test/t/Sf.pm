@@ -54,7 +54,12 @@ sub on
 sub server { my ($given) = grep { ref } @_; return $given // $asked // (made())[0]; }
 
 # That and its database.
-sub place { my ($name) = grep { defined && !ref } @_; return (server(@_), $name // $database // 'postgres'); }
+sub place
+{
+	my ($given) = grep { ref } @_;
+	my ($name)  = grep { defined && !ref } @_;
+	return (server(@_), $name // ($given ? 'postgres' : $database // 'postgres'));
+}
 
 sub sql
 {
