@@ -57,6 +57,9 @@ sub start
 	return \%session;
 }
 
+# What such a session has printed at its end.
+sub run { my ($self, @statements) = @_; return $self->finish($self->start(@statements)); }
+
 # Starts statements that stop at the point, and waits until they do; `let_go` lets a session go on, and is `finish` then.
 sub stop_at
 {

@@ -20,7 +20,7 @@ sub events { return sql("SELECT count(*) FROM events WHERE id = $_[0]"); }
 # ---- the end of a transaction -------------------------------------------------------------------------------------
 
 $faults->set('pre_commit', 'fail');
-like($faults->finish($faults->start('INSERT INTO events VALUES (1)')), qr/ERROR:  fault injected at pre_commit/,
+like($faults->run('INSERT INTO events VALUES (1)'), qr/ERROR:  fault injected at pre_commit/,
 	'before the commit record: the transaction fails');
 is(events(1) . knows('seen', 1), '0f', 'it leaves neither row nor key');
 
@@ -76,7 +76,7 @@ sub wait_for_server
 
 my $gone = qr/connection to server was lost/;
 $faults->set('committed', 'kill');
-like($faults->finish($faults->start('INSERT INTO events VALUES (7)')), $gone, 'a session is killed');
+like($faults->run('INSERT INTO events VALUES (7)'), $gone, 'a session is killed');
 wait_for_server();
 is(events(7) . knows('seen', 7), '1t', 'killed after the commit record: row and key are there');
 
@@ -94,8 +94,8 @@ for my $point ('pre_commit', 'save', 'logged', 'committed', 'applied')
 	$number++;
 	my $wanted = 192 - $memory;
 	$faults->set($point, 'kill');
-	like($faults->finish($faults->start(join ';', 'BEGIN', (map { "ALTER FOREIGN TABLE sized_$_ OPTIONS (SET memory '${wanted}kB');
-		INSERT INTO sized_$_ VALUES ($number); INSERT INTO known_keys VALUES ($_, $number)" } 0 .. $#sized), 'COMMIT')), $gone,
+	like($faults->run(join ';', 'BEGIN', (map { "ALTER FOREIGN TABLE sized_$_ OPTIONS (SET memory '${wanted}kB');
+		INSERT INTO sized_$_ VALUES ($number); INSERT INTO known_keys VALUES ($_, $number)" } 0 .. $#sized), 'COMMIT'), $gone,
 		"killed at $point");
 	ok(wait_for_server(), 'the server comes back');
 	is(sql('SELECT count(*) FROM known_keys WHERE NOT streamfilter_test(format($$sized_%s$$, filter)::regclass, id)'), 0,
@@ -110,7 +110,7 @@ for my $point ('pre_commit', 'save', 'logged', 'committed', 'applied')
 my $from = -s $node->logfile;
 expect_crash($node, 6);
 $faults->set('committed', 'fail');
-$faults->finish($faults->start('INSERT INTO events VALUES (8)'));
+$faults->run('INSERT INTO events VALUES (8)');
 wait_for_server();
 like(slurp_file($node->logfile, $from), qr/streamfilter: an? [a-z ]+ where nothing may raise/,
 	'a message after the commit record does not go unnoticed');

@@ -44,7 +44,7 @@ for my $persistence ('logged', 'unlogged')
 	for my $point (@reached)
 	{
 		$faults->set($point, 'fail');
-		like($faults->finish($faults->start(resize('4MB'))), qr/fault injected at $point/, "$persistence: it fails at $point");
+		like($faults->run(resize('4MB')), qr/fault injected at $point/, "$persistence: it fails at $point");
 		is(memory(), 'small', 'the size is as before');
 		is(free(), $free, 'the memory is given back');
 		is(unknown(), 0, 'nothing is forgotten');
@@ -61,7 +61,7 @@ for my $persistence ('logged', 'unlogged')
 		sql("BEGIN; INSERT INTO events SELECT generate_series($key + 60, $key + 69); PREPARE TRANSACTION 'p'");
 		sql(q{COMMIT PREPARED 'p'});
 		is(sql('SELECT count(*) FROM streamfilter_progress WHERE command = \'resize\''), 1, "$persistence: $point is to be seen");
-		like($faults->finish($faults->start(resize('8MB'))), qr/is being resized by another session/, 'one at a time');
+		like($faults->run(resize('8MB')), qr/is being resized by another session/, 'one at a time');
 		is($faults->let_go($point, $first), '', 'it goes on');
 		is(memory(), 'large', 'to its end');
 		is(unknown(), 0, 'nothing is forgotten');
@@ -108,7 +108,7 @@ for my $persistence ('logged', 'unlogged')
 	{
 		last if $persistence eq 'unlogged';
 		$faults->set($point, 'kill');
-		$faults->finish($faults->start(resize('4MB')));
+		$faults->run(resize('4MB'));
 		$node->poll_query_until('postgres', 'SELECT 1', '1');
 		is(unknown(), 0, "$persistence: nothing is forgotten where it is killed at $point");
 		is(memory(), 'small', 'the size is as before');

@@ -114,12 +114,12 @@ sub waiting
 
 create();
 my ($open, $closed) = restart();
-like($faults->finish($faults->start("SET statement_timeout = '300ms'; INSERT INTO events VALUES ($closed)")), qr/statement timeout/,
+like($faults->run("SET statement_timeout = '300ms'; INSERT INTO events VALUES ($closed)"), qr/statement timeout/,
 	'statement_timeout ends a wait');
 my $session = $faults->start("INSERT INTO events VALUES ($closed)");
 sql('SELECT pg_cancel_backend(' . waiting('INSERT INTO events') . ')');
 like($faults->finish($session), qr/user request/, 'so does cancelling');
-like($faults->finish($faults->start("SET lock_timeout = '300ms'; SELECT streamfilter_test('seen', $closed)")), qr/lock timeout/,
+like($faults->run("SET lock_timeout = '300ms'; SELECT streamfilter_test('seen', $closed)"), qr/lock timeout/,
 	'lock_timeout, for who needs all of it');
 sql("CREATE EXTENSION streamfilter; " . create_text(), 'other');
 is(sql(q{SELECT count(*) FROM events WHERE streamfilter_test('seen', id)}, 'other'), 220, 'another database is not held up');
@@ -151,7 +151,7 @@ for my $end ('pass', 'terminate')
 		my ($first) = $statement =~ /^(?:BEGIN; )?([^;]*)/;
 		$session = $faults->start($statement);
 		waiting($statement =~ /^BEGIN/ ? 'BEGIN' : $first);
-		like($faults->finish($faults->start("SET lock_timeout = '300ms'; $first")), qr/lock timeout/, "$end: $first waits, at most lock_timeout");
+		like($faults->run("SET lock_timeout = '300ms'; $first"), qr/lock timeout/, "$end: $first waits, at most lock_timeout");
 		$end eq 'pass' ? $faults->set('restore_range', 'pass') : end_worker();
 		is($faults->finish($session), $statement =~ /DROP.*CASCADE/ ? 'NOTICE:  drop cascades to trigger discard on table events' : '', 'then it goes on');
 		create() if $statement =~ /^DROP/;
@@ -177,8 +177,7 @@ for my $id (1001 .. 1060)
 }
 ok($new, 'a transaction is prepared meanwhile');
 end_worker();
-like($faults->finish($faults->start("SET lock_timeout = '300ms'; INSERT INTO events VALUES ($new)")), qr/lock timeout/,
-	'its key keeps others waiting');
+like($faults->run("SET lock_timeout = '300ms'; INSERT INTO events VALUES ($new)"), qr/lock timeout/, 'its key keeps others waiting');
 sql("COMMIT PREPARED 'p'");
 is(unknown() . ' ' . twice(), '0 0', 'nothing is forgotten after the worker has ended');
 sql("INSERT INTO events VALUES ($new), ($closed), ($open)");

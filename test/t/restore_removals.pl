@@ -50,12 +50,12 @@ for my $filter ('small', 'large')
 {
 	my $session = stand($filter);
 	my $limit = q{SET statement_timeout = '20s'; };
-	is($faults->finish($faults->start($limit . insert('other', '301, 400'))), '', "$filter: rows of another filter do not wait");
-	is($faults->finish($faults->start($limit . q{
+	is($faults->run($limit . insert('other', '301, 400')), '', "$filter: rows of another filter do not wait");
+	is($faults->run($limit . q{
 		CREATE FOREIGN TABLE fresh (id int) SERVER streamfilter OPTIONS (memory '64kB'); INSERT INTO fresh VALUES (1);
-		TRUNCATE fresh; DROP FOREIGN TABLE fresh})), '', 'nor does a new one, nor TRUNCATE and DROP');
-	is($faults->finish($faults->start($limit . 'BEGIN; INSERT INTO other VALUES (1000); TRUNCATE other; ROLLBACK')), '', 'nor TRUNCATE of it');
-	like($faults->finish($faults->start("SET statement_timeout = '300ms'; " . insert($filter, '1, 1'))), qr/statement timeout/,
+		TRUNCATE fresh; DROP FOREIGN TABLE fresh}), '', 'nor does a new one, nor TRUNCATE and DROP');
+	is($faults->run($limit . 'BEGIN; INSERT INTO other VALUES (1000); TRUNCATE other; ROLLBACK'), '', 'nor TRUNCATE of it');
+	like($faults->run("SET statement_timeout = '300ms'; " . insert($filter, '1, 1')), qr/statement timeout/,
 		'its own rows wait, at most statement_timeout');
 	my $row = $faults->start(insert($filter, '1, 1'));
 	ok($faults->blocked($row), 'they are seen to wait');
@@ -125,7 +125,7 @@ for my $point ('resize_slice', 'resize_copied', 'resize_saved')
 	$faults->set($point, 'pass');
 	ok(wait_for(q{SELECT count(*) = 1 FROM streamfilter_progress WHERE phase = 'waiting for transactions'}),
 		'the swap waits for a prepared transaction with keys');
-	is($faults->finish($faults->start(insert('small', '601, 610'))), '', '... and others meanwhile for nobody');
+	is($faults->run(insert('small', '601, 610')), '', '... and others meanwhile for nobody');
 	sql(q{COMMIT PREPARED 'p'});
 	is($faults->finish($resize), '', 'then it goes on');
 	is(sql(q{SELECT count(*) FROM of_small WHERE id > 400 AND NOT streamfilter_test('small', id)}), 0, 'and has its keys');
@@ -146,7 +146,7 @@ for my $point ('resize_slice', 'resize_copied', 'resize_saved', 'resize_locked')
 	sql(q{SET statement_timeout = '20s'; ALTER FOREIGN TABLE small OPTIONS (SET memory '256kB'); TRUNCATE small; DROP FOREIGN TABLE small}, 'second');
 	if ($point eq 'resize_locked')
 	{
-		like($faults->finish($faults->start("SET lock_timeout = '300ms'; $_")), qr/lock timeout/, "$_ waits for the swap, at most lock_timeout")
+		like($faults->run("SET lock_timeout = '300ms'; $_"), qr/lock timeout/, "$_ waits for the swap, at most lock_timeout")
 		  for 'TRUNCATE small', 'DROP FOREIGN TABLE small CASCADE', q{ALTER FOREIGN TABLE small OPTIONS (SET memory '128kB')}, insert('small', '1, 1');
 	}
 	sql('DROP DATABASE second');

@@ -48,7 +48,7 @@ sub interrupt
 {
 	my ($statement, $point, $action) = @_;
 	$faults->set($point, $action);
-	my $said = $faults->finish($faults->start($statement));
+	my $said = $faults->run($statement);
 	wait_for_server() if $action eq 'kill';
 	isnt($said, '', "$point, $action: the session hears of it");
 	$faults->set($point, 'pass');
