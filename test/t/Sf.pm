@@ -127,7 +127,7 @@ sub start_standby
 	my $standby = PostgreSQL::Test::Cluster->new($name);
 	$primary->backup($name);
 	$standby->init_from_backup($primary, $name, has_streaming => 1);
-	$standby->append_conf('postgresql.conf', $settings // '');
+	$standby->append_conf('postgresql.conf', $settings) if defined $settings;
 	$standby->start;
 	return $standby;
 }

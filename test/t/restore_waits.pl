@@ -14,7 +14,6 @@ my $node = start_node('told', q{
 my $faults = FaultPoints->new($node);
 $node->safe_psql('template1', q{CREATE FUNCTION streamfilter_fault(point text, action text) RETURNS void
 	AS '$libdir/streamfilter' LANGUAGE C STRICT VOLATILE});
-sub sql_error { return ($node->psql('postgres', $_[0]))[2]; }
 sql(q{
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '33MB', slices '4');
 	CREATE TABLE events (id int);
@@ -93,7 +92,7 @@ is(sql('SELECT count(*) - count(DISTINCT id) FROM events'), 0, 'and nothing is f
 # ---- by a worker, range by range: of the rest it is known how long it takes
 
 restart('restore_range', ('skip') x 31, 'stop');
-my ($closed) = grep { (sql_error("SET lock_timeout = '400ms'; INSERT INTO events VALUES ($_)")) =~ /lock timeout/ } 1 .. 60;
+my ($closed) = grep { (said("SET lock_timeout = '400ms'; INSERT INTO events VALUES ($_)")) =~ /lock timeout/ } 1 .. 60;
 ok($closed, 'a worker stands before the range of a key');
 $faults->reached('restore_range');
 ends("INSERT INTO events VALUES ($closed)", 'restored by a worker');
