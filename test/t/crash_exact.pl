@@ -149,7 +149,7 @@ for my $conflict ('wait', 'discard')
 		begin_tables($conflict) if $round % $per_table == 1;
 		ok(run_load($share / 2), "$conflict, round $round: sessions end well");
 		run_load($share / 4, \&kill_some);
-		run_load($share / 4, \&crash);
+		run_load($share / 4, \&stop_at_once);
 		$node->start;
 		check_rest("$conflict, round $round, after a crash");
 		ok(run_load($share - $done + $before), "$conflict, round $round: sessions end well again") if $done - $before < $share;
