@@ -170,6 +170,7 @@ is(sql(q{SELECT count(*) FROM truth WHERE NOT streamfilter_test(('f_' || f)::reg
 $node->stop;
 $standby->promote;
 $node = $standby;
+on($standby);
 sql(write_keys(98, 100));
 is_whole('a promoted standby');
 

@@ -8,7 +8,9 @@ use OptionExamples;
 
 # What becomes of the keys of a filter. ALTER keeps them all or forgets them all.
 my %keys = (restart => 'kept', crash => 'kept', standby => 'kept', truncate => 'empty', dump => 'empty');
-my %keys_of = ('crash persistence' => 'empty', 'standby persistence' => 'empty');    # altered to unlogged
+my %keys_of = (
+	'crash persistence' => 'empty', 'standby persistence' => 'empty',    # altered to unlogged
+	map { ("truncate $_" => 'kept') } qw(parent tree top_down));    # by the root
 
 # Those that streamfilter_definition() shows, not streamfilter_stats.
 my %is_hidden = map { $_ => 1 } qw(seed conflict persistence probe lost_slice max_future parent tree top_down);
