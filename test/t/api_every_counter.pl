@@ -129,7 +129,7 @@ for my $crash ('a crash', 'another one, after a save')
 	crash();
 	is(counts($_), $zeros, "$crash: counters of $_ begin anew") for @filters;
 	is(knows('logged', 7), 't', '... not so its keys');
-	knows("$_", 1) for @filters;
+	knows($_, 1) for @filters;
 	is(sql(q{SELECT count(*) FROM streamfilter_stats WHERE stats_reset >= pg_postmaster_start_time()}), 3, '... and stats_reset says when');
 	sql("SELECT streamfilter_save('logged')");
 }

@@ -188,7 +188,7 @@ for my $filter ([ 'events', 'seen', 10000 ], [ 'admitted', 'admits', 20000 ])
 	is(rows($table, $key), 1, 'one row');
 	($statement, $key) = $load->();
 	is(while_committing($statement, "DELETE FROM $table WHERE id = $key; DELETE FROM $name WHERE id = $key"), '', 'it is deleted');
-	is(rows($table, $key) . knows("$name", $key), '0f', 'and does not come back');
+	is(rows($table, $key) . knows($name, $key), '0f', 'and does not come back');
 }
 
 # ---- keys that are forgotten ------------------------------------------------------------------------------------------

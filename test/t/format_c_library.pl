@@ -105,12 +105,12 @@ for my $definition (@definitions)
 	else
 	{
 		my $named = $kind eq 'lru' ? $name =~ s/\)$/, fpr=1e-06)/r : $name;    # the default of a relation
-		is( sql(q{SELECT streamfilter_value('seen')}),
+		is(sql(q{SELECT streamfilter_value('seen')}),
 			sql(qq{
 				SELECT '$named'::streamfilter || filter FROM received}) =~ s/''/'/gr,
 			"$definition: merged into a named filter")
 		  unless $name =~ /'/;
-		is( sql(q{SELECT count(*) FROM events e, received
+		is(sql(q{SELECT count(*) FROM events e, received
 			WHERE (filter @> ROW(id, name)) AND NOT streamfilter_test('seen', id, name)}),
 			'0', "$definition: the named filter knows what was sent")
 		  unless $kind eq 'fplru';    # which guesses, so that not all it calls known was sent
@@ -118,7 +118,7 @@ for my $definition (@definitions)
 	sql('DROP FOREIGN TABLE seen');
 }
 
-is( built('sqf(memory=16kB, p=20, fingerprint=integer)', 'integer', $numbers),
+is(built('sqf(memory=16kB, p=20, fingerprint=integer)', 'integer', $numbers),
 	sql(q{SELECT streamfilter_agg(id, 'sqf(memory=16kB, p=20, fingerprint=integer)' ORDER BY n) FROM events}),
 	'keys that are not hashed');
 
@@ -139,7 +139,7 @@ for my $case (
 		(extract(epoch FROM at) * 1000000)::bigint FROM events WHERE n <= 300 ORDER BY n) TO STDOUT}) . "\n";
 	sql(sql(q{
 		SELECT format('INSERT INTO seen VALUES (%s, %s, %L);', id, importance, at) FROM events WHERE n <= 300 ORDER BY n}));
-	is( built("$definition, fpr=0.01, seed=77)", 'integer,importance,time', $columns),
+	is(built("$definition, fpr=0.01, seed=77)", 'integer,importance,time', $columns),
 		sql(q{SELECT streamfilter_value('seen')}), "$definition): importance and time");
 	sql('DROP FOREIGN TABLE seen');
 }
@@ -184,10 +184,10 @@ for my $case (
 	is(built($prototype, $kind, $columns), sql("SELECT streamfilter_agg(v, '$prototype') FROM $source"), "type $type");
 }
 
-is( built($prototype =~ s/\)/, nulls=not distinct)/r, 'integer,text', "1\tx\n\\N\ty\n2\t\\N\n"),
+is(built($prototype =~ s/\)/, nulls=not distinct)/r, 'integer,text', "1\tx\n\\N\ty\n2\t\\N\n"),
 	sql("SELECT streamfilter_agg(ROW(a, b), 'bloom(memory=4kB, k=4, seed=12345, nulls=not distinct)')
 		FROM (VALUES (1, 'x'), (NULL, 'y'), (2, NULL)) AS t(a, b)"), 'NULLs that are not distinct');
-is( built($prototype, 'integer,text', "1\tx\n\\N\ty\n2\t\\N\n"),
+is(built($prototype, 'integer,text', "1\tx\n\\N\ty\n2\t\\N\n"),
 	sql("SELECT streamfilter_agg(ROW(a, b), '$prototype')
 		FROM (VALUES (1, 'x'), (NULL, 'y'), (2, NULL)) AS t(a, b)"), 'rows with a NULL have no key');
 
@@ -205,7 +205,7 @@ sub check_example
 	IPC::Run::run([ @command, 'bloom(keys=1000, seed=42)', "$dir/seen.copy" ], '<', \$lines, '>', \$out, '2>', \$err);
 	is($out, $distinct, "$name: first occurrences") or diag($err);
 	sql(qq{TRUNCATE received, lines; COPY received FROM '$dir/seen.copy'});
-	is( sql(q{SELECT streamfilter_merge('lines', filter) FROM received;
+	is(sql(q{SELECT streamfilter_merge('lines', filter) FROM received;
 			SELECT count(*) FROM generate_series(0, 40) i WHERE streamfilter_test('lines', 'event ' || i)}),
 		"\n30", "$name: the server knows them");
 	return;

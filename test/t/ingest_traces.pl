@@ -23,7 +23,7 @@ for my $file (map { s{.*/}{}r } sort glob "$folder/*.csv.gz")
 {
 	load('events', "gzip -dc $folder/$file");
 	my $filters = q{'{"sbf(memory=16kB)", "sbf(memory=256kB)", "bloom(memory=4MB, k=8)"}'};
-	is( sql(qq{
+	is(sql(qq{
 			SELECT bool_and(e.rows = t.rows AND e.distinct_rows = t.distinct_rows
 			                AND e.false_positives BETWEEN 0 AND t.distinct_rows
 			                AND e.false_negatives BETWEEN 0 AND t.duplicates),
@@ -33,7 +33,7 @@ for my $file (map { s{.*/}{}r } sort glob "$folder/*.csv.gz")
 			JOIN truth t ON t.file = '$file' AND t.percent = 100}),
 		't|t|t', "$file: evaluate counts exactly and sbf keeps 1 %");
 	# Ten equal parts, summed up, are the lines of truth.csv.
-	is( sql(qq{
+	is(sql(qq{
 			WITH parts AS (
 			  SELECT p."to", p.filter, sum(p.distinct_rows) OVER through AS distinct_rows,
 			         sum(p.false_positives) OVER through AS false_positives

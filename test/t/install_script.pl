@@ -184,7 +184,7 @@ sql('CREATE EXTENSION streamfilter');
 check_objects('postgres', 'plain');
 
 # The checks find what they are made for.
-is( sql(qq{
+is(sql(qq{
 		BEGIN;
 		CREATE FUNCTION trap(oid) RETURNS oid LANGUAGE sql AS 'SELECT \$1';
 		CREATE VIEW trapped AS SELECT trap('pg_class'::regclass);
@@ -246,7 +246,7 @@ sql(qq{
 sql("CREATE SCHEMA traps; GRANT ALL ON SCHEMA traps TO mallory; SET ROLE mallory; $traps", 'hostile');
 sql('SET search_path = traps, pg_catalog; CREATE EXTENSION streamfilter SCHEMA traps', 'hostile');
 check_objects('hostile', 'among traps');
-is( $node->safe_psql(
+is($node->safe_psql(
 		'hostile', q{
 		CREATE FOREIGN TABLE f (k int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4');
 		CREATE FOREIGN TABLE leaf (k int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'public.f');

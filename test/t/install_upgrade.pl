@@ -76,7 +76,6 @@ $node->append_conf('postgresql.conf', q{
 shared_preload_libraries = 'streamfilter'
 streamfilter.shared_memory = '24MB'
 fsync = off});
-on($node);
 sub version { my ($database) = @_; return sql(q{SELECT extversion FROM pg_extension WHERE extname = 'streamfilter'}, $database); }
 sub accepted { my ($to, $database) = @_; return sql("INSERT INTO events SELECT generate_series(1, $to) RETURNING 1", $database) =~ tr/\n// + 1; }
 my $more = 'SELECT streamfilter_slices_needed(1, max_fnr => 0.05)';

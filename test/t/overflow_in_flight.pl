@@ -260,7 +260,7 @@ wait_for(q{SELECT count(*) = 2 FROM pg_locks WHERE NOT granted AND locktype = 'a
 $one->query_safe('SELECT pg_advisory_unlock(1)');
 $_->finish for @both;
 is($complaint, '', 'two, each of which has what the other one needs');
-is(known("$_", 450001, 456000), 5001, "all keys are in '$_'") for qw(wait second);
+is(known($_, 450001, 456000), 5001, "all keys are in '$_'") for qw(wait second);
 nothing_is_left('two with two filters');
 
 # ---- the setting says how much

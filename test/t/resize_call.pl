@@ -26,7 +26,6 @@ sub fails
 
 sub memory_of { return sql("SELECT memory FROM streamfilter_stats WHERE filter = '$_[0]'::regclass"); }
 
-
 # --- Exactly the keys of the table, whatever the size --------------------------------------------------------------------
 
 # A key is in the table and in the filter, or in neither. Who deletes a row has it locked, so its key is not on its way.

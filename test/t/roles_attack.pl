@@ -210,7 +210,7 @@ for my $deed ('DROP TRIGGER zz ON his.t', 'DROP TABLE his.t', 'DROP FOREIGN TABL
 
 # A database without the extension: nothing of it is in the way of statements of any kind.
 sql('CREATE DATABASE plain');
-is( $node->safe_psql('plain', q{
+is($node->safe_psql('plain', q{
 	CREATE TABLE t (id int);
 	CREATE FUNCTION last() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 	CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION last();

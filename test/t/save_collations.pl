@@ -48,7 +48,7 @@ sql(q{
 	ALTER COLLATION other RENAME TO folded;});
 ($out, $warnings) = after_restart();
 like($warnings, qr/have changed.*The filter starts empty; what was saved is set aside/s, 'no filter starts empty without a word');
-is( sql(q{SELECT state FROM streamfilter_stats WHERE filter = 'words'::regclass}),
+is(sql(q{SELECT state FROM streamfilter_stats WHERE filter = 'words'::regclass}),
 	'set aside: The collations of its keys are others now.', 'nor without a trace');
 
 done();

@@ -159,7 +159,7 @@ for my $name (qw(horizontal vertical))
 	          WHERE streamfilter_test('$name', i) = (i <= 10014)}),
 		'20|14|14', "$name: savepoints are followed");
 	sql(qq{BEGIN; INSERT INTO $name SELECT i FROM generate_series(20001, 20600) i; ROLLBACK;});
-	is(known("$name", 20001, 20600), 0, "$name: a rollback leaves nothing");
+	is(known($name, 20001, 20600), 0, "$name: a rollback leaves nothing");
 	sql(qq{DO \$\$ BEGIN
 	         INSERT INTO rows_$name VALUES (30001);
 	         BEGIN
@@ -227,7 +227,7 @@ like(said(q{SET statement_timeout = '500ms'; INSERT INTO horizontal VALUES (6000
 cmp_ok(time - $start, '<=', 3, 'at once');
 for my $holder (values %holder)
 {
-	ok( $holder->poll_query_until('postgres',
+	ok($holder->poll_query_until('postgres',
 			q{SELECT count(*) = 0 FROM pg_stat_activity
 			  WHERE wait_event_type = 'Lock' AND application_name = 'streamfilter'}),
 		'and nobody waits there any more');

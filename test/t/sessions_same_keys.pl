@@ -46,18 +46,18 @@ run_together(qq{
 	  END LOOP;
 	END \$\$;});
 is(sql('SELECT count(*), count(DISTINCT id) FROM rows_of_same'), "$keys|$keys", 'of equal keys exactly one is accepted');
-is( sql(q{SELECT tested, accepted, discarded FROM streamfilter_stats
+is(sql(q{SELECT tested, accepted, discarded FROM streamfilter_stats
 		              WHERE filter = 'same'::regclass}),
 	join('|', $sessions * $keys, $keys, ($sessions - 1) * $keys),
 	'counters of the shared keys');
 
 # Every session inserts keys of its own.
 run_together("INSERT INTO own SELECT :session * 1000000 + i FROM generate_series(1, $keys) i;");
-is( sql(q{SELECT tested, accepted, discarded FROM streamfilter_stats
+is(sql(q{SELECT tested, accepted, discarded FROM streamfilter_stats
 		              WHERE filter = 'own'::regclass}),
 	join('|', $sessions * $keys, $sessions * $keys, 0),
 	'counters of keys of their own');
-is( sql(qq{SELECT count(*) FROM generate_series(1, $sessions) s, generate_series(1, $keys) i
+is(sql(qq{SELECT count(*) FROM generate_series(1, $sessions) s, generate_series(1, $keys) i
 		               WHERE streamfilter_test('own', s * 1000000 + i)}),
 	$sessions * $keys,
 	'no key is lost');
@@ -79,7 +79,7 @@ my $is_back;
 for (1 .. 20) { last if $is_back = eval { $node->poll_query_until('postgres', 'SELECT 1', '1') } }
 $is_back or die 'the server did not come back';
 is(sql(q{SELECT tested FROM streamfilter_stats WHERE filter = 'own'::regclass}), '0', 'after a crash the counters start again');
-is( sql(qq{SELECT count(*) FROM generate_series(1, $sessions) s, generate_series(1, $keys) i
+is(sql(qq{SELECT count(*) FROM generate_series(1, $sessions) s, generate_series(1, $keys) i
 		               WHERE streamfilter_test('own', s * 1000000 + i)}),
 	$sessions * $keys,
 	'no key is lost');

@@ -60,7 +60,7 @@ my $bindings = q{
 	   AND d.refobjid = tgconstrrelid AND d.deptype = 'n')
 	FROM pg_trigger t WHERE NOT tgisinternal AND tgparentid = 0 ORDER BY t.tgrelid::regclass::text, 2};
 my $expected = sql($bindings);
-is( $expected,
+is($expected,
 	q{app.diverting|zz|app.seen_too\000app."z repeats"\000|app.seen_too|app."z repeats"|O|1
 app.parted|zz mark|"new place"."O'Seen"\000again\000id\000|"new place"."O'Seen"||O|1
 app.plain|zz|tools.seen\000|tools.seen||A|1
@@ -75,9 +75,9 @@ sub check_restored
 	my $unbound = $expected =~ s/told_before\|\|O\|1$/-||O|0/r =~ s/app\.-/-/r;
 	is(sql($bindings, $database), $unbound, "$how: every trigger has its filter whose owner has the right");
 	# States of filters are not in a dump; rows are, and were restored before the triggers.
-	is( sql('SELECT count(*) FROM app.plain; SELECT id, again FROM app.parted ORDER BY k', $database),
+	is(sql('SELECT count(*) FROM app.plain; SELECT id, again FROM app.parted ORDER BY k', $database),
 		"2\n1|f\n1|t", "$how: all rows are there as they were");
-	is( $node->safe_psql(
+	is($node->safe_psql(
 			$database, q{
 			SELECT count(tools.streamfilter_seen('app.seen', n)) FROM generate_series(1, 9) n;
 			INSERT INTO app.plain (id) VALUES (1), (1), (3) RETURNING id;

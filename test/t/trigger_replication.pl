@@ -37,7 +37,7 @@ is(sql('SELECT tableoid::regclass FROM parted WHERE id = 9', $subscriber), 'part
 
 # The subscriber's own statements are told apart in replica sessions, too.
 sql('ALTER TABLE parted ENABLE ALWAYS TRIGGER zz', $subscriber);
-is( $subscriber->safe_psql(
+is($subscriber->safe_psql(
 		'postgres', q{
 		SET session_replication_role = replica;
 		INSERT INTO parted VALUES (1, 10), (2, 10);
