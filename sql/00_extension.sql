@@ -3,7 +3,7 @@
 -- The server runs this with a search_path of pg_catalog, the schema of the extension, where others may have made what
 -- they like before, and pg_temp. So: nothing is replaced; in queries, whatever is not ours is qualified; and our own
 -- functions, which are found in that schema (the extension can be moved, so it has no name here), are called with
--- exactly the types that they declare, which no other function can be preferred for. test/t/012_install_script.pl
+-- exactly the types that they declare, which no other function can be preferred for. test/t/install_script.pl
 -- checks it.
 
 -- ---- what users do not call ---------------------------------------------------------------------

@@ -76,7 +76,7 @@ SF_FUNCTION(streamfilter_counters) {
   return static_cast<Datum>(0);
 }
 
-// Declared by test/t/103_every_counter.pl: sets the counters of a filter to an array, unless NULL,
+// Declared by test/t/api_every_counter.pl: sets the counters of a filter to an array, unless NULL,
 // on the way that counts of a session take, and returns them in the order of
 // streamfilter_counters().
 SF_FUNCTION(streamfilter_set_counters) {
