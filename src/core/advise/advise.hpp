@@ -33,8 +33,6 @@ unsigned advise(const Definition& requested, const Stream& stream, Advice* advic
 // A remark on one of them, as a sentence without a full stop.
 void explain(const Advice& advice, char* buffer, std::size_t size) noexcept;
 
-// ---- forecasts ----------------------------------------------------------------------------------
-
 // Forecasts error rates from rows of a stream: runs filters on a sample of its keys, in
 // proportionally less memory.
 //

@@ -62,8 +62,6 @@ inline std::uint32_t part_of(std::uint64_t hash, std::uint32_t n) noexcept {
   return static_cast<std::uint32_t>(scale(mix64(hash), n));
 }
 
-// ---- hashes of values ---------------------------------------------------------------------------
-
 // Hashes of single values. Values have the same hash exactly if SQL calls them equal. Part of the
 // promised interface: the same in the server, in libstreamfilter and in every release.
 
@@ -122,8 +120,6 @@ inline std::uint64_t hash_array(const std::uint64_t* elements, std::size_t count
   for (std::size_t i = 0; i < count; ++i) hash = chain(hash, elements[i], seed);
   return hash;
 }
-
-// ---- random numbers -----------------------------------------------------------------------------
 
 // The generator behind every random choice of a filter. Its state is one word in the filter's own
 // bytes, so equal streams give equal filters.

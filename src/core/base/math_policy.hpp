@@ -16,8 +16,6 @@ using MathPolicy = policies::policy<
     policies::evaluation_error<policies::ignore_error>,
     policies::indeterminate_result_error<policies::ignore_error>, policies::promote_double<false>>;
 
-// ---- conversions --------------------------------------------------------------------------------
-
 // Converts doubles to whole numbers. Values beyond the type's range become its ends, and NaN
 // becomes 0; a plain cast leaves both undefined.
 

@@ -50,8 +50,6 @@ class TextWriter {
   std::size_t length_ = 0;
 };
 
-// ---- the nearest of some names ------------------------------------------------------------------
-
 // "Perhaps you meant …": the known name nearest to a misspelt one.
 
 // Remembers the candidate with the least Levenshtein distance, if that is small enough to be a
@@ -96,8 +94,6 @@ class NearestName {
   const char* name_ = nullptr;
 };
 
-// ---- base64 -------------------------------------------------------------------------------------
-
 // Base64 (RFC 4648, section 4) without line breaks.
 
 constexpr std::size_t base64_length(std::size_t bytes) noexcept { return (bytes + 2) / 3 * 4; }
@@ -107,8 +103,6 @@ void encode_base64(const void* bytes, std::size_t count, char* text) noexcept;
 
 // Reads base64_length(count) characters. False if they are not the base64 of `count` bytes.
 bool decode_base64(const char* text, void* bytes, std::size_t count) noexcept;
-
-// ---- decimal numbers ----------------------------------------------------------------------------
 
 // Decimal numbers as text.
 

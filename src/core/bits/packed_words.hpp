@@ -60,8 +60,6 @@ constexpr unsigned bit_width(std::uint64_t largest) noexcept {
   return bits;
 }
 
-// ---- fields -------------------------------------------------------------------------------------
-
 // Fields of any width up to 57 bits at any bit of a body.
 
 // The lowest `count` bits, 0..64.
@@ -114,8 +112,6 @@ class PackedFields {
   Byte* body_;
   std::uint64_t last_word_;
 };
-
-// ---- cells --------------------------------------------------------------------------------------
 
 // An array of cells of 1 to 4 bits, packed without gaps.
 

@@ -21,8 +21,6 @@ constexpr std::size_t kMaxDefinitionText = 2048;
 // Returns the length.
 std::size_t print_definition(const Parameters& parameters, char* buffer, std::size_t size) noexcept;
 
-// ---- from options to parameters -----------------------------------------------------------------
-
 // Turns a user's request into the parameters of a filter.
 
 // Derives everything not given: the kind, if it is `auto`, and the rest (derive_parameters).

@@ -23,8 +23,6 @@ Definition definition_of(const Parameters& parameters) noexcept;
 // limit, NaN: the kind has no model.
 double window_keys(const Parameters& parameters, double fnr) noexcept;
 
-// ---- slices -------------------------------------------------------------------------------------
-
 // Which slicings go with which kinds and options.
 
 // Is the slicing one that the kind and the other options go with? k1 and k2 say what k is.

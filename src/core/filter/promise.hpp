@@ -25,8 +25,6 @@ bool check_promise(const Parameters& parameters, Problem& problem) noexcept;
 // from derived ones. False: neither was asked for, or nothing keeps them.
 bool derive_again(const Parameters& parameters, Parameters& derived) noexcept;
 
-// ---- overfull filters ---------------------------------------------------------------------------
-
 // Does a filter hold more than its rate allows, so that a "repeat" may well be a new key?
 
 // Tolerance, because rates are estimates and keys spread unevenly over slices.

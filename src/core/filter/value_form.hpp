@@ -104,8 +104,6 @@ bool read_binary_header(const void* bytes, std::size_t length, Header& header,
 // read_binary_header has found sound, and checks them. Errors: corrupt.
 bool read_binary(const void* bytes, std::size_t length, Header* block, Problem& problem) noexcept;
 
-// ---- one slice ----------------------------------------------------------------------------------
-
 // The state of one slice of a filter on its way to the same slice of another one: a head, the
 // header of the filter, the bytes of the slice.
 

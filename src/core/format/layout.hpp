@@ -96,8 +96,6 @@ inline ConstSlice slice_at(const Header* header, std::uint32_t index) noexcept {
   return as_const(slice_at(const_cast<Header*>(header), index));
 }
 
-// ---- slices -------------------------------------------------------------------------------------
-
 // Where the bits of a key lie when a filter is sliced (Koloniari et al. 2011 §3): in one probe
 // or in several; each is a slice and the hash that the slice takes its positions from. A
 // key was seen if all its probes say so, and a new key is put in all of them.
@@ -146,8 +144,6 @@ inline KeyProbe probe_of(const Parameters& parameters, std::uint64_t hash, unsig
   const std::uint64_t own = mix64(hash + (i + 1) * kGoldenRatio);
   return {static_cast<std::uint32_t>(group * size + scale(own, size)), own};
 }
-
-// ---- numbers of keys ----------------------------------------------------------------------------
 
 // Numbers of keys, as the counters and bits of slices tell them.
 

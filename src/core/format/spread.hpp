@@ -51,8 +51,6 @@ void for_each_new_place(std::uint64_t n, std::uint64_t m, std::uint64_t layer, s
     if (Wide{old} * m < Wide{j + 1} * n) visit(j);
 }
 
-// ---- cells --------------------------------------------------------------------------------------
-
 // Where the cells of a key lie: anywhere in the body, or with layout blocked in one 64-byte line.
 
 constexpr std::uint64_t kRegionLineBytes = 64;

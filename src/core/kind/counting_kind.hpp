@@ -8,8 +8,6 @@
 
 namespace streamfilter {
 
-// ---- thinning -----------------------------------------------------------------------------------
-
 // Two merged filters of counting cells can hold more than one filter may. Then cells are
 // decremented, in the kind's own way, until the rate that it keeps for ever holds again.
 

@@ -6,8 +6,6 @@
 
 namespace streamfilter::exa_log_log {
 
-// ---- tokens -------------------------------------------------------------------------------------
-
 // Few keys of kind ell, counted nearly exactly: tokens, in the memory that registers will use later
 // (the idea is §2.5 of Ertl 2024; the table is our own). A token keeps more of a key than any
 // register does, so registers follow from tokens, to the last bit.

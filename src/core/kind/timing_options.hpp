@@ -69,8 +69,6 @@ double fpr_bound(const Parameters& p) noexcept;
 
 }  // namespace streamfilter::timing
 
-// ---- ticks --------------------------------------------------------------------------------------
-
 // Windows of time: the time of elements in ticks, and late events.
 //
 // A filter's clock is the latest time of any event. If a key's first event is d late, the key is

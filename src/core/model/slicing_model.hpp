@@ -41,8 +41,6 @@ double slices_for_fnr(double probes, double lost, double most) noexcept;        
 
 }  // namespace streamfilter::slicing_model
 
-// ---- lost slices --------------------------------------------------------------------------------
-
 // Judging a key while some of its probes cannot be reached (Koloniari et al. 2011, §3.2, "Fault
 // Tolerance"). `hybrid` is the printed rule, and `votes` asks for more: bits that are within reach
 // and unset prove that a key is new, which the printed rule leaves out.

@@ -44,8 +44,6 @@ unsigned best_max(double fps, double gap, double bits) noexcept;
 
 }  // namespace streamfilter::stable_model
 
-// ---- cells of other kinds -----------------------------------------------------------------------
-
 // Filters whose every element sets its K cells and decrements others at random (sbf, ibf): their
 // error rates over a finite stream with repeats. The models of the papers (stable_model.hpp,
 // importance_model.hpp) are the limits of this one on endless streams of new keys.

@@ -85,8 +85,6 @@ class Ages {
 
 }  // namespace streamfilter
 
-// ---- an exact store -----------------------------------------------------------------------------
-
 // Filters that hold single keys (lru, timer, sqf, dsqf): their error rates on a stream of uniform
 // draws. A repeat is each of the keys seen with equal probability, so the probability that it is
 // found is the share of keys held, whichever these are.

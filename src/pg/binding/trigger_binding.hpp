@@ -75,8 +75,6 @@ void unbind_trigger(const TriggerRow* row);
 // Do its arguments still have the former names of renamed or moved relations?
 bool has_former_names(const TriggerRow* row);
 
-// ---- the trigger functions ----------------------------------------------------------------------
-
 // The extension's trigger functions.
 
 enum class TriggerKind : uint8 { discard, mark, divert, forget };

@@ -63,8 +63,6 @@ void check_is_last(const Trigger* trigger, const TriggerDesc* triggers, Relation
 TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
                        const FilterRelation* filter);
 
-// ---- rights -------------------------------------------------------------------------------------
-
 // Rights that a table's owner needs on the filter of its trigger, and on the table that it diverts
 // repeats to. A trigger whose owner lacks them blocks no DDL.
 

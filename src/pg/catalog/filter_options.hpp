@@ -11,8 +11,6 @@ struct List;
 
 namespace streamfilter::pg {
 
-// ---- options of a relation ----------------------------------------------------------------------
-
 // Options of a filter relation and its columns that are not in the filter's bytes.
 
 // Meaning of a column.

@@ -96,8 +96,6 @@ struct ServerUse {
 };
 ServerUse use_of_server(Oid server, Oid except);
 
-// ---- dependencies -------------------------------------------------------------------------------
-
 // Dependencies of filters on the servers that hold them and on their parent in a tree, so that DROP
 // names filters and CASCADE drops them. CREATE, ALTER and IMPORT record them; if no event trigger
 // ran (pg_upgrade, or disabled triggers), the filter's first change does.

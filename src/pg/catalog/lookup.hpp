@@ -51,8 +51,6 @@ bool is_extension_here();
 // remain unseen. False for functions in C and for PostgreSQL's.
 bool asks_in_secret(Oid function);
 
-// ---- changes of tables --------------------------------------------------------------------------
-
 // Counts the invalidations of watched tables, so that a caller can tell whether a table has changed
 // since its last look.
 

@@ -15,16 +15,12 @@ void check_before_ddl(UtilityCall* call);
 // Notices DROP of a filter, a database or a trigger.
 void watch_objects(AccessCall* call);
 
-// ---- labels of enums ----------------------------------------------------------------------------
-
 // ALTER TYPE ... RENAME VALUE. Keys have the hashes of their labels, because OIDs of enum values
 // differ between databases.
 
 // Call after a statement: raises 0A000 if it has renamed a label of an enum that a filter's key
 // contains, or that a trigger of ours casts to a key.
 void check_renamed_label(Node* statement);
-
-// ---- trees --------------------------------------------------------------------------------------
 
 // Effects of CREATE, ALTER, DROP and TRUNCATE of filters on their trees.
 

@@ -9,8 +9,6 @@
 
 namespace streamfilter::pg {
 
-// ---- rows that were judged ----------------------------------------------------------------------
-
 // What becomes of repeats, with the counters of each outcome; and counts of rows that filters have
 // judged in one statement, for sessions that report them.
 

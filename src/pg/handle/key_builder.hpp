@@ -153,8 +153,6 @@ inline void begin_key_call(KeyCall* call, Oid relid, Use use) {
 KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,
                        bool may_leave_out_roles);
 
-// ---- the time of an event -----------------------------------------------------------------------
-
 // Handles events whose time is too far ahead, which must not end the window of all others; events
 // that come too late to be remembered; and a server clock that goes back, after which new events
 // must not count as late.

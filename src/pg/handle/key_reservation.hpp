@@ -53,8 +53,6 @@ bool test_and_reserve(FilterHandle* filter, TransactionChanges* changes, const E
 // many keys. It may be gone.
 extern const Element* waiting_key;
 
-// ---- overfull filters ---------------------------------------------------------------------------
-
 // A filter that holds more keys than its false-positive rate allows. Unless option overfull says
 // otherwise, repeats pass until the filter is larger or empty, or its window has moved on.
 

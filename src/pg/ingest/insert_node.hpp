@@ -17,8 +17,6 @@ Plan* make_insert_node(ModifyTable* insert, int calls, const char* obstacle);
 // Registers the node; called by init_batch_insert.
 void init_insert_node();
 
-// ---- planning -----------------------------------------------------------------------------------
-
 // Which INSERTs are planned with a node that inserts in batches.
 
 PlannedStmt* plan_insert(PlannerCall* call);

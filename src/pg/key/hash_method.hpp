@@ -57,8 +57,6 @@ bool contains_type(Oid type, Oid part);
 // Fault 42883: a key of `type` cannot be hashed, because of `culprit` inside it.
 bool unhashable(Oid type, Oid culprit, const char* what, Fault& fault);
 
-// ---- whose code runs ----------------------------------------------------------------------------
-
 // Types have code: casts, checks of domains, hash functions. Trusted code can only have been made
 // by a superuser, so it matters little as whom it runs.
 

@@ -76,8 +76,6 @@ Definition definition_in(const char* text);
 // Option k of the kind; nullptr if it has none.
 const OptionSpec* find_k(const Parameters& parameters);
 
-// ---- ALTER --------------------------------------------------------------------------------------
-
 // Carries ALTER, RENAME, SET SCHEMA, DROP and functions on a whole filter to the relations on its
 // servers, within one transaction with the local statement. A rollback undoes all of it. COMMIT
 // fails if one of the servers is lost before.

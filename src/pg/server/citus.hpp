@@ -19,8 +19,6 @@ uint64 distributed_transaction();
 // not end with one.
 uint64 shard_in_name(const char* name);
 
-// ---- distributed transactions -------------------------------------------------------------------
-
 // Sessions that work for one distributed transaction, each with its own transaction on this node.
 
 // Makes this session's transaction a part of the distributed one (pg/server/citus.hpp); 0: of none.

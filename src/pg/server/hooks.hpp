@@ -98,8 +98,6 @@ inline Node* statement_of(const UtilityCall* call) {
   return call->get<PlannedStmt*>()->utilityStmt;
 }
 
-// ---- does the transaction use filters? ----------------------------------------------------------
-
 // Lets servers that preload the library pay for it only where filters are used.
 
 // Has the current transaction used a filter, or anything else that needs work at its end? Set by

@@ -80,8 +80,6 @@ class NamedRow {
   bool* isnull_;
 };
 
-// ---- of a query ---------------------------------------------------------------------------------
-
 // Queries that set-returning functions run for the user: one SELECT, read by a cursor in batches.
 
 // Prepares the query and opens a cursor; SPI must be connected. Raises 34000 unless it is one

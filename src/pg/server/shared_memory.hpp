@@ -56,8 +56,6 @@ bool attach_shared(Part*& part, const char* name, Size bytes = sizeof(Part)) {
   return !found;
 }
 
-// ---- several locks at once ----------------------------------------------------------------------
-
 // Handles items under numbered locks, all items of one lock in one go.
 
 // Sorts up to kMax items by their numbers, stably. Few items, or numbers above kMaxNumbers, are not

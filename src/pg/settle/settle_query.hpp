@@ -54,8 +54,6 @@ const char* statement_for_restoring(const SettleTask* task);
 const char* query_for_duplicates(const SettleTask* task);
 const char* statement_for_duplicates(const SettleTask* task);
 
-// ---- whose code runs ----------------------------------------------------------------------------
-
 // Whose code the statements of streamfilter_settle() would run in the caller's name.
 
 // Call it within SPI, before any statement of the task is planned: that runs constant parts of

@@ -297,8 +297,6 @@ MemoryUse memory_use();
 // HINT for ereport: what to do if a filter does not fit.
 int errhint_more_memory();
 
-// ---- ranges that are missing --------------------------------------------------------------------
-
 // A filter that is used while it is restored: it comes in up to 64 ranges, those first that a row
 // waits for. Nobody but the restorer touches what is missing.
 

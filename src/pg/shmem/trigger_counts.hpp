@@ -49,8 +49,6 @@ void reset_trigger_counts(Oid filter);
 void request_trigger_counts();
 void start_trigger_counts();
 
-// ---- counts of filters --------------------------------------------------------------------------
-
 // All statistics of a filter. They outlive the slot: in a file over a clean restart, over a resize,
 // and in an image as of then.
 

@@ -35,8 +35,6 @@ void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes);
 // at it: the next one takes their room. Needs a transaction without other work.
 void vacuum_after_image(Oid filter);
 
-// ---- what is saved ------------------------------------------------------------------------------
-
 // What is saved of a filter, in log and image.
 
 // Is anything saved of a filter, in log or image? Keeps nobody waiting.

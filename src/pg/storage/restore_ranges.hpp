@@ -40,8 +40,6 @@ inline void await_slice(FilterSlot* slot, const FilterRelation* relation, uint64
   await_slices(slot, relation, UINT64CONST(1) << range_of_key(slot, hash));
 }
 
-// ---- workers ------------------------------------------------------------------------------------
-
 // Background workers that restore filters (handle/restore_worker.cpp), as who needs them starts
 // them.
 

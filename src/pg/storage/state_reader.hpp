@@ -131,8 +131,6 @@ void replay_rows(const StateReading& reading, Header* block, int64 from, int64 i
 void warn_damaged(FilterSlot* slot, const FilterRelation* relation, const char* what,
                   const char* detail);
 
-// ---- the last look of a standby -----------------------------------------------------------------
-
 // What a standby saw when it last looked at a filter's log: later it reads what is news.
 
 // Remembers the snapshot of the last look, and up to which WAL position it was replayed.

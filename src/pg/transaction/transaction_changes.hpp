@@ -158,8 +158,6 @@ void keep_changes_of_subtransaction(SubTransactionId parent);
 // Undoes the changes, and removes their keys from the table of keys in flight.
 void retract_changes_of_subtransaction();
 
-// ---- what they say of a key ---------------------------------------------------------------------
-
 // What the transaction's own changes say about a key, before others see them.
 
 // A key that has left the window since is untouched.

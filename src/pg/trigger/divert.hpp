@@ -42,8 +42,6 @@ inline bool is_diverting(const FilterHandle* filter) {
   return unlikely(running_diversion != nullptr) && diverts(filter);
 }
 
-// ---- rows that come back ------------------------------------------------------------------------
-
 // streamfilter_settle() moves false positives back into their table. The filter has judged these
 // rows before, wrongly, so our triggers let them pass.
 

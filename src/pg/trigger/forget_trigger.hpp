@@ -2,8 +2,6 @@
 
 #include "pg/binding/trigger_definition.hpp"
 
-// ---- the definition -----------------------------------------------------------------------------
-
 // Checks the definition of a trigger that calls streamfilter_forget.
 
 namespace streamfilter::pg {

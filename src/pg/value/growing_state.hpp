@@ -111,8 +111,6 @@ int64 count_keys(GrowingState* state);
 bytea* serialize_state(GrowingState* state);
 GrowingState* deserialize_state(Datum bytes);
 
-// ---- arguments of aggregates --------------------------------------------------------------------
-
 // Facts about the call of an aggregate's transition function.
 
 // Context of the state. Raises if the function was called outside an aggregate.
@@ -135,8 +133,6 @@ void check_prototype(FunctionCallInfo fcinfo, int number);
 uint64 given_prototype(FunctionCallInfo fcinfo, int number);
 
 [[noreturn]] void raise_changed_prototype();
-
-// ---- counts of distinct keys --------------------------------------------------------------------
 
 // Counts distinct keys, for aggregates.
 

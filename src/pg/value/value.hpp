@@ -56,8 +56,6 @@ TypeHasher* make_key_hasher(FunctionCallInfo fcinfo, int number);
 // The hasher, made at the first call and kept in fn_extra, which the caller must not use otherwise.
 TypeHasher* key_hasher(FunctionCallInfo fcinfo, int number);
 
-// ---- parameters as jsonb ------------------------------------------------------------------------
-
 // Parameters as JSON, for streamfilter_info and streamfilter_stats.
 
 // Appends the kind's parameters as a JSON object: {"max": 1, "k": 3, …}. `reason` says why the kind
