@@ -112,6 +112,7 @@ inline void merge_with_itself_for_ever(const std::string& text) {
   Filter filter(text);
   for (std::uint64_t i = 0; i < 500; ++i) filter.insert(key(i));
   for (unsigned i = 0; i < 70; ++i) BOOST_TEST(filter.merge(Filter(filter)));
+  BOOST_TEST(totals(filter.header()).insertions > std::uint64_t{1} << 40);
   filter.insert(key(1000));
   BOOST_TEST(filter.is_valid());
 }
