@@ -1,4 +1,4 @@
-// The table of kinds: one line each, in the order of their numbers.
+// The table of kinds: one line each, in the order of their numbers (Kind in parameters.hpp).
 #pragma once
 
 #include "core/kind/filter_kind.hpp"

@@ -225,5 +225,3 @@ bool derive(Definition& definition, Problem& problem) noexcept {
 }
 
 }  // namespace streamfilter::timing
-
-// ---- ticks --------------------------------------------------------------------------------------

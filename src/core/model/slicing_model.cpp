@@ -64,5 +64,3 @@ double slices_for_fnr(double probes, double lost, double most) noexcept {
 }
 
 }  // namespace streamfilter::slicing_model
-
-// ---- lost slices --------------------------------------------------------------------------------

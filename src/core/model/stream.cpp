@@ -82,5 +82,3 @@ Ages::Ages(const Stream& stream, double first) noexcept {
 }
 
 }  // namespace streamfilter
-
-// ---- an exact store -----------------------------------------------------------------------------

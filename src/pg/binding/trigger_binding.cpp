@@ -331,5 +331,3 @@ bool has_former_names(const TriggerRow* row) {
 }
 
 }  // namespace streamfilter::pg
-
-// ---- the trigger functions ----------------------------------------------------------------------

@@ -439,5 +439,3 @@ SF_FUNCTION(streamfilter_fdw_validator) {
     raise(fault);
   PG_RETURN_VOID();
 }
-
-// ---- options of a relation ----------------------------------------------------------------------

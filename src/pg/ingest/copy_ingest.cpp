@@ -147,8 +147,6 @@ bool read_plain_line(CopyFromState copy, ExprContext* context, Datum* values, bo
   return true;
 }
 
-// ---- taking over --------------------------------------------------------------------------------
-
 // ---- where COPY reads --------------------------------------------------------------------------
 
 // The source, and the position in its buffers.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pg/ingest/batch_writer.hpp"
-#include "pg/trigger/trigger_rows.hpp"
+#include "pg/trigger/judge_state.hpp"
 
 namespace streamfilter::pg {
 

@@ -89,5 +89,3 @@ void take_hooks(const HookSteps& steps) {
 }
 
 }  // namespace streamfilter::pg
-
-// ---- does the transaction use filters? ----------------------------------------------------------

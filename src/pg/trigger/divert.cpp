@@ -373,5 +373,3 @@ void divert_row(const TriggerData* call, Oid target, Oid owner, const FilterHand
 }
 
 }  // namespace streamfilter::pg
-
-// ---- rows that come back ------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 #include "pg/server/postgres.hpp"
 
 #include "pg/trigger/divert.hpp"
+#include "pg/trigger/judge_state.hpp"
 #include "pg/trigger/judged_once.hpp"
-#include "pg/trigger/trigger_rows.hpp"
 
 namespace streamfilter::pg {
 namespace {

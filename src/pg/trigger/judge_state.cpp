@@ -1,3 +1,5 @@
+// Finds what judging rows of a table takes, once for a table of a statement. Rows are judged in
+// judge_row.cpp, many of them in pg/ingest.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -10,8 +12,8 @@ extern "C" {
 #include "pg/server/citus.hpp"
 #include "pg/server/syscache.hpp"
 #include "pg/trigger/divert.hpp"
+#include "pg/trigger/judge_state.hpp"
 #include "pg/trigger/key_indexes.hpp"
-#include "pg/trigger/trigger_rows.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -5,8 +5,8 @@
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/trigger/divert.hpp"
+#include "pg/trigger/judge_state.hpp"
 #include "pg/trigger/judged_once.hpp"
-#include "pg/trigger/trigger_rows.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -61,8 +61,6 @@ RowJudge* borrow_judge(const Trigger* trigger, TriggerKind kind, uint64 statemen
   if (!judge->lasts || outside || (filter != nullptr && !is_loaded(filter))) filter = nullptr;
   return judge;
 }
-
-// ---- the triggers -------------------------------------------------------------------------------
 
 // ---- what a statement has resolved -------------------------------------------------------------
 
