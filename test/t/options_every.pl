@@ -123,7 +123,10 @@ sub all_are_kept
 	is(sql($options, @where), $given, '... with all options');
 	my %now = count_keys(@where);
 	my %wanted = map { $_ => $keys_of{"$event $case{$_}[1]"} // $keys{$event} } @used;
-	is(join(' ', map { "$_ $wanted{$_} $known{$_} $now{$_}" } grep { $wanted{$_} ne 'some' && $now{$_} != ($wanted{$_} eq 'kept' ? $known{$_} : 0) } @used),
+	# These clear cells at random, and the replay of a log draws anew. With 64 kB each of the 100 keys is lost with a chance of at most
+	# 1.2 % (sbf with p 20: 2,000 cells of 512 kbit, three of them a key's): more than ten of them, once in ten million times.
+	my $is_missing = sub { my ($table) = @_; return $case{$table}[0] =~ /^(?:sbf|r|bsbf)/ ? $now{$table} < 90 : $now{$table} != $known{$table} };
+	is(join(' ', map { "$_ $wanted{$_} $known{$_} $now{$_}" } grep { $wanted{$_} eq 'kept' ? $is_missing->($_) : $wanted{$_} ne 'some' && $now{$_} != 0 } @used),
 		'', "... keys are $keys{$event}");
 	return;
 }
