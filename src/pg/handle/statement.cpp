@@ -115,7 +115,6 @@ void track_run(RunCall* call) {
   auto* query = call->get<QueryDesc*>();
   const Frame frame = {query, T_Query, nullptr, statement_number(query), ++queries, top};
   go_on_in(frame, call);
-  if (top == nullptr) end_statement_report();
 }
 
 // Data-modifying CTEs whose output nobody reads run here.
@@ -147,6 +146,9 @@ void track_utility(UtilityCall* call) {
       ++statements, ++queries,          top};
   go_on_in(frame, call);
   if (auto* completion = call->get<QueryCompletion*>()) completion->nprocessed += copied.rows;
+}
+
+void end_tracked() {
   if (top == nullptr) end_statement_report();
 }
 

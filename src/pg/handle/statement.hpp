@@ -51,9 +51,13 @@ void copy_never_pauses();
 // Adds rows to the COPY's command tag.
 void count_copied(uint64 rows);
 
-// Steps that track the running statement.
+// Run a query and a utility statement, and track them. Call end_tracked() afterwards: it says what
+// streamfilter.report asks for.
 void track_run(RunCall* call);
-void track_finish(FinishCall* call);
 void track_utility(UtilityCall* call);
+void end_tracked();
+
+// The step for the finish phase of a query.
+void track_finish(FinishCall* call);
 
 }  // namespace streamfilter::pg

@@ -44,13 +44,12 @@ constexpr MemoryCall::Step kMemoryRequest[] = {request_shared_state, nullptr};
 constexpr MemoryCall::Step kMemoryStartup[] = {start_shared_state, nullptr};
 
 constexpr UtilityCall::Step kUtility[] = {
-    note_explain,         // EXPLAIN, and the queries it runs
-    check_before_ddl,     // ALTER and DROP of filters, of objects they need, and of state heaps
-    move_extension,       // ALTER EXTENSION streamfilter SET SCHEMA
-    send_to_nodes,        // statements for a filter on all nodes of Citus
-    track_utility,        // numbers statements, for triggers
-    hint_after_truncate,  // keys whose rows have left
-    follow_transaction,   // COMMIT PREPARED and ROLLBACK PREPARED
+    note_explain,        // EXPLAIN, and the queries it runs
+    check_before_ddl,    // ALTER and DROP of filters, of objects they need, and of state heaps
+    move_extension,      // ALTER EXTENSION streamfilter SET SCHEMA
+    send_to_nodes,       // statements for a filter on all nodes of Citus
+    run_utility,         // numbers statements, for triggers
+    follow_transaction,  // COMMIT PREPARED and ROLLBACK PREPARED
     nullptr,
 };
 constexpr UtilityCall::Step kSessionUtility[] = {follow_transaction, nullptr};
@@ -64,8 +63,7 @@ constexpr PlannerCall::Step kPlanner[] = {
 constexpr PathsCall::Step kPaths[] = {add_batch_scans, nullptr};  // streamfilter_seen() in WHERE
 constexpr ExplainCall::Step kExplain[] = {explain_judged_rows, nullptr};
 constexpr StartCall::Step kExecutorStart[] = {begin_query, nullptr};
-constexpr RunCall::Step kExecutorRun[] = {check_settings_reach, track_run, hint_after_delete,
-                                          nullptr};
+constexpr RunCall::Step kExecutorRun[] = {check_settings_reach, run_query, nullptr};
 constexpr FinishCall::Step kExecutorFinish[] = {track_finish, nullptr};
 constexpr AccessCall::Step kObjectAccess[] = {watch_objects, nullptr};
 

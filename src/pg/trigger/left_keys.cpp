@@ -15,6 +15,7 @@ extern "C" {
 
 #include "pg/binding/trigger_definition.hpp"
 #include "pg/catalog/lookup.hpp"
+#include "pg/handle/statement.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/trigger/left_keys.hpp"
 
@@ -95,11 +96,7 @@ void hint(Relation table, int16 event, const List* truncated) {
                            remedy(trigger, &declared, event)));
 }
 
-}  // namespace
-
-void hint_after_delete(RunCall* call) {
-  auto* query = call->get<QueryDesc*>();
-  call->go_on();
+void hint_after_delete(const QueryDesc* query) {
   if (likely(query->operation != CMD_DELETE) || query->estate->es_processed == 0) return;
   for (int i = -1; (i = SF_NEXT_RESULT_RELATION(query->plannedstmt, i)) > 0;) {
     const RangeTblEntry* entry = rt_fetch(i, query->plannedstmt->rtable);
@@ -110,13 +107,10 @@ void hint_after_delete(RunCall* call) {
   }
 }
 
-void hint_after_truncate(UtilityCall* call) {
-  Node* statement = statement_of(call);
-  call->go_on();
-  if (likely(!IsA(statement, TruncateStmt))) return;
+void hint_after_truncate(const TruncateStmt* statement) {
   List* relids = NIL;
   ListCell* cell;
-  foreach (cell, castNode(TruncateStmt, statement)->relations)
+  foreach (cell, statement->relations)
     relids = lappend_oid(relids, RangeVarGetRelid(lfirst_node(RangeVar, cell), NoLock, true));
   foreach (cell, relids) {
     Relation table = OidIsValid(lfirst_oid(cell)) ? table_open(lfirst_oid(cell), NoLock) : nullptr;
@@ -124,6 +118,22 @@ void hint_after_truncate(UtilityCall* call) {
     hint(table, TRIGGER_TYPE_TRUNCATE, relids);
     table_close(table, NoLock);
   }
+}
+
+}  // namespace
+
+void run_query(RunCall* call) {
+  track_run(call);
+  hint_after_delete(call->get<QueryDesc*>());
+  end_tracked();
+}
+
+void run_utility(UtilityCall* call) {
+  Node* statement = statement_of(call);
+  track_utility(call);
+  if (unlikely(IsA(statement, TruncateStmt)))
+    hint_after_truncate(castNode(TruncateStmt, statement));
+  end_tracked();
 }
 
 }  // namespace streamfilter::pg

@@ -5,8 +5,9 @@
 
 namespace streamfilter::pg {
 
-// Steps that say so, with what helps, after a DELETE and after a TRUNCATE.
-void hint_after_delete(RunCall* call);
-void hint_after_truncate(UtilityCall* call);
+// Steps that track the running statement, and say so, with what helps, after a DELETE and after a
+// TRUNCATE.
+void run_query(RunCall* call);
+void run_utility(UtilityCall* call);
 
 }  // namespace streamfilter::pg
