@@ -68,7 +68,7 @@ BEGIN
   EXECUTE format('CREATE FOREIGN TABLE %I (id bigint%s) SERVER streamfilter OPTIONS (%s, seed ''7'')', name,
     CASE WHEN options ~ 'ibf|importance' THEN ', importance float8 OPTIONS (role ''importance'')'
          WHEN options ~ 'timer|window' THEN ', at timestamptz OPTIONS (role ''time'')' ELSE '' END, options);
-  -- as 1.0 and 1.1 made it
+  -- the corpus has filters without the rate that relations get by default
   UPDATE pg_foreign_table SET ftoptions = array_remove(ftoptions, 'fpr=1e-06')
   WHERE ftrelid = quote_ident(name)::regclass AND options !~ '\mfpr\M';
 END $$;
