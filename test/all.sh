@@ -57,7 +57,7 @@ suites() {
 	server_suite regress count_regress "pg_regress" in_copy check-regress
 	server_suite isolation count_regress "isolation" in_copy check-isolation
 	server_suite tap count_tap "TAP" in_copy check-tap $FOUR_FILES PROVE_TESTS="${TAP:-$(tap_files_of_tap)}"
-	server_suite soak count_lines "what accumulates stays within its bounds, ten minutes" end_soak
+	server_suite soak count_lines "what accumulates stays within its bounds, six minutes" end_soak
 	SOAK_PID=''
 	[ -n "${TAP:-}" ] || server_suite tap count_tap "TAP, one file at a time" in_copy check-tap PROVE_TESTS="$(tap_files alone)"
 	server_suite one_by_one count_regress "pg_regress, rows are inserted one by one" in_copy check-regress \
@@ -203,12 +203,12 @@ citus() { # the build that test/citus.sh --build keeps
 	fi
 }
 
-# Ten minutes beside suites that leave a processor half idle. It gets less time then, which its bounds do not count. Its result is
+# Six minutes beside suites that leave a processor half idle. It gets less time then, which its bounds do not count. Its result is
 # that of suite soak.
 begin_soak() {
 	if ! is_wanted soak || [ -z "$BUILT" ]; then return; fi
 	set -m # a process group of its own, as of a job
-	PG_CONFIG=$PG_CONFIG nice timeout -k 60 2400 "$ROOT/test/soak.sh" .167 1 </dev/null >"$WORK/soak.log" 2>&1 &
+	PG_CONFIG=$PG_CONFIG nice timeout -k 60 2400 "$ROOT/test/soak.sh" .1 1 </dev/null >"$WORK/soak.log" 2>&1 &
 	SOAK_PID=$!
 	set +m
 }

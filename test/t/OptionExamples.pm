@@ -28,7 +28,7 @@ sub make_parents
 sub answer_of
 {
 	my ($node, $statement) = @_;
-	my ($code, $out, $err) = $node->psql('postgres', "\\set VERBOSITY default\n$statement", extra_params => ['-q']);
+	my ($code, $out, $err) = $node->psql('postgres', $statement);
 	return $err;
 }
 

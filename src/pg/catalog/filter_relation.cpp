@@ -206,6 +206,7 @@ bool read_columns(FilterRelation* relation, int attributes, Fault& fault) {
       FilterColumn* column = &relation->columns[relation->column_count++];
       column->attnum = row.attnum;
       column->type = row.atttypid;
+      column->base_type = getBaseType(row.atttypid);
       column->typmod = row.atttypmod;
       column->collation = row.attcollation;
       column->name = pstrdup(NameStr(row.attname));
@@ -254,7 +255,7 @@ bool assign_roles(FilterRelation* relation, Fault& fault) {
 uint64 hash_columns_of(const FilterRelation* relation, uint64 signature) {
   for (int i = 0; i < relation->column_count; ++i) {
     const FilterColumn* column = &relation->columns[i];
-    const uint64 parts[] = {signature, static_cast<uint64>(column->role), getBaseType(column->type),
+    const uint64 parts[] = {signature, static_cast<uint64>(column->role), column->base_type,
                             column->collation};
     signature = hash_columns(parts, lengthof(parts), 0);
   }

@@ -29,7 +29,7 @@ bool is_column(const Node* node, const RelOptInfo* rel, const FilterColumn* colu
 }
 
 const TypeCacheEntry* equality_of(const FilterColumn* column) {
-  return lookup_type_cache(getBaseType(column->type),
+  return lookup_type_cache(column->base_type,
                            TYPECACHE_EQ_OPR | TYPECACHE_HASH_OPFAMILY | TYPECACHE_BTREE_OPFAMILY);
 }
 
@@ -56,7 +56,7 @@ bool is_float(Oid type) { return type == FLOAT4OID || type == FLOAT8OID; }
 // filter, but a cast to the typmod could make it one. nullptr: impossible.
 Node* fit_value(Node* value, const FilterColumn* column, bool* exact) {
   const Oid source = getBaseType(exprType(value));
-  const Oid target = getBaseType(column->type);
+  const Oid target = column->base_type;
   *exact = true;
   if (source == target || IsBinaryCoercible(source, target)) return value;
   // The scan converts these, because a cast raises an error if a number does not fit.
@@ -108,7 +108,7 @@ KeyClause* match_key_clause(PlannerInfo* root, const RelOptInfo* rel, const Filt
                             RestrictInfo* clause) {
   if (clause->pseudoconstant) return nullptr;
   Node* condition = reinterpret_cast<Node*>(clause->clause);
-  if (getBaseType(column->type) == BOOLOID)
+  if (column->base_type == BOOLOID)
     if (Node* value = value_of_condition(condition, rel, column))
       return make_key_clause(root, rel, column, clause, value);
 

@@ -66,7 +66,7 @@ const char* key_text(const FilterRelation* relation) {
 bool have_equal_keys(const FilterRelation* a, const FilterRelation* b) {
   if (a->key_count != b->key_count) return false;
   for (int i = 0; i < a->key_count; ++i)
-    if (getBaseType(a->keys[i]->type) != getBaseType(b->keys[i]->type) ||
+    if (a->keys[i]->base_type != b->keys[i]->base_type ||
         a->keys[i]->collation != b->keys[i]->collation)
       return false;
   return true;

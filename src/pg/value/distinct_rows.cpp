@@ -70,9 +70,13 @@ Coercion* make_column_coercion(const Conversion& conversion, int column, int att
   const FormData_pg_attribute* source = TupleDescAttr(conversion.source, column);
   const FormData_pg_attribute* target = TupleDescAttr(conversion.target, attribute);
   if (can_coerce_type(1, &source->atttypid, &target->atttypid, COERCION_IMPLICIT)) {
-    const FilterColumn place{target->attnum,       Role::key,
-                             target->atttypid,     target->atttypmod,
-                             target->attcollation, NameStr(target->attname)};
+    const FilterColumn place{target->attnum,
+                             Role::key,
+                             target->atttypid,
+                             target->atttypmod,
+                             target->attcollation,
+                             NameStr(target->attname),
+                             getBaseType(target->atttypid)};
     return make_coercion(source->atttypid, &place, nullptr, "a column", source->atttypmod);
   }
   const char* name = NameStr(source->attname);
