@@ -52,7 +52,7 @@ suites() {
 	suite compare count_compare "all kinds at equal memory, small scale" "$ROOT/bench/compare.sh" --quick "$ROOT/build/compare-quick"
 	suite instructions count_lines "instructions a row, against those of the base" "$ROOT/bench/instructions.sh" --check
 	suite demo count_one "the demo tells a small filter from a good one" "$ROOT/test/demo_check.sh"
-	suite fuzz count_lines "fuzz targets, 10 seconds each" env FUZZ_SEED=1 "$ROOT/test/fuzz.sh" 0.17
+	suite fuzz count_lines "fuzz targets, 5 seconds each" env FUZZ_SEED=1 "$ROOT/test/fuzz.sh" 0.085
 	begin_soak
 	server_suite regress count_regress "pg_regress" in_copy check-regress
 	server_suite isolation count_regress "isolation" in_copy check-isolation
@@ -72,15 +72,13 @@ suites() {
 	server_suite model count_lines "random transactions against a model, a minute" in_copy check-model
 	server_suite chaos count_lines "servers of slices lost in every way, a minute" in_copy check-chaos
 	suite citus count_citus "TAP on Citus, where it is built" citus
-	flavour_suite faults count_regress "pg_regress, assertions" check-regress
 	flavour_suite faults count_regress "pg_regress, assertions, no caches" check-regress \
-		REGRESS="definition relation trigger trigger_traps" TEMP_CONFIG="$WORK/no_caches.conf"
-	flavour_suite faults count_regress "isolation, assertions" check-isolation
+		REGRESS="definition trigger trigger_traps" TEMP_CONFIG="$WORK/no_caches.conf"
 	flavour_suite faults count_tap "TAP, assertions and fault points" check-tap $FOUR_FILES \
 		PROVE_TESTS="${FAULTS_TAP:-$(tap_files faults)}"
 	flavour_suite faults count_lines "the model, sessions stop at fault points" check-model
-	flavour_suite sanitized count_regress "pg_regress, ASan and UBSan" check-regress
-	flavour_suite sanitized count_regress "isolation, ASan and UBSan" check-isolation
+	flavour_suite sanitized count_regress "pg_regress, assertions, ASan and UBSan" check-regress
+	flavour_suite sanitized count_regress "isolation, assertions, ASan and UBSan" check-isolation
 }
 
 finish() { # always the last line, also when something above went wrong
