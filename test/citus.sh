@@ -31,17 +31,6 @@ unpack() { # sources
 	[ -x "$WORK/citus/configure" ] || die "no configure in $1" "Are these the sources of Citus?"
 }
 
-install_needed() {
-	local missing=() package
-	for package in flex liblz4-dev libzstd-dev libssl-dev libpq-dev libxml2-dev libselinux1-dev libpam0g-dev libkrb5-dev \
-		libreadline-dev libicu-dev libipc-run-perl; do
-		dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
-	done
-	[ ${#missing[@]} -eq 0 ] && return
-	as_root apt-get update -qq
-	as_root apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
-}
-
 # Newer minor releases of PostgreSQL 15 export a function that Citus defines for itself there.
 mend() {
 	local header
@@ -60,7 +49,8 @@ run() { # title command…
 build() { # sources
 	[ -e "$1" ] || die "usage: test/citus.sh --build FOLDER|TARBALL"
 	unpack "$1"
-	install_needed
+	install_missing flex liblz4-dev libzstd-dev libssl-dev libpq-dev libxml2-dev libselinux1-dev libpam0g-dev libkrb5-dev \
+		libreadline-dev libicu-dev libipc-run-perl
 	mend
 	cd "$WORK/citus"
 	run "configuring Citus" ./configure PG_CONFIG="$PG_CONFIG" --without-libcurl
@@ -70,13 +60,8 @@ build() { # sources
 	cd "$ROOT"
 }
 
-# All paths below $WORK/server are as they were: a server finds its files itself.
 copy_server() {
-	local path
-	for path in "$("$PG_CONFIG" --bindir)" "$("$PG_CONFIG" --pkglibdir)" "$("$PG_CONFIG" --sharedir)"; do
-		mkdir -p "$WORK/server$(dirname "$path")"
-		cp -a "$path" "$WORK/server$path"
-	done
+	copy_binaries "$WORK/server" "$PG_CONFIG"
 	cp -a "$BUILT/." "$WORK/server/"
 	cd "$ROOT"
 	run "compiling streamfilter" make -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG"

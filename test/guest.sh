@@ -121,13 +121,8 @@ find_original() { # sources…: sets ORIGINAL, the pg_config of a server that is
 	fi
 }
 
-# All paths below $WORK/server are as they were: a server finds its files itself.
 copy_server() {
-	local path
-	for path in "$("$ORIGINAL" --bindir)" "$("$ORIGINAL" --pkglibdir)" "$("$ORIGINAL" --sharedir)"; do
-		mkdir -p "$WORK/server$(dirname "$path")"
-		cp -a "$path" "$WORK/server$path"
-	done
+	copy_binaries "$WORK/server" "$ORIGINAL"
 	copy_tree_to "$WORK/tree"
 	make -s -C "$WORK/tree" PG_CONFIG="$ORIGINAL" LTO= with_llvm=no DESTDIR="$WORK/server" install
 }
