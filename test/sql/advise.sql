@@ -82,20 +82,11 @@ SELECT count(*) FROM (SELECT * FROM streamfilter_advise('64kB', 0.01, 1e6, 1e5, 
 SELECT count(*) FROM streamfilter_advise('64kB', 0.01, NULL, 1e5);
 
 -- ---- bad input --------------------------------------------------------------------------------------
-SELECT * FROM streamfilter_advise('much', 0.01, 1e6, 1e5);
-SELECT * FROM streamfilter_advise('100', 0.01, 1e6, 1e5);
-SELECT * FROM streamfilter_advise('1000TB', 0.01, 1e6, 1e5);
-SELECT * FROM streamfilter_advise('64kB', 0, 1e6, 1e5);
-SELECT * FROM streamfilter_advise('64kB', 1, 1e6, 1e5);
-SELECT * FROM streamfilter_advise('64kB', 'NaN', 1e6, 1e5);
-SELECT * FROM streamfilter_advise('64kB', 0.01, 0, 0);
-SELECT * FROM streamfilter_advise('64kB', 0.01, 'Infinity', 1e5);
-SELECT * FROM streamfilter_advise('64kB', 0.01, -1, 1);
-SELECT * FROM streamfilter_advise('64kB', 0.01, 1e6, 'NaN');
-SELECT * FROM streamfilter_advise('64kB', 0.01, 1e6, 2e6);
-SELECT * FROM streamfilter_advise('64kB', 0.01, 1e6, 1e5, 0);
-SELECT * FROM streamfilter_advise('64kB', 0.01, 1e6, 1e5, 2e5);
-SELECT * FROM streamfilter_advise('64kB', 0.01, 1e6, 1e5, '-Infinity');
+SELECT format('SELECT * FROM streamfilter_advise(%s)', arguments) FROM unnest(ARRAY[
+  $$'much', 0.01, 1e6, 1e5$$, $$'100', 0.01, 1e6, 1e5$$, $$'1000TB', 0.01, 1e6, 1e5$$, $$'64kB', 0, 1e6, 1e5$$,
+  $$'64kB', 1, 1e6, 1e5$$, $$'64kB', 'NaN', 1e6, 1e5$$, $$'64kB', 0.01, 0, 0$$, $$'64kB', 0.01, 'Infinity', 1e5$$,
+  $$'64kB', 0.01, -1, 1$$, $$'64kB', 0.01, 1e6, 'NaN'$$, $$'64kB', 0.01, 1e6, 2e6$$, $$'64kB', 0.01, 1e6, 1e5, 0$$,
+  $$'64kB', 0.01, 1e6, 1e5, 2e5$$, $$'64kB', 0.01, 1e6, 1e5, '-Infinity'$$]) AS arguments \gexec
 
 DROP VIEW uniform, mostly_new, at_gap;
 DROP FUNCTION compare_advice;

@@ -479,23 +479,10 @@ CREATE TRIGGER discard BEFORE INSERT ON high_links FOR EACH ROW EXECUTE FUNCTION
 BEGIN;
 SELECT explain_analyze($x$INSERT INTO links SELECT * FROM chain WHERE NOT streamfilter_seen('leaf', key)$x$, ', VERBOSE');
 ROLLBACK;
-BEGIN;
-INSERT INTO links SELECT * FROM chain WHERE NOT streamfilter_seen('leaf', key);
-SELECT string_agg(id::text, ' ') FROM links;
-ROLLBACK;
-BEGIN;
-INSERT INTO parted_links SELECT * FROM chain WHERE NOT streamfilter_seen('leaf', key);
-SELECT string_agg(id::text, ' ' ORDER BY id) FROM parted_links;
-ROLLBACK;
-SET streamfilter.batch_insert = off;
-BEGIN;
-INSERT INTO links SELECT * FROM chain WHERE NOT streamfilter_seen('leaf', key);
-SELECT string_agg(id::text, ' ') FROM links;
-ROLLBACK;
-BEGIN;
-INSERT INTO parted_links SELECT * FROM chain WHERE NOT streamfilter_seen('leaf', key);
-SELECT string_agg(id::text, ' ' ORDER BY id) FROM parted_links;
-ROLLBACK;
+SELECT 'SET streamfilter.batch_insert = ' || batches, 'BEGIN',
+  format($$INSERT INTO %s SELECT * FROM chain WHERE NOT streamfilter_seen('leaf', key)$$, target),
+  format($$SELECT string_agg(id::text, ' ') FROM %s$$, target), 'ROLLBACK'
+FROM unnest('{on,off}'::text[]) AS batches, unnest('{links,parted_links}'::text[]) AS target ORDER BY batches DESC, target \gexec
 RESET streamfilter.batch_insert;
 -- So it is where the rows go into a filter.
 CREATE FUNCTION rows_of(statement text) RETURNS bigint LANGUAGE plpgsql AS $$

@@ -6,30 +6,10 @@ CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 CREATE TYPE pair AS (a int, b text);
 CREATE DOMAIN positive AS int CHECK (VALUE > 0);
 CREATE DOMAIN tiny AS positive NOT NULL CHECK (VALUE < 10);
-CREATE FOREIGN TABLE kept_big (k bigint)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
-CREATE FOREIGN TABLE kept_numeric (k numeric(5,2))
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
-CREATE FOREIGN TABLE kept_float (k double precision)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
-CREATE FOREIGN TABLE kept_text (k text)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
-CREATE FOREIGN TABLE kept_varchar (k varchar(3))
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
-CREATE FOREIGN TABLE kept_char (k char(3))
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
-CREATE FOREIGN TABLE kept_time (k timestamptz(0))
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
-CREATE FOREIGN TABLE kept_interval (k interval day to second (0))
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
-CREATE FOREIGN TABLE kept_mood (k mood)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
-CREATE FOREIGN TABLE kept_pair (k pair)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
-CREATE FOREIGN TABLE kept_list (k varchar(3)[])
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
-CREATE FOREIGN TABLE kept_tiny (k tiny)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+SELECT format('CREATE FOREIGN TABLE kept_%s (k %s) SERVER streamfilter OPTIONS (kind ''bloom'', keys ''10000'', fpr ''1e-6'')', name, type)
+FROM (VALUES ('big', 'bigint'), ('numeric', 'numeric(5,2)'), ('float', 'double precision'), ('text', 'text'),
+  ('varchar', 'varchar(3)'), ('char', 'char(3)'), ('time', 'timestamptz(0)'), ('interval', 'interval day to second (0)'),
+  ('mood', 'mood'), ('pair', 'pair'), ('list', 'varchar(3)[]'), ('tiny', 'tiny')) AS filters (name, type) \gexec
 
 -- ---- untyped literals: read as the column's type ------------------------------------------------
 

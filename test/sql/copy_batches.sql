@@ -163,21 +163,9 @@ CREATE INDEX ON partly (k) WHERE follows(k);
 CREATE TRIGGER zz BEFORE INSERT ON computed FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_k');
 CREATE TRIGGER zz BEFORE INSERT ON indexed FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_k');
 CREATE TRIGGER zz BEFORE INSERT ON partly FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_k');
-COPY computed (k) FROM stdin;
-110
-111
-112
-\.
-COPY indexed (k) FROM stdin;
-120
-121
-122
-\.
-COPY partly (k) FROM stdin;
-130
-131
-132
-\.
+COPY computed (k) FROM PROGRAM 'seq 110 112';
+COPY indexed (k) FROM PROGRAM 'seq 120 122';
+COPY partly (k) FROM PROGRAM 'seq 130 132';
 SELECT * FROM computed ORDER BY k;
 SET enable_seqscan = off;
 SELECT k FROM indexed WHERE follows(k);
@@ -231,8 +219,7 @@ DROP ROLE copier;
 -- Statements of a trigger before the statement do not count.
 CREATE TABLE stamped (id int, n int);
 CREATE TABLE stamped_log (id int);
-CREATE FOREIGN TABLE seen_stamped (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE seen_stamped (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 CREATE FUNCTION log_stamped() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO stamped_log VALUES (1); INSERT INTO stamped_log VALUES (2); RETURN NULL; END';
 CREATE TRIGGER before_all BEFORE INSERT ON stamped FOR EACH STATEMENT EXECUTE FUNCTION log_stamped();
 CREATE TRIGGER zz BEFORE INSERT ON stamped FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_stamped');

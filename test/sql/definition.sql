@@ -39,24 +39,11 @@ DROP FOREIGN TABLE plain, stable, near, classic, roomy, tight, crowded, window_o
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (knd 'sbf');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (fpr '2');
 \set VERBOSITY default
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (knd 'sbf');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbff');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'bloom', max '3');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64XB');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '-1');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '100');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '1000000TB');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (fpr '0');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (fpr '1');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (fpr 'NaN');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (fpr 'small');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (keys '0');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (keys '1.5');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (nulls 'equal');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (slices '0');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', max '16');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', max '7', cell_bits '2');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '640', fpr '0.0000001', max '15');
+SELECT format('CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (%s)', options) FROM unnest(ARRAY[
+  $$knd 'sbf'$$, $$kind 'sbff'$$, $$kind 'bloom', max '3'$$, $$kind 'sbf', memory '64XB'$$, $$kind 'sbf', memory '-1'$$,
+  $$kind 'sbf', memory '100'$$, $$kind 'sbf', memory '1000000TB'$$, $$fpr '0'$$, $$fpr '1'$$, $$fpr 'NaN'$$, $$fpr 'small'$$,
+  $$keys '0'$$, $$keys '1.5'$$, $$nulls 'equal'$$, $$slices '0'$$, $$kind 'sbf', max '16'$$,
+  $$kind 'sbf', max '7', cell_bits '2'$$, $$kind 'sbf', memory '640', fpr '0.0000001', max '15'$$]) AS options \gexec
 -- A kind that cannot keep fpr says which can.
 CREATE FOREIGN TABLE derived (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', fpr '0.01');
 SELECT params, fpr_bound <= 0.01 AS keeps_fpr FROM streamfilter_stats;
@@ -64,8 +51,7 @@ DROP FOREIGN TABLE derived;
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '1000000', fpr '0.01');
 
 -- Options of named filters that are not part of their bytes.
-CREATE FOREIGN TABLE later (id int) SERVER streamfilter
-  OPTIONS (kind 'sbf', conflict 'wait', persistence 'unlogged', fpr '0.01');
+CREATE FOREIGN TABLE later (id int) SERVER streamfilter OPTIONS (kind 'sbf', conflict 'wait', persistence 'unlogged', fpr '0.01');
 DROP FOREIGN TABLE later;
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (conflict 'ignore');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (persistence 'temporary');

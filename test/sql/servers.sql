@@ -7,24 +7,17 @@ CREATE SERVER one FOREIGN DATA WRAPPER streamfilter
   OPTIONS (host 'one.invalid', port '5433', dbname 'events', connect_timeout '2s', timeout '500');
 CREATE SERVER two FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'two.invalid', sslmode 'require');
 CREATE SERVER here FOREIGN DATA WRAPPER streamfilter OPTIONS (memory_limit '1MB');
-CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (hots 'one');
-CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', port 'x');
-CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', port '70000');
-CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', timeout '0');
-CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', timeout '2 hours');
-CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', timeout 'soon');
-CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', password 'secret');
+SELECT format('CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (%s)', options) FROM unnest(ARRAY[
+  $$hots 'one'$$, $$host 'one', port 'x'$$, $$host 'one', port '70000'$$, $$host 'one', timeout '0'$$,
+  $$host 'one', timeout '2 hours'$$, $$host 'one', timeout 'soon'$$, $$host 'one', password 'secret'$$]) AS options \gexec
 -- What libpq has; but not what is set here, nor what would use files and services of this server's account.
 CREATE SERVER three_hosts FOREIGN DATA WRAPPER streamfilter
   OPTIONS (host 'one,two,three', port '5432,5433,5434', target_session_attrs 'read-write', keepalives_idle '10',
            tcp_user_timeout '2000', idle_timeout '1 min');
 DROP SERVER three_hosts;
-CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one,two', port '5432,x');
-CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', passfile '/tmp/x');
-CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', service 'x');
-CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', options '-c x=y');
-CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', sslkey '/tmp/x');
-CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'one', idle_timeout '2 days');
+SELECT format('CREATE SERVER bad FOREIGN DATA WRAPPER streamfilter OPTIONS (%s)', options) FROM unnest(ARRAY[
+  $$host 'one,two', port '5432,x'$$, $$host 'one', passfile '/tmp/x'$$, $$host 'one', service 'x'$$,
+  $$host 'one', options '-c x=y'$$, $$host 'one', sslkey '/tmp/x'$$, $$host 'one', idle_timeout '2 days'$$]) AS options \gexec
 ALTER SERVER one OPTIONS (SET connect_timeout '1 d');
 CREATE USER MAPPING FOR CURRENT_USER SERVER one OPTIONS (user 'me', password 'secret');
 CREATE USER MAPPING FOR CURRENT_USER SERVER two OPTIONS (host 'two');
@@ -57,20 +50,14 @@ SELECT count(*), count(answered) AS counted FROM streamfilter_slices WHERE filte
 SET streamfilter.mode = off;  -- it would ask the servers
 DROP FOREIGN TABLE many;
 RESET streamfilter.mode;
-CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (servers 'two', kind 'sbf');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'three', kind 'sbf');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'one,here', kind 'sbf');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'one,one', kind 'sbf');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'one,,', kind 'sbf');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (servers 'one,two', kind 'sbf', slices '1');
-CREATE FOREIGN TABLE bad (id int) SERVER streamfilter
-  OPTIONS (servers 'one,two', kind 'sqf', fingerprint 'integer', memory '1MB', keys '100000');
-CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', probe 'both');
-CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', lost_slice 'new');
-CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', lost_slice 'votes');
-CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', lost_slice 'votes:0');
-CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', lost_slice 'hybrid:x');
-CREATE FOREIGN TABLE bad (id int) SERVER one OPTIONS (kind 'sbf', lost_slice 'distinct');
+SELECT format('CREATE FOREIGN TABLE bad (id int) SERVER %s OPTIONS (%s)', server, options) FROM (VALUES
+  ('one', $$servers 'two', kind 'sbf'$$), ('streamfilter', $$servers 'three', kind 'sbf'$$),
+  ('streamfilter', $$servers 'one,here', kind 'sbf'$$), ('streamfilter', $$servers 'one,one', kind 'sbf'$$),
+  ('streamfilter', $$servers 'one,,', kind 'sbf'$$), ('streamfilter', $$servers 'one,two', kind 'sbf', slices '1'$$),
+  ('streamfilter', $$servers 'one,two', kind 'sqf', fingerprint 'integer', memory '1MB', keys '100000'$$),
+  ('one', $$kind 'sbf', probe 'both'$$), ('one', $$kind 'sbf', lost_slice 'new'$$), ('one', $$kind 'sbf', lost_slice 'votes'$$),
+  ('one', $$kind 'sbf', lost_slice 'votes:0'$$), ('one', $$kind 'sbf', lost_slice 'hybrid:x'$$),
+  ('one', $$kind 'sbf', lost_slice 'distinct'$$)) AS bad (server, options) \gexec
 CREATE FOREIGN TABLE child (id int) SERVER one OPTIONS (kind 'bloom', memory '1MB', k '4', parent 'f');
 SET streamfilter.mode = off;  -- it would ask the servers
 DROP FOREIGN TABLE bad;

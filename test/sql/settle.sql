@@ -209,20 +209,12 @@ SELECT restored, streamfilter_test('leaf', 90), streamfilter_test('root', 90) FR
 SELECT streamfilter_test('leaf', 90), streamfilter_test('root', 90);
 
 -- Arguments
-SELECT * FROM streamfilter_settle(NULL, 'events');
-SELECT * FROM streamfilter_settle('repeats', NULL);
-SELECT * FROM streamfilter_settle('repeats', 'events', keep => NULL);
-SELECT * FROM streamfilter_settle('repeats', 'events', duplicates => NULL);
-SELECT * FROM streamfilter_settle('repeats', 'events', duplicates => 'drop');
-SELECT * FROM streamfilter_settle('repeats', 'events', most => -1);
-SELECT * FROM streamfilter_settle('repeats', 'events', most => 1, keep => true);
-SELECT * FROM streamfilter_settle('repeats', 'events', since => now());
-SELECT * FROM streamfilter_settle('repeats', 'events', '{id,note}');
-SELECT * FROM streamfilter_settle('repeats', 'events', '{NULL}');
-SELECT * FROM streamfilter_settle('repeats', 'repeats');
-SELECT * FROM streamfilter_settle('seen', 'events');
-SELECT * FROM streamfilter_settle('events', 'streamfilter_stats');
-SELECT * FROM streamfilter_settle('events', 'pg_class');
+SELECT format('SELECT * FROM streamfilter_settle(%s)', arguments) FROM unnest(ARRAY[
+  $$NULL, 'events'$$, $$'repeats', NULL$$, $$'repeats', 'events', keep => NULL$$, $$'repeats', 'events', duplicates => NULL$$,
+  $$'repeats', 'events', duplicates => 'drop'$$, $$'repeats', 'events', most => -1$$,
+  $$'repeats', 'events', most => 1, keep => true$$, $$'repeats', 'events', since => now()$$,
+  $$'repeats', 'events', '{id,note}'$$, $$'repeats', 'events', '{NULL}'$$, $$'repeats', 'repeats'$$, $$'seen', 'events'$$,
+  $$'events', 'streamfilter_stats'$$, $$'events', 'pg_class'$$]) AS arguments \gexec
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT * FROM streamfilter_settle('repeats', 'events');
 ROLLBACK;

@@ -67,19 +67,6 @@ SELECT o AS options, moves(o) FROM unnest(ARRAY[
   'kind ''timer'', memory ''64kB'', window ''1 hour'', keys ''1000''', 'kind ''clq'', memory ''64kB''',
   'kind ''lru'', memory ''64kB''']) o;
 
--- ---- vertical slices: keys lie in several, so all have to move ------------------------------------
-CREATE FOREIGN TABLE old_vertical (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '32kB', k '4', slices '8', slicing 'vertical', seed '1');
-CREATE FOREIGN TABLE new_vertical (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '32kB', k '4', slices '8', slicing 'vertical', seed '1');
-INSERT INTO old_vertical SELECT i FROM generate_series(1, 3) i;
-SELECT streamfilter_import('new_vertical', i, streamfilter_export('old_vertical', i))
-FROM generate_series(0, 6) i;
-SELECT streamfilter_import('new_vertical', 7, streamfilter_export('old_vertical', 7));
-SELECT count(*) AS known FROM generate_series(1, 3) i WHERE streamfilter_test('new_vertical', i);
-SELECT streamfilter_slice('old_vertical', 1);
-DROP FOREIGN TABLE old_vertical, new_vertical;
-
 -- ---- in a tree, the ancestors have it, too ------------------------------------------------------
 CREATE FOREIGN TABLE leaf (id int, url text) SERVER streamfilter
   OPTIONS (kind 'bloom', memory '64kB', k '6', slices '4', parent 'new_home');

@@ -57,33 +57,19 @@ SELECT streamfilter_test('seeded', 1) AS root, streamfilter_info(streamfilter_va
 EXPLAIN (COSTS OFF) INSERT INTO leaf_b VALUES (1, '/');
 
 -- ---- what makes no tree -------------------------------------------------------------------------
-CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '5', parent 'root');
-CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '32kB', k '4', parent 'root');
-CREATE FOREIGN TABLE bad (user_id int, url text) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'root');
-CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'root', seed '5');
-CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter
-  OPTIONS (kind 'timer', memory '64kB', k '4', window '10 minutes', parent 'root');
-CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', parent 'root');
-CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter
-  OPTIONS (kind 'timer', memory '64kB', k '4', window '10 minutes', parent 'root', tree 'dense');
-CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter
-  OPTIONS (kind 'timer', memory '64kB', k '4', window '1000 rows', parent 'root');
-CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter
-  OPTIONS (kind 'timer', memory '64kB', k '4', window '10 minutes', parent 'root', top_down '1');
+SELECT format('CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter OPTIONS (%s)', options) FROM unnest(ARRAY[
+  $$kind 'bloom', memory '64kB', k '5', parent 'root'$$, $$kind 'bloom', memory '32kB', k '4', parent 'root'$$,
+  $$kind 'bloom', memory '64kB', k '4', parent 'root', seed '5'$$,
+  $$kind 'timer', memory '64kB', k '4', window '10 minutes', parent 'root'$$, $$kind 'sbf', memory '64kB', parent 'root'$$,
+  $$kind 'timer', memory '64kB', k '4', window '10 minutes', parent 'root', tree 'dense'$$,
+  $$kind 'timer', memory '64kB', k '4', window '1000 rows', parent 'root'$$,
+  $$kind 'timer', memory '64kB', k '4', window '10 minutes', parent 'root', top_down '1'$$,
+  $$kind 'bloom', memory '64kB', k '4', parent 'root', tree 'full'$$,
+  $$kind 'bloom', memory '64kB', k '4', parent 'root', top_down '40'$$, $$kind 'bloom', memory '64kB', k '4', parent 'a.b.c'$$,
+  $$kind 'bloom', memory '64kB', k '4', parent 'clicks'$$]) AS options \gexec
+CREATE FOREIGN TABLE bad (user_id int, url text) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'root');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB', k '4', tree 'dense');
 CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB', k '4', top_down '1');
-CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'root', tree 'full');
-CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'root', top_down '40');
-CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'a.b.c');
-CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'clicks');
 ALTER FOREIGN TABLE root OPTIONS (ADD parent 'leaf_a');
 ALTER FOREIGN TABLE root OPTIONS (ADD parent 'root');
 -- The owner of a filter needs rights on its parent.

@@ -56,26 +56,16 @@ SELECT count(*) FILTER (WHERE i > 2450), count(*) FILTER (WHERE i < 2000) < 50 A
 FROM generate_series(1, 3000) i WHERE streamfilter_test('recent_watched', i, '2026-01-01'::timestamptz + interval '3000 s');
 
 \set SHOW_CONTEXT never
-SELECT streamfilter_warm(NULL, 'watched');
-SELECT streamfilter_warm('seen_watched', NULL);
-SELECT streamfilter_warm('seen_watched', 'watched', '{idd}');
-SELECT streamfilter_warm('seen_watched', 'watched', '{id,at}');
-SELECT streamfilter_warm('seen_watched', 'watched', '{NULL}');
-SELECT streamfilter_warm('seen_watched', 'watched', '{note}');
-SELECT streamfilter_warm('seen_watched', 'recent_watched');
-SELECT streamfilter_warm('watched', 'seen_watched');
-SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'id +');
-SELECT streamfilter_warm('seen_watched', 'shuffled', NULL, 'true); DROP TABLE shuffled; SELECT (1');
+SELECT format('SELECT streamfilter_warm(%s)', arguments) FROM unnest(ARRAY[
+  $$NULL, 'watched'$$, $$'seen_watched', NULL$$, $$'seen_watched', 'watched', '{idd}'$$,
+  $$'seen_watched', 'watched', '{id,at}'$$, $$'seen_watched', 'watched', '{NULL}'$$, $$'seen_watched', 'watched', '{note}'$$,
+  $$'seen_watched', 'recent_watched'$$, $$'watched', 'seen_watched'$$, $$'seen_watched', 'watched', NULL, 'id +'$$,
+  $$'seen_watched', 'shuffled', NULL, 'true); DROP TABLE shuffled; SELECT (1'$$]) AS arguments \gexec
 -- The condition is one expression, and nothing that only fits between parentheses.
-SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'true) UNION SELECT (1');
-SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'true) OR (true');
-SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'true ORDER BY 1');
-SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'true, false');
-SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'true FROM shuffled');
-SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'true UNION SELECT false');
-SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'true AS x');
-SELECT streamfilter_warm('seen_watched', 'watched', NULL, '');
-SELECT streamfilter_warm('seen_watched', 'watched', NULL, 'id < 5 AND EXISTS (SELECT FROM shuffled s WHERE s.id = t.id) -- some');
+SELECT format('SELECT streamfilter_warm(''seen_watched'', ''watched'', NULL, %L)', condition) FROM unnest(ARRAY[
+  $$true) UNION SELECT (1$$, $$true) OR (true$$, $$true ORDER BY 1$$, $$true, false$$, $$true FROM shuffled$$,
+  $$true UNION SELECT false$$, $$true AS x$$, '',
+  $$id < 5 AND EXISTS (SELECT FROM shuffled s WHERE s.id = t.id) -- some$$]) AS condition \gexec
 BEGIN READ ONLY;
 SELECT streamfilter_warm('seen_watched', 'watched');
 ROLLBACK;

@@ -18,14 +18,8 @@ SELECT ftoptions FROM pg_foreign_table WHERE ftrelid = 'monthly'::regclass;
 SELECT params->>'window' AS "window" FROM streamfilter_stats WHERE filter = 'monthly'::regclass;
 DROP FOREIGN TABLE monthly;
 \set VERBOSITY terse
-SELECT 'timer(window="10", k=3)'::streamfilter;
-SELECT 'timer(window="10 fortnights", k=3)'::streamfilter;
-SELECT 'timer(window="1 day ago", k=3)'::streamfilter;
-SELECT 'timer(window="1 day 5", k=3)'::streamfilter;
-SELECT 'timer(window="1 day -2 hours", k=3)'::streamfilter;
-SELECT 'timer(window="PT10M", k=3)'::streamfilter;
-SELECT 'timer(window="00:60", k=3)'::streamfilter;
-SELECT 'timer(window="1e9 years", k=3)'::streamfilter;
+SELECT format('SELECT ''timer(window="%s", k=3)''::streamfilter', given)
+FROM unnest('{10, 10 fortnights, 1 day ago, 1 day 5, 1 day -2 hours, PT10M, 00:60, 1e9 years}'::text[]) AS given \gexec
 \set VERBOSITY default
 SELECT 'timer(window="0:00", k=3)'::streamfilter;
 
