@@ -1,6 +1,5 @@
 -- streamfilter_seen, streamfilter_test, streamfilter_value, streamfilter_merge.
-CREATE FOREIGN TABLE seen (user_id bigint, url text) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '10', seed '1');
+CREATE FOREIGN TABLE seen (user_id bigint, url text) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '10', seed '1');
 
 -- ---- seen remembers, test does not ----------------------------------------------------------------
 SELECT streamfilter_test('seen', 1, '/a') AS t1, streamfilter_seen('seen', 1, '/a') AS s1,
@@ -70,8 +69,7 @@ SELECT streamfilter_value('seen') @> ROW(1, '/a') AS yes,
 SELECT streamfilter_info(streamfilter_value('seen')) ->> 'kind' AS kind,
        streamfilter_info(streamfilter_value('seen')) ->> 'memory' AS memory;
 -- Back into a filter of equal kind, parameters and seed.
-CREATE FOREIGN TABLE copy (user_id bigint, url text) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '10', seed '1');
+CREATE FOREIGN TABLE copy (user_id bigint, url text) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '10', seed '1');
 SELECT streamfilter_merge('copy', streamfilter_value('seen'));
 SELECT streamfilter_test('copy', 1, '/a') AS yes, streamfilter_test('copy', 1, '/z') AS no;
 SELECT streamfilter_merge('copy', streamfilter_add('bloom(memory=64kB, k=10, seed=1)', ROW(1, '/z')));

@@ -40,8 +40,7 @@ CREATE SCHEMA private AUTHORIZATION guest_owner;
 CREATE SCHEMA his AUTHORIZATION guest_stranger;
 GRANT USAGE ON FOREIGN SERVER streamfilter TO guest_owner;
 SET ROLE guest_owner;
-CREATE FOREIGN TABLE private.seen (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE private.seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 CREATE TABLE private.repeats (id int);
 SET ROLE guest_stranger;
 CREATE TABLE his.t (id int);
@@ -89,8 +88,7 @@ DROP FOREIGN TABLE "its rights";
 
 REVOKE USAGE ON SCHEMA private FROM guest_stranger;
 SET check_function_bodies = off;
-CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON his.t
-  FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('private.seen');
+CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON his.t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('private.seen');
 RESET check_function_bodies;
 SELECT bound_to('zz');
 INSERT INTO his.t VALUES (2);

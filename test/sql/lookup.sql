@@ -3,8 +3,7 @@
 --
 CREATE SCHEMA lookup;
 SET search_path = lookup, public;
-CREATE FOREIGN TABLE seen (user_id bigint, url text)
-  SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '10000');
+CREATE FOREIGN TABLE seen (user_id bigint, url text) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '10000');
 INSERT INTO seen VALUES (1, '/a'), (1, '/b'), (2, '/a'), (3, '/c');
 
 -- ---- One key ------------------------------------------------------------------------------------
@@ -38,8 +37,7 @@ SELECT * FROM seen WHERE user_id = 1.0 AND url = '/a';
 SELECT * FROM seen WHERE user_id = random() * 2 AND url = '/a';
 EXPLAIN SELECT * FROM seen;
 \set VERBOSITY default
-CREATE FOREIGN TABLE "Odd Name" ("Key Column" int)
-  SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB', k '3');
+CREATE FOREIGN TABLE "Odd Name" ("Key Column" int) SERVER streamfilter OPTIONS (kind 'bloom', memory '8kB', k '3');
 SELECT * FROM "Odd Name";
 
 -- ---- Prepared statements, cursors, functions ----------------------------------------------------
@@ -137,8 +135,7 @@ SELECT at FROM clicks c WHERE user_id NOT IN (SELECT user_id FROM seen);
 -- ---- Types --------------------------------------------------------------------------------------
 
 -- Numbers of other widths; what does not fit was not seen.
-CREATE FOREIGN TABLE numbers (s smallint, i int, r real)
-  SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '10000');
+CREATE FOREIGN TABLE numbers (s smallint, i int, r real) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '10000');
 INSERT INTO numbers VALUES (5, 5, 0.5), (5, 5, 0.1), (5, 5, 'NaN');
 SELECT * FROM numbers WHERE s = 5::bigint AND i = 5::smallint AND r = 0.5::float8;
 SELECT * FROM numbers WHERE s = 65541 AND i = 5 AND r = 0.5::real;
@@ -151,8 +148,7 @@ SELECT v.* FROM (VALUES (5::bigint, 5::bigint), (65541, 5), (5, 4294967301)) v (
   JOIN numbers ON s = a AND i = b AND r = 0.5::real;
 
 -- A boolean is a condition by itself.
-CREATE FOREIGN TABLE flags (n int, flag boolean)
-  SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '10000');
+CREATE FOREIGN TABLE flags (n int, flag boolean) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '10000');
 INSERT INTO flags VALUES (1, true), (2, false);
 SELECT * FROM flags WHERE n = 1 AND flag;
 SELECT * FROM flags WHERE n = 1 AND flag = true;
@@ -193,8 +189,7 @@ SELECT * FROM seen WHERE user_id = 1 AND url = '/a' COLLATE "C";
 
 -- Points in time: a cast to the column's type must keep the value.
 SET timezone = 'UTC'; SET datestyle = 'ISO';
-CREATE FOREIGN TABLE times (t timestamptz(0), d date)
-  SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '10000');
+CREATE FOREIGN TABLE times (t timestamptz(0), d date) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '10000');
 INSERT INTO times VALUES ('2026-01-02 00:00+00', '2026-01-02');
 SELECT * FROM times WHERE t = '2026-01-02 01:00+01' AND d = '2026-01-02';
 SELECT * FROM times WHERE t = date '2026-01-02' AND d = timestamp '2026-01-02 00:00';
@@ -224,8 +219,7 @@ WHERE m = 'ok' AND a = ARRAY[1, 2] AND p = (1, 'x')::pair AND j = '{"a": 1}' AND
 -- ---- The same answers as a table, whatever the planner thinks of --------------------------------
 
 CREATE TABLE really_seen AS SELECT i AS user_id, '/' || i % 7 AS url FROM generate_series(1, 30) i;
-CREATE FOREIGN TABLE maybe_seen (user_id bigint, url text)
-  SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', keys '1000');
+CREATE FOREIGN TABLE maybe_seen (user_id bigint, url text) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', keys '1000');
 INSERT INTO maybe_seen SELECT * FROM really_seen;
 CREATE TABLE a (x int, y varchar(10), z bigint);
 INSERT INTO a SELECT i % 35, '/' || i % 9, i FROM generate_series(1, 80) i;

@@ -38,12 +38,9 @@ CREATE TYPE evil_pair AS (a int, b text);
 CREATE FUNCTION to_pair(int) RETURNS evil_pair LANGUAGE plpgsql
 AS $$ BEGIN PERFORM say('cast'); RETURN ROW($1, 'x')::mallory.evil_pair; END $$;
 CREATE CAST (int AS evil_pair) WITH FUNCTION to_pair(int) AS IMPLICIT;
-CREATE FOREIGN TABLE checked (k evil_int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
-CREATE FOREIGN TABLE checked_list (k evil_int[])
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
-CREATE FOREIGN TABLE casting (k evil_pair)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE checked (k evil_int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE checked_list (k evil_int[]) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE casting (k evil_pair) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 CREATE FOREIGN TABLE weighed (k int, w evil_int OPTIONS (role 'importance'))
   SERVER streamfilter OPTIONS (kind 'ibf2c', memory '64kB', importance_levels '10');
 CREATE TABLE checked_rows (k int, l int[]);
@@ -103,8 +100,7 @@ SELECT * FROM checked WHERE k = 1;
 SELECT * FROM who_ran();
 -- What fails leaves nobody in another's skin.
 CREATE DOMAIN public.small AS int CHECK (VALUE < 10);
-CREATE FOREIGN TABLE seen_small (k small)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE seen_small (k small) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 ALTER FOREIGN TABLE seen_small OWNER TO streamfilter_mallory;
 GRANT ALL ON seen_small TO PUBLIC;
 SET search_path = mallory, public;
@@ -164,8 +160,7 @@ CREATE TABLE kinds (k kind, l evil_int[], diverted_at day);
 INSERT INTO kinds (k, diverted_at) VALUES ('1', 'today');
 CREATE TABLE indexed (k int);
 CREATE DOMAIN own_int AS int CHECK (VALUE > 0);
-CREATE FOREIGN TABLE own_seen (k own_int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE own_seen (k own_int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 CREATE TABLE own_rows (k int);
 CREATE TABLE own_repeats (k int);
 CREATE TRIGGER zz BEFORE INSERT ON own_rows FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('own_seen', 'own_repeats');
@@ -175,11 +170,9 @@ AS $$ BEGIN PERFORM say('index'); RETURN true; END $$;
 CREATE INDEX ON indexed (k) WHERE evil_in_index();
 RESET ROLE;
 CREATE DOMAIN outer_int AS evil_int;
-CREATE FOREIGN TABLE seen_outer (k outer_int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE seen_outer (k outer_int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 ALTER FOREIGN TABLE seen_outer OWNER TO streamfilter_mallory;
-CREATE FOREIGN TABLE seen_plain (k int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE seen_plain (k int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 CREATE TABLE settled (k int, l int[], t text, w int);
 CREATE TABLE repeats (LIKE settled);
 INSERT INTO repeats VALUES (1, '{1}', '(1,x)', 1);
@@ -243,10 +236,8 @@ END $$;
 CREATE OPERATOR = (LEFTARG = number, RIGHTARG = number, FUNCTION = number_eq, COMMUTATOR = =, HASHES);
 CREATE OPERATOR CLASS number_ops DEFAULT FOR TYPE number USING hash AS
   OPERATOR 1 =, FUNCTION 1 number_hash(number), FUNCTION 2 number_hash_extended(number, bigint);
-CREATE FOREIGN TABLE seen_numbers (k number)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
-CREATE FOREIGN TABLE seen_number_lists (k number[])
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE seen_numbers (k number) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE seen_number_lists (k number[]) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 ALTER FOREIGN TABLE seen_numbers OWNER TO streamfilter_mallory;
 ALTER FOREIGN TABLE seen_number_lists OWNER TO streamfilter_mallory;
 CREATE TABLE numbers (k number);

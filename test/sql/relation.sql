@@ -4,8 +4,7 @@
 CREATE SCHEMA relation;
 SET search_path = relation, public;
 SET timezone = 'UTC'; SET datestyle = 'ISO';
-CREATE FOREIGN TABLE seen (user_id bigint, url text)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE FOREIGN TABLE seen (user_id bigint, url text) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 
 -- ---- INSERT remembers keys ----------------------------------------------------------------------
 
@@ -84,8 +83,7 @@ INSERT INTO typed VALUES (1.001, 'abc', '2026-01-01 00:00:00+00', 'y   ') RETURN
 INSERT INTO typed VALUES (12345, 'abc', now(), 'y');
 INSERT INTO typed VALUES (1, 'abcd', now(), 'y');
 CREATE DOMAIN positive AS int CHECK (VALUE > 0);
-CREATE FOREIGN TABLE of_domain (n positive)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE FOREIGN TABLE of_domain (n positive) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 INSERT INTO of_domain VALUES (1), (1) RETURNING *;
 INSERT INTO of_domain VALUES (-1);
 
@@ -149,8 +147,7 @@ SELECT created IS NULL AS unused FROM streamfilter_stats WHERE filter = 'unused'
 -- ---- DELETE forgets single keys -----------------------------------------------------------------
 
 SET client_min_messages = warning;
-CREATE FOREIGN TABLE recent (user_id bigint, url varchar(20))
-  SERVER streamfilter OPTIONS (kind 'lru', keys '1000');
+CREATE FOREIGN TABLE recent (user_id bigint, url varchar(20)) SERVER streamfilter OPTIONS (kind 'lru', keys '1000');
 CREATE FOREIGN TABLE quotient (user_id bigint, gone int, url text, weight int OPTIONS (role 'importance'))
   SERVER streamfilter OPTIONS (kind 'sqf', memory '256kB', seed '1', fpr '0.01');
 ALTER FOREIGN TABLE quotient DROP COLUMN gone;
@@ -286,8 +283,7 @@ INSERT INTO seen VALUES (1, '/a') ON CONFLICT (user_id, url) DO NOTHING;
 MERGE INTO seen USING (VALUES (1, '/a')) v (a, b) ON user_id = a AND url = b
   WHEN NOT MATCHED THEN INSERT VALUES (a, b);
 CREATE TABLE parts (id int) PARTITION BY LIST (id);
-CREATE FOREIGN TABLE part PARTITION OF parts FOR VALUES IN (1)
-  SERVER streamfilter OPTIONS (memory '8kB', fpr '0.01');
+CREATE FOREIGN TABLE part PARTITION OF parts FOR VALUES IN (1) SERVER streamfilter OPTIONS (memory '8kB', fpr '0.01');
 IMPORT FOREIGN SCHEMA relation FROM SERVER streamfilter INTO relation;
 BEGIN READ ONLY;
 INSERT INTO seen VALUES (1, '/a');

@@ -89,8 +89,7 @@ SELECT * FROM vertical WHERE id = -1;
 SELECT i FROM generate_series(-2, -1) i WHERE EXISTS (SELECT FROM vertical WHERE id = i) ORDER BY i;
 
 -- ---- Transactions ---------------------------------------------------------------------------------
-CREATE FOREIGN TABLE t (id int) SERVER streamfilter
-  OPTIONS (kind 'bloom', memory '64kB', k '8', slices '16', slicing 'vertical');
+CREATE FOREIGN TABLE t (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '8', slices '16', slicing 'vertical');
 BEGIN;
 SELECT streamfilter_seen('t', 1), streamfilter_seen('t', 1);
 SAVEPOINT s;

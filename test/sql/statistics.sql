@@ -2,8 +2,7 @@
 -- What filters and triggers have done, and what that probably cost
 --
 SET client_min_messages = error;  -- not of what is counted
-CREATE FOREIGN TABLE seen (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', memory '4kB', k '4', seed '1', slices '2');
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '4kB', k '4', seed '1', slices '2');
 CREATE TABLE t (id int, repeat boolean);
 CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen', 'id');
 CREATE PROCEDURE feed(first int, last int, step int) LANGUAGE plpgsql AS $$

@@ -1,8 +1,7 @@
 --
 -- Triggers that judge rows: streamfilter_discard() and streamfilter_mark()
 --
-CREATE FOREIGN TABLE seen_clicks (user_id bigint, url text)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE FOREIGN TABLE seen_clicks (user_id bigint, url text) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 
 -- ---- streamfilter_discard('filter'): repeats are not inserted -----------------------------------
 
@@ -64,8 +63,7 @@ INSERT INTO orders VALUES (7, '/a', true), (7, '/a', false), (7, '/o', false) RE
 
 -- ---- streamfilter_mark('filter', column): nothing is discarded ----------------------------------
 
-CREATE FOREIGN TABLE seen_mails (address text)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE FOREIGN TABLE seen_mails (address text) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 CREATE TABLE mails (n int, address text, repeated boolean);
 CREATE TRIGGER zz_mark_duplicates BEFORE INSERT ON mails
   FOR EACH ROW EXECUTE FUNCTION streamfilter_mark('seen_mails', 'repeated');
@@ -109,8 +107,7 @@ INSERT INTO things VALUES
 
 -- Domains of the filter are checked.
 CREATE DOMAIN even AS int CHECK (VALUE % 2 = 0);
-CREATE FOREIGN TABLE seen_even (n even)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE FOREIGN TABLE seen_even (n even) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 CREATE TABLE evens (n int);
 CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON evens FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_even');
 INSERT INTO evens VALUES (2), (2), (4), (NULL) RETURNING *;
@@ -145,28 +142,24 @@ INSERT INTO "Some Names" VALUES ('Ada', 'ada'), ('Bob', 'bob') RETURNING *;
 -- not count.
 CREATE SCHEMA app;
 CREATE SCHEMA elsewhere;
-CREATE FOREIGN TABLE elsewhere.seen_logins (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE FOREIGN TABLE elsewhere.seen_logins (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 CREATE TABLE app.logins (id int);
 SET search_path = elsewhere, app, public;
 CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON app.logins FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_logins');
-CREATE FOREIGN TABLE public.seen_logins (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE FOREIGN TABLE public.seen_logins (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON app.logins FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_logins');
 INSERT INTO app.logins VALUES (1), (1) RETURNING *;
 SELECT streamfilter_test('elsewhere.seen_logins', 1) AS elsewhere,
        streamfilter_test('public.seen_logins', 1) AS in_public;
 -- The name is looked up once: the trigger keeps its filter.
-CREATE FOREIGN TABLE app.seen_logins (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE FOREIGN TABLE app.seen_logins (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 INSERT INTO app.logins VALUES (1), (2) RETURNING *;
 RESET search_path;
 
 -- ---- partitioned tables -------------------------------------------------------------------------
 
 -- The trigger of the parent judges the rows of all partitions by one filter.
-CREATE FOREIGN TABLE seen_events (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE FOREIGN TABLE seen_events (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 CREATE SCHEMA archive;
 CREATE TABLE events (day int, id int) PARTITION BY LIST (day);
 CREATE TABLE events_1 PARTITION OF events FOR VALUES IN (1);
@@ -176,8 +169,7 @@ CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON events FOR EACH ROW EXECUTE F
 CREATE TABLE archive.events_2 (id int, dropped int, day int);
 ALTER TABLE archive.events_2 DROP COLUMN dropped;
 ALTER TABLE events ATTACH PARTITION archive.events_2 FOR VALUES IN (2);
-CREATE FOREIGN TABLE archive.seen_events (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE FOREIGN TABLE archive.seen_events (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 INSERT INTO events VALUES (1, 1), (1, 1), (2, 1), (2, 2), (1, 2), (1, 3) RETURNING *;
 INSERT INTO archive.events_2 VALUES (3, 2), (4, 2) RETURNING *;
 INSERT INTO events_1 VALUES (1, 4), (1, 5) RETURNING *;
@@ -195,8 +187,7 @@ SELECT tableoid::regclass, * FROM events ORDER BY id;
 CREATE ROLE streamfilter_owner;
 CREATE ROLE streamfilter_writer;
 CREATE SCHEMA secret;
-CREATE FOREIGN TABLE secret.seen_jobs (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE FOREIGN TABLE secret.seen_jobs (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 CREATE TABLE jobs (id int);
 ALTER TABLE jobs OWNER TO streamfilter_owner;
 GRANT INSERT, SELECT ON jobs TO streamfilter_writer;

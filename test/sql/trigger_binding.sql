@@ -8,8 +8,7 @@ CREATE FUNCTION argument(trigger name) RETURNS SETOF text LANGUAGE sql AS $$
 $$;
 CREATE SCHEMA app;
 CREATE SCHEMA other;
-CREATE FOREIGN TABLE seen (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 CREATE TABLE app.t (id int, mark boolean);
 CREATE TRIGGER zz BEFORE INSERT ON app.t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
 INSERT INTO app.t VALUES (1), (1) RETURNING id;
@@ -24,8 +23,7 @@ GRANT USAGE, CREATE ON SCHEMA app TO streamfilter_mallory;
 GRANT USAGE ON FOREIGN SERVER streamfilter TO streamfilter_mallory;
 GRANT USAGE ON SCHEMA public TO streamfilter_mallory;
 SET ROLE streamfilter_mallory;
-CREATE FOREIGN TABLE app.seen (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE app.seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 GRANT ALL ON app.seen TO PUBLIC;
 INSERT INTO app.seen SELECT generate_series(1, 100);
 RESET ROLE;
@@ -50,8 +48,7 @@ ALTER FOREIGN TABLE "Other"."Ids" RENAME TO "Seen Ids";
 RESET search_path;
 DROP TABLE app."Ids";
 -- Another filter takes its old name.
-CREATE FOREIGN TABLE seen (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 INSERT INTO app.t VALUES (3), (4) RETURNING id;
 SELECT streamfilter_test('seen', 4);
 -- The table may move, too, and the trigger may be renamed, disabled and enabled.
@@ -95,16 +92,14 @@ DROP FOREIGN TABLE seen CASCADE;
 SELECT argument('zz2');
 INSERT INTO t VALUES (5), (5) RETURNING id;
 -- It is in nobody's way: a table goes with its triggers.
-CREATE FOREIGN TABLE seen (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
 DROP TABLE t;
 DROP FOREIGN TABLE seen;
 
 -- ---- partitions ----------------------------------------------------------------------------------
 
-CREATE FOREIGN TABLE seen (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 CREATE TABLE p (k int, id int) PARTITION BY LIST (k);
 CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1) PARTITION BY LIST (id);
 CREATE TABLE p11 PARTITION OF p1 DEFAULT;
@@ -113,8 +108,7 @@ CREATE TRIGGER zz BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTION streamfilter_
 ALTER TABLE p ATTACH PARTITION app.p2 FOR VALUES IN (2);
 ALTER FOREIGN TABLE seen RENAME TO seen_p;
 SELECT argument('zz');
-CREATE FOREIGN TABLE app.seen (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE app.seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 INSERT INTO p VALUES (1, 1), (2, 1), (2, 2) RETURNING *;
 INSERT INTO app.p2 VALUES (1, 2), (3, 2) RETURNING *;
 INSERT INTO p11 VALUES (1, 3), (1, 4) RETURNING *;
@@ -132,8 +126,7 @@ DROP FOREIGN TABLE app.seen;
 -- ---- created where no event trigger could see it -------------------------------------------------
 
 -- Such a trigger is bound when it fires first …
-CREATE FOREIGN TABLE seen (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 CREATE TABLE app.t (id int);
 ALTER EVENT TRIGGER streamfilter_check_ddl DISABLE;
 CREATE TRIGGER zz BEFORE INSERT ON app.t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
@@ -174,10 +167,8 @@ DROP FOREIGN TABLE seen;
 
 -- ---- a filter in the condition of a trigger is another one ---------------------------------------
 
-CREATE FOREIGN TABLE seen (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
-CREATE FOREIGN TABLE known (id int)
-  SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE known (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 CREATE TABLE t (id int);
 CREATE TRIGGER zz BEFORE INSERT ON t FOR EACH ROW WHEN (NOT streamfilter_test('known', NEW.id))
   EXECUTE FUNCTION streamfilter_discard('seen');
