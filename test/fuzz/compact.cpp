@@ -26,32 +26,6 @@ bool read_compact_form(const std::uint8_t* body, std::size_t size, Block& block,
          check(block.bytes.data(), block.bytes.size(), problem);
 }
 
-// With the host's word.
-std::vector<unsigned char> words_form_of(const Block& block, std::uint32_t count) {
-  const Parameters& p = block.header()->parameters;
-  std::vector<Word> words(count);
-  std::vector<std::uint64_t> insertions(p.slices);
-  list_words(block.header(), words.data());
-  list_insertions(block.header(), insertions.data());
-  const std::size_t size = write_compact(p, words.data(), count, insertions.data(), nullptr, 0);
-  FUZZ_REQUIRE(size <= most_compact(p, count));
-  std::vector<unsigned char> bytes(size);
-  write_compact(p, words.data(), count, insertions.data(), bytes.data(), size);
-  return bytes;
-}
-
-// Empty: it has none.
-std::vector<unsigned char> compact_of(const Block& block) {
-  if (std::uint32_t count; count_words(block.header(), count)) return words_form_of(block, count);
-  SparsePlan plan;
-  if (!plan_sparse(block.header(), block.header()->parameters.memory, plan)) return {};
-  std::vector<unsigned char> bytes(plan.room);
-  const std::size_t size = write_sparse(block.header(), plan, bytes.data());
-  FUZZ_REQUIRE(size <= plan.room);
-  bytes.resize(size);
-  return bytes;
-}
-
 }  // namespace
 }  // namespace fuzz
 

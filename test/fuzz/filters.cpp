@@ -3,8 +3,13 @@
 #include <cmath>
 #include <limits>
 
+#include "core/filter/sparse_form.hpp"
+
 namespace fuzz {
 namespace {
+
+using Doubles = std::numeric_limits<double>;
+using Times = std::numeric_limits<std::int64_t>;
 
 constexpr double kNumbers[] = {0,
                                -0.0,
@@ -13,20 +18,13 @@ constexpr double kNumbers[] = {0,
                                100,
                                1e300,
                                -1e300,
-                               std::numeric_limits<double>::denorm_min(),
-                               std::numeric_limits<double>::max(),
-                               std::numeric_limits<double>::infinity(),
-                               -std::numeric_limits<double>::infinity(),
-                               std::numeric_limits<double>::quiet_NaN()};
-constexpr std::int64_t kTimes[] = {0,
-                                   1,
-                                   -1,
-                                   1000000,
-                                   60000000,
-                                   std::numeric_limits<std::int64_t>::min(),
-                                   std::numeric_limits<std::int64_t>::min() + 1,
-                                   std::numeric_limits<std::int64_t>::max(),
-                                   std::numeric_limits<std::int64_t>::max() - 1};
+                               Doubles::denorm_min(),
+                               Doubles::max(),
+                               Doubles::infinity(),
+                               -Doubles::infinity(),
+                               Doubles::quiet_NaN()};
+constexpr std::int64_t kTimes[] = {
+    0, 1, -1, 1000000, 60000000, Times::min(), Times::min() + 1, Times::max(), Times::max() - 1};
 
 // Few different keys, so that they meet again, and the ends of their range.
 std::uint64_t hash_of(std::uint64_t seed) {
@@ -63,6 +61,19 @@ void estimate(const Block& block) {
   FUZZ_REQUIRE(!(sums.estimate.distinct < 0));
   is_empty(block.header());
   checksum(block.header());
+}
+
+std::vector<unsigned char> words_form_of(const Block& block, std::uint32_t count) {
+  const Parameters& p = block.header()->parameters;
+  std::vector<Word> words(count);
+  std::vector<std::uint64_t> insertions(p.slices);
+  list_words(block.header(), words.data());
+  list_insertions(block.header(), insertions.data());
+  const std::size_t size = write_compact(p, words.data(), count, insertions.data(), nullptr, 0);
+  FUZZ_REQUIRE(size <= most_compact(p, count));
+  std::vector<unsigned char> bytes(size);
+  write_compact(p, words.data(), count, insertions.data(), bytes.data(), size);
+  return bytes;
 }
 
 }  // namespace
@@ -125,6 +136,17 @@ void ask(const Parameters& parameters) {
   Parameters again;
   FUZZ_REQUIRE(length + 1 < sizeof text && read_definition(text, length, again));
   FUZZ_REQUIRE(std::memcmp(&again, &parameters, sizeof again) == 0);
+}
+
+std::vector<unsigned char> compact_of(const Block& block) {
+  if (std::uint32_t count; count_words(block.header(), count)) return words_form_of(block, count);
+  SparsePlan plan;
+  if (!plan_sparse(block.header(), block.header()->parameters.memory, plan)) return {};
+  std::vector<unsigned char> bytes(plan.room);
+  const std::size_t size = write_sparse(block.header(), plan, bytes.data());
+  FUZZ_REQUIRE(size <= plan.room);
+  bytes.resize(size);
+  return bytes;
 }
 
 }  // namespace fuzz

@@ -29,6 +29,9 @@ struct Block {
 
 bool is_valid(const Block& block);
 
+// The compact form, with the host's word. Empty: it has none.
+std::vector<unsigned char> compact_of(const Block& block);
+
 // What an outsider can put into a filter: the ends of every range among it.
 Element element_of(std::uint64_t seed);
 

@@ -116,35 +116,13 @@ void seed_filter(const std::string& name, const Parameters& parameters, const Ta
   take({"packet", name, text + std::string(5, '\0') + slices.substr(0, parameters.slice_bytes)});
 }
 
-std::string seed_words(const Block& block, std::uint32_t count) {
-  const Parameters& parameters = block.header()->parameters;
-  std::vector<Word> words(count);
-  std::vector<std::uint64_t> insertions(parameters.slices);
-  list_words(block.header(), words.data());
-  list_insertions(block.header(), insertions.data());
-  std::string bytes(most_compact(parameters, count), '\0');
-  bytes.resize(write_compact(parameters, words.data(), count, insertions.data(),
-                             reinterpret_cast<unsigned char*>(bytes.data()), bytes.size()));
-  return bytes;
-}
-
 // With a dozen keys.
 void seed_compact(const std::string& name, const Parameters& parameters, const Take& take) {
   Block block(parameters.memory);
   format(block.header(), parameters);
   for (unsigned i = 0; i < 20; ++i) insert(block.header(), {mix64(i * 7 / 10)});
-  std::string bytes;
-  SparsePlan plan;
-  if (std::uint32_t count; count_words(block.header(), count)) {
-    bytes = seed_words(block, count);
-  } else if (plan_sparse(block.header(), parameters.memory, plan)) {
-    bytes.resize(plan.room);
-    bytes.resize(
-        write_sparse(block.header(), plan, reinterpret_cast<unsigned char*>(bytes.data())));
-  } else {
-    return;
-  }
-  take({"compact", name, bytes.substr(kHostWord)});
+  const std::vector<unsigned char> bytes = compact_of(block);
+  if (!bytes.empty()) take({"compact", name, {bytes.begin() + kHostWord, bytes.end()}});
 }
 
 void seed_texts(const Take& take) {
