@@ -36,6 +36,19 @@ void check_cases(std::initializer_list<Case> cases) {
     }
 }
 
+// Each value is refused with a message that names it and the option.
+void check_values(Error error, const std::string& kind, const std::string& option,
+                  std::initializer_list<std::string> values, const char* hint = nullptr) {
+  const std::string of_option = "option \"" + option + "\"";
+  for (const std::string& value : values) {
+    const std::string text = kind + "(" + option + "=" + value + ")", quoted = "\"" + value + "\"",
+                      message = error == Error::syntax
+                                    ? "invalid value for " + of_option + ": " + quoted
+                                    : "value " + quoted + " is out of range for " + of_option;
+    check_cases({{text.c_str(), error, message.c_str(), hint}});
+  }
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(unknown_kinds) {
@@ -75,36 +88,15 @@ BOOST_AUTO_TEST_CASE(options_of_another_kind) {
 }
 
 BOOST_AUTO_TEST_CASE(values_out_of_range) {
-  check_cases({
-      {"sbf(max=16)", Error::out_of_range, "value \"16\" is out of range for option \"max\"",
-       nullptr},
-      {"sbf(max=0)", Error::out_of_range, "value \"0\" is out of range for option \"max\"",
-       nullptr},
-      {"sbf(cell_bits=5)", Error::out_of_range,
-       "value \"5\" is out of range for option \"cell_bits\"", nullptr},
-      {"sbf(k=33)", Error::out_of_range, "value \"33\" is out of range for option \"k\"", nullptr},
-      {"bloom(k=65)", Error::out_of_range, "value \"65\" is out of range for option \"k\"",
-       nullptr},
-      {"sbf(p=1e16)", Error::out_of_range, "value \"1e16\" is out of range for option \"p\"",
-       nullptr},
-      {"sbf(gap=1e300)", Error::out_of_range, "value \"1e300\" is out of range for option \"gap\"",
-       nullptr},
-      {"sbf(k=-1)", Error::out_of_range, "value \"-1\" is out of range for option \"k\"", nullptr},
-      {"sbf(slices=0)", Error::out_of_range, "value \"0\" is out of range for option \"slices\"",
-       nullptr},
-      {"sbf(slices=65537)", Error::out_of_range,
-       "value \"65537\" is out of range for option \"slices\"", nullptr},
-      {"bloom(keys=0)", Error::out_of_range, "value \"0\" is out of range for option \"keys\"",
-       nullptr},
-      {"bloom(keys=1e16)", Error::out_of_range,
-       "value \"1e16\" is out of range for option \"keys\"", nullptr},
-      {"bloom(keys=18446744073709551616)", Error::out_of_range,
-       "value \"18446744073709551616\" is out of range for option \"keys\"", nullptr},
-      {"sbf(memory=65TB)", Error::too_large, "value \"65TB\" is out of range for option \"memory\"",
-       nullptr},
-      {"sbf(memory=18446744073709551615)", Error::too_large,
-       "value \"18446744073709551615\" is out of range for option \"memory\"", nullptr},
-  });
+  check_values(Error::out_of_range, "sbf", "max", {"16", "0"});
+  check_values(Error::out_of_range, "sbf", "cell_bits", {"5"});
+  check_values(Error::out_of_range, "sbf", "k", {"33", "-1"});
+  check_values(Error::out_of_range, "bloom", "k", {"65"});
+  check_values(Error::out_of_range, "sbf", "p", {"1e16"});
+  check_values(Error::out_of_range, "sbf", "gap", {"1e300"});
+  check_values(Error::out_of_range, "sbf", "slices", {"0", "65537"});
+  check_values(Error::out_of_range, "bloom", "keys", {"0", "1e16", "18446744073709551616"});
+  check_values(Error::too_large, "sbf", "memory", {"65TB", "18446744073709551615"});
 }
 
 BOOST_AUTO_TEST_CASE(a_range_is_told) {
@@ -112,23 +104,12 @@ BOOST_AUTO_TEST_CASE(a_range_is_told) {
 }
 
 BOOST_AUTO_TEST_CASE(values_that_are_no_numbers) {
-  check_cases({
-      {"sbf(k=three)", Error::syntax, "invalid value for option \"k\": \"three\"",
-       "Give a whole number from 1 to 32."},
-      {"sbf(k=)", Error::syntax, "invalid value for option \"k\": \"\"", nullptr},
-      {"sbf(k=1.5)", Error::syntax, "invalid value for option \"k\": \"1.5\"", nullptr},
-      {"sbf(k=3x)", Error::syntax, "invalid value for option \"k\": \"3x\"", nullptr},
-      {"sbf(k=+3)", Error::syntax, "invalid value for option \"k\": \"+3\"", nullptr},
-      {"sbf(k=0x3)", Error::syntax, "invalid value for option \"k\": \"0x3\"", nullptr},
-      {"sbf(k=nan)", Error::syntax, "invalid value for option \"k\": \"nan\"", nullptr},
-      {"sbf(seed=-1)", Error::syntax, "invalid value for option \"seed\": \"-1\"", nullptr},
-      {"sbf(seed=18446744073709551616)", Error::syntax,
-       "invalid value for option \"seed\": \"18446744073709551616\"", nullptr},
-      {"timer(window='1 hour', k=3, grow=density, size=8kB)", Error::syntax,
-       "invalid value for option \"size\": \"8kB\"",
-       "Give a whole number from 1 to 70368744177664."},
-      {"bloom(keys=many)", Error::syntax, "invalid value for option \"keys\": \"many\"", nullptr},
-  });
+  check_values(Error::syntax, "sbf", "k", {"three", "", "1.5", "3x", "+3", "0x3", "nan"},
+               "Give a whole number from 1 to 32.");
+  check_values(Error::syntax, "sbf", "seed", {"-1", "18446744073709551616"});
+  check_values(Error::syntax, "timer", "size", {"8kB"},
+               "Give a whole number from 1 to 70368744177664.");
+  check_values(Error::syntax, "bloom", "keys", {"many"});
 }
 
 BOOST_AUTO_TEST_CASE(a_list_that_is_too_long_is_told_in_the_right_number) {
@@ -139,32 +120,14 @@ BOOST_AUTO_TEST_CASE(a_list_that_is_too_long_is_told_in_the_right_number) {
 }
 
 BOOST_AUTO_TEST_CASE(false_positive_rates) {
-  const char* const hint = "For one wrongly discarded row in a hundred new ones, write 0.01.";
-  check_cases({
-      {"sbf(fpr=0)", Error::out_of_range, "value \"0\" is out of range for option \"fpr\"", hint},
-      {"sbf(fpr=1)", Error::out_of_range, "value \"1\" is out of range for option \"fpr\"", hint},
-      {"sbf(fpr=-0.1)", Error::out_of_range, "value \"-0.1\" is out of range for option \"fpr\"",
-       hint},
-      {"sbf(fpr=nan)", Error::out_of_range, "value \"nan\" is out of range for option \"fpr\"",
-       hint},
-      {"sbf(fpr=inf)", Error::out_of_range, "value \"inf\" is out of range for option \"fpr\"",
-       hint},
-      {"sbf(fpr=low)", Error::syntax, "invalid value for option \"fpr\": \"low\"", nullptr},
-      {"sbf(fpr=1%)", Error::syntax, "invalid value for option \"fpr\": \"1%\"", nullptr},
-      {"sbf(fpr=)", Error::syntax, "invalid value for option \"fpr\": \"\"", nullptr},
-  });
+  check_values(Error::out_of_range, "sbf", "fpr", {"0", "1", "-0.1", "nan", "inf"},
+               "For one wrongly discarded row in a hundred new ones, write 0.01.");
+  check_values(Error::syntax, "sbf", "fpr", {"low", "1%", ""});
 }
 
 BOOST_AUTO_TEST_CASE(sizes_that_cannot_be_read) {
-  const char* const hint = "Give a number of bytes, or a number with a unit: B, kB, MB, GB, TB.";
-  check_cases({
-      {"sbf(memory=64KB)", Error::syntax, "invalid value for option \"memory\": \"64KB\"", hint},
-      {"sbf(memory=much)", Error::syntax, "invalid value for option \"memory\": \"much\"", hint},
-      {"sbf(memory=-1)", Error::syntax, "invalid value for option \"memory\": \"-1\"", hint},
-      {"sbf(memory=1.5MB)", Error::syntax, "invalid value for option \"memory\": \"1.5MB\"", hint},
-      {"sbf(memory=99999999TB)", Error::syntax,
-       "invalid value for option \"memory\": \"99999999TB\"", hint},
-  });
+  check_values(Error::syntax, "sbf", "memory", {"64KB", "much", "-1", "1.5MB", "99999999TB"},
+               "Give a number of bytes, or a number with a unit: B, kB, MB, GB, TB.");
 }
 
 BOOST_AUTO_TEST_CASE(too_little_memory) {
@@ -179,28 +142,20 @@ BOOST_AUTO_TEST_CASE(too_little_memory) {
       {"sbf(memory=1kB, slices=10)", Error::too_small,
        "memory of 1024 bytes is too small for a filter",
        "A filter of 10 slices needs at least 1792 bytes."},
-      {"sbf(memory=640, fpr=1e-9, max=15)", Error::too_small,
-       "kind sbf would have to decrement more cells than it has",
-       "Use more memory, fewer slices or a larger fpr."},
-      {"sbf(memory=64kB, fpr=1e-300, k=1)", Error::too_small,
-       "kind sbf would have to decrement more cells than it has",
-       "Use more memory, fewer slices or a larger fpr."},
-      {"sbf(memory=640, p=513)", Error::too_small,
-       "kind sbf would have to decrement more cells than it has",
-       "Use more memory, fewer slices or a larger fpr."},
   });
   // The memory that the hint names is enough.
   parameters_of("sbf(memory=640)");
   parameters_of("sbf(memory=1792, slices=10)");
+  for (const char* text : {"sbf(memory=640, fpr=1e-9, max=15)", "sbf(memory=64kB, fpr=1e-300, k=1)",
+                           "sbf(memory=640, p=513)"})
+    check_cases({{text, Error::too_small, "kind sbf would have to decrement more cells than it has",
+                  "Use more memory, fewer slices or a larger fpr."}});
 }
 
 BOOST_AUTO_TEST_CASE(choices) {
-  check_cases({
-      {"sbf(nulls=maybe)", Error::syntax, "invalid value for option \"nulls\": \"maybe\"",
-       "Valid values are: distinct, not distinct."},
-      {"sbf(layout=square)", Error::syntax, "invalid value for option \"layout\": \"square\"",
-       "Valid values are: scattered, blocked."},
-  });
+  check_values(Error::syntax, "sbf", "nulls", {"maybe"},
+               "Valid values are: distinct, not distinct.");
+  check_values(Error::syntax, "sbf", "layout", {"square"}, "Valid values are: scattered, blocked.");
 }
 
 BOOST_AUTO_TEST_CASE(a_layout_that_the_kind_does_not_have) {
@@ -233,24 +188,12 @@ BOOST_AUTO_TEST_CASE(a_bloom_filter_that_cannot_keep_its_rate) {
 }
 
 BOOST_AUTO_TEST_CASE(texts_that_are_no_definitions) {
-  const char* const message = "invalid input syntax for type streamfilter";
-  const char* const hint = "for example sbf(memory=64kB, fpr=0.01).";
-  check_cases({
-      {"", Error::syntax, message, hint},
-      {"   ", Error::syntax, message, hint},
-      {"(", Error::syntax, message, hint},
-      {"sbf memory=64kB", Error::syntax, message, hint},
-      {"sbf(", Error::syntax, message, hint},
-      {"sbf(,)", Error::syntax, message, hint},
-      {"sbf(memory)", Error::syntax, message, hint},
-      {"sbf(memory=64kB", Error::syntax, message, hint},
-      {"sbf(memory=64kB,", Error::syntax, message, hint},
-      {"sbf(memory=64kB,)", Error::syntax, message, hint},
-      {"sbf(memory='64kB)", Error::syntax, message, hint},
-      {"sbf(memory='64kB'x)", Error::syntax, message, hint},
-      {"sbf(=64kB)", Error::syntax, message, hint},
-      {"sbf(kind=bloom)", Error::syntax, message, hint},
-  });
+  for (const char* text :
+       {"", "   ", "(", "sbf memory=64kB", "sbf(", "sbf(,)", "sbf(memory)", "sbf(memory=64kB",
+        "sbf(memory=64kB,", "sbf(memory=64kB,)", "sbf(memory='64kB)", "sbf(memory='64kB'x)",
+        "sbf(=64kB)", "sbf(kind=bloom)"})
+    check_cases({{text, Error::syntax, "invalid input syntax for type streamfilter",
+                  "for example sbf(memory=64kB, fpr=0.01)."}});
 }
 
 BOOST_AUTO_TEST_CASE(names_and_values_of_absurd_length) {

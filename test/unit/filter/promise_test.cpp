@@ -29,6 +29,20 @@ Parameters read_as(const std::string& text, Reading reading) {
   return start.definition.parameters;
 }
 
+// What a dump or another form of a filter has of them is read again as the same.
+void check_written(const Parameters& parameters, std::initializer_list<Reading> readings) {
+  Header header;
+  format_header(&header, parameters);
+  Problem problem;
+  BOOST_TEST(check_header(header, problem), problem.message);
+  char text[kMaxTextStart];
+  write_text_start(&header, false, text, sizeof text);
+  for (const Reading reading : readings) {
+    const Parameters again = read_as(text, reading);
+    BOOST_TEST(std::memcmp(&again, &parameters, sizeof again) == 0, text);
+  }
+}
+
 struct Given {
   std::string name, value;
 };
@@ -133,16 +147,7 @@ BOOST_AUTO_TEST_CASE(what_is_restored_is_not_judged) {
       Problem problem;
       // bsbf would derive k = 2, too.
       BOOST_TEST((check_promise(parameters, problem) || parameters.kind == Kind::bsbf));
-      std::vector<unsigned char> block(parameters.memory);
-      Header header;
-      format_header(&header, parameters);
-      BOOST_TEST(check_header(header, problem), problem.message);
-      char text[kMaxTextStart];
-      write_text_start(&header, false, text, sizeof text);
-      for (const Reading reading : {Reading::request, Reading::restored}) {
-        const Parameters again = read_as(text, reading);
-        BOOST_TEST(std::memcmp(&again, &parameters, sizeof again) == 0, text);
-      }
+      check_written(parameters, {Reading::request, Reading::restored});
     }
 }
 
@@ -177,13 +182,7 @@ BOOST_AUTO_TEST_CASE(promises_that_nothing_derived_keeps) {
       BOOST_TEST(!check_promise(parameters, problem));
       BOOST_TEST(std::string(problem.message) == refused.message);
       BOOST_TEST(std::string(problem.hint) == refused.hint);
-      Header header;
-      format_header(&header, parameters);
-      BOOST_TEST(check_header(header, problem), problem.message);
-      char written[kMaxTextStart];
-      write_text_start(&header, false, written, sizeof written);
-      const Parameters again = read_as(written, Reading::request);
-      BOOST_TEST(std::memcmp(&again, &parameters, sizeof again) == 0, written);
+      check_written(parameters, {Reading::request});
     }
 }
 

@@ -11,6 +11,8 @@ namespace {
 using namespace streamfilter;
 
 constexpr unsigned kPlaces = 5;
+constexpr LostRule kRules[] = {LostRule::distinct, LostRule::duplicate, LostRule::votes,
+                               LostRule::hybrid};
 
 // The probability that a key is called a repeat, summed over all 3^k states: each place is lost
 // with probability `lost`, and otherwise set with probability `set`.
@@ -39,8 +41,7 @@ BOOST_AUTO_TEST_SUITE(LostPlaces)
 BOOST_AUTO_TEST_CASE(rates_are_those_of_the_model) {
   const double fill = 0.34;
   const bench::Failures failures = {kPlaces, fill, 40, 40, 8};
-  for (const LostRule rule :
-       {LostRule::distinct, LostRule::duplicate, LostRule::votes, LostRule::hybrid})
+  for (const LostRule rule : kRules)
     for (unsigned least = 1; least <= kPlaces; ++least) {
       const bench::ErrorRates wanted = bench::errors(failures, rule, least);
       BOOST_TEST(repeat_rate(rule, least, 0.2, fill) == wanted.fpr,
@@ -51,8 +52,7 @@ BOOST_AUTO_TEST_CASE(rates_are_those_of_the_model) {
 }
 
 BOOST_AUTO_TEST_CASE(without_losses_all_rules_agree) {
-  for (const LostRule rule :
-       {LostRule::distinct, LostRule::duplicate, LostRule::votes, LostRule::hybrid})
+  for (const LostRule rule : kRules)
     for (unsigned set = 0; set <= kPlaces; ++set) {
       ProbesSeen seen;
       seen.set = set;
@@ -63,8 +63,7 @@ BOOST_AUTO_TEST_CASE(without_losses_all_rules_agree) {
 
 // Stopping early must not miss a repeat.
 BOOST_AUTO_TEST_CASE(a_probe_that_stops_decides_as_one_that_goes_on) {
-  for (const LostRule rule :
-       {LostRule::distinct, LostRule::duplicate, LostRule::votes, LostRule::hybrid})
+  for (const LostRule rule : kRules)
     for (unsigned set = 0; set < kPlaces; ++set)
       for (unsigned lost = 0; set + lost < kPlaces; ++lost) {
         ProbesSeen seen;
