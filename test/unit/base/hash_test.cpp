@@ -177,8 +177,7 @@ BOOST_AUTO_TEST_CASE(chances_are_kept) {
     const double n = 100000;
     double count = 0;
     for (unsigned i = 0; i < n; ++i) count += random_chance(state, probability);
-    BOOST_TEST(count >= unit::least(n, probability));
-    BOOST_TEST(count <= unit::most(n, probability));
+    BOOST_TEST(fits(count, n, probability));
   }
   BOOST_TEST(!random_chance(state, 0));
   BOOST_TEST(random_chance(state, 1));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "unit/support/filters.hpp"
+#include "unit/support/rates.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"
 
@@ -17,11 +18,7 @@ namespace {
 
 constexpr std::uint64_t kKeys = 100000, kRounds = 12, kSent = 5000, kAsked = 5000;
 
-Element important(std::uint64_t number) {
-  Element element = key(number);
-  element.importance = 1e9;
-  return element;
-}
+Element important(std::uint64_t number) { return with_importance(number, 1e9); }
 
 // Sends forgotten keys, unless a whole turn finds none.
 void send(Filter& filter, std::uint64_t& next) {
@@ -40,13 +37,14 @@ void send(Filter& filter, std::uint64_t& next) {
 // Of keys that are never sent, in the later half of the rounds.
 double rate_of(const std::string& kind, double fpr) {
   Filter filter(kind + "(memory=4kB, slices=1, fpr=" + std::to_string(fpr) + ")");
-  std::uint64_t next = 0, fresh = kKeys, wrong = 0;
+  std::uint64_t next = 0, fresh = kKeys;
+  double wrong = 0;
   for (std::uint64_t round = 0; round < kRounds; ++round) {
     send(filter, next);
-    for (std::uint64_t i = 0; round >= kRounds / 2 && i < kAsked; ++i)
-      wrong += filter.test(important(fresh++));
+    if (round >= kRounds / 2) wrong += count_known(filter, fresh, fresh + kAsked, important);
+    fresh += kAsked;
   }
-  return static_cast<double>(wrong) / (kAsked * kRounds / 2);
+  return wrong / (kAsked * kRounds / 2);
 }
 
 }  // namespace

@@ -14,14 +14,6 @@ using namespace unit;
 
 BOOST_AUTO_TEST_SUITE(bench_streams)
 
-namespace {
-
-bool is_share(double count, double n, double p) {
-  return count >= least(n, p) && count <= most(n, p);
-}
-
-}  // namespace
-
 BOOST_AUTO_TEST_CASE(a_shuffled_list_has_every_key_and_no_order) {
   const std::uint64_t rows = 100000, distinct = 30000;
   bench::ShuffledList stream(rows, distinct, 1), same(rows, distinct, 1);
@@ -38,13 +30,13 @@ BOOST_AUTO_TEST_CASE(a_shuffled_list_has_every_key_and_no_order) {
     last = key;
   }
   for (const std::uint64_t count : times) BOOST_TEST_REQUIRE(count >= 1u);
-  BOOST_TEST(is_share(ascending, static_cast<double>(rows), 0.5));
+  BOOST_TEST(fits(ascending, rows, 0.5));
   // New with probability D e^(-draws t) (1/N + draws (1 - t/N)), draws = (N-D)/(N D).
   const double n = rows, d = distinct, draws = (n - d) / (n * d);
   const auto new_until = [=](double t) { return d * (1 - std::exp(-draws * t) * (1 - t / n)); };
   for (int part = 0; part < 10; ++part) {
     const double expected = new_until(n * (part + 1) / 10) - new_until(n * part / 10);
-    BOOST_TEST(is_share(static_cast<double>(fresh[part]), n / 10, expected / (n / 10)));
+    BOOST_TEST(fits(fresh[part], n / 10, expected / (n / 10)));
   }
 }
 
@@ -65,7 +57,7 @@ BOOST_AUTO_TEST_CASE(zipf_draws_have_zipf_shares) {
     double sum = 0;
     for (std::uint64_t i = 1; i <= universe; ++i) sum += std::pow(i, -exponent);
     for (const std::uint64_t i : {1, 2, 3, 10, 100, 999, 1000})
-      BOOST_TEST(is_share(times[i - 1], n, std::pow(i, -exponent) / sum), exponent << " " << i);
+      BOOST_TEST(fits(times[i - 1], n, std::pow(i, -exponent) / sum), exponent << " " << i);
   }
 }
 
@@ -86,10 +78,10 @@ BOOST_AUTO_TEST_CASE(the_b_model_is_bursty) {
   for (std::uint64_t row = 0; row < rows; ++row)
     frequent[row * 8 / rows] += stream.next() >> 63 == 0;
   const double n = rows / 8;
-  BOOST_TEST(is_share(frequent[0], n, 0.2 * 1.4 * 1.4 * 1.4));
-  BOOST_TEST(is_share(frequent[1], n, 0.2 * 1.4 * 1.4 * 0.6));
-  BOOST_TEST(is_share(frequent[4], n, 0.2 * 0.6 * 1.4 * 1.4));
-  BOOST_TEST(is_share(frequent[7], n, 0.2 * 0.6 * 0.6 * 0.6));
+  BOOST_TEST(fits(frequent[0], n, 0.2 * 1.4 * 1.4 * 1.4));
+  BOOST_TEST(fits(frequent[1], n, 0.2 * 1.4 * 1.4 * 0.6));
+  BOOST_TEST(fits(frequent[4], n, 0.2 * 0.6 * 1.4 * 1.4));
+  BOOST_TEST(fits(frequent[7], n, 0.2 * 0.6 * 0.6 * 0.6));
 }
 
 BOOST_AUTO_TEST_CASE(poisson_and_exponential_streams_have_their_means) {
@@ -104,9 +96,9 @@ BOOST_AUTO_TEST_CASE(poisson_and_exponential_streams_have_their_means) {
     before = is_frequent;
     first += key == 0;
   }
-  BOOST_TEST(is_share(frequent, n, 0.3));
-  BOOST_TEST(is_share(pairs, frequent, 0.3));  // without memory
-  BOOST_TEST(is_share(first, n, 0.3 * -std::expm1(-1 / 50.)));
+  BOOST_TEST(fits(frequent, n, 0.3));
+  BOOST_TEST(fits(pairs, frequent, 0.3));  // without memory
+  BOOST_TEST(fits(first, n, 0.3 * -std::expm1(-1 / 50.)));
 
   bench::ExponentialGaps gaps(0.4, 1000, 6);
   std::vector<std::uint64_t> seen;
@@ -118,7 +110,7 @@ BOOST_AUTO_TEST_CASE(poisson_and_exponential_streams_have_their_means) {
   }
   // No repeat comes from before the beginning.
   const double possible = n - std::expm1(-n / 1000) / std::expm1(-1 / 1000.);
-  BOOST_TEST(is_share(repeats, n, 0.4 * possible / n));
+  BOOST_TEST(fits(repeats, n, 0.4 * possible / n));
 
   bench::ArrivalTimes times(1000, 7);
   std::int64_t last = 0;
@@ -152,13 +144,13 @@ BOOST_AUTO_TEST_CASE(a_crawl_has_the_printed_curves) {
       where[i].erase(recent[i].back());
       recent[i].pop_back();
     }
-    if (row == 1000) BOOST_TEST(is_share(distinct, 1000, 0.8));
+    if (row == 1000) BOOST_TEST(fits(distinct, 1000, 0.8));
   }
   const double n = rows, repeats = n - distinct;
-  BOOST_TEST(is_share(distinct, n, 0.3));
-  BOOST_TEST(is_share(misses[0], repeats, 0.7));
-  BOOST_TEST(is_share(misses[1], repeats, 0.3));
-  BOOST_TEST(is_share(misses[2], repeats, 0.05));
+  BOOST_TEST(fits(distinct, n, 0.3));
+  BOOST_TEST(fits(misses[0], repeats, 0.7));
+  BOOST_TEST(fits(misses[1], repeats, 0.3));
+  BOOST_TEST(fits(misses[2], repeats, 0.05));
 }
 
 // Importances have the shares that their frequency says, keys of one importance are equally
@@ -188,10 +180,10 @@ BOOST_AUTO_TEST_CASE(importance_streams_have_their_frequencies) {
         ++parts[key / 50 * 10 / keys];
         again += truth.is_repeat(key);
       }
-      for (unsigned i = 1; i <= 50; ++i) BOOST_TEST(is_share(times[i], n, stream.share(i)));
+      for (unsigned i = 1; i <= 50; ++i) BOOST_TEST(fits(times[i], n, stream.share(i)));
       for (int part = 0; part < 10; ++part)
-        BOOST_TEST(is_share(parts[part], n, sizes[part] / static_cast<double>(keys)));
-      BOOST_TEST(is_share(again, n, repeats));
+        BOOST_TEST(fits(parts[part], n, sizes[part] / static_cast<double>(keys)));
+      BOOST_TEST(fits(again, n, repeats));
     }
   }
   bench::ImportanceStream distinct(rows, 0, Frequency::inverse, 9);

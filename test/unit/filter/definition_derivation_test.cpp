@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(explicit_parameters_override) {
   // there) …
   const Parameters paper = parameters_of("sbf(memory=64kB, fpr=0.1, max=1, k=2, p=4)");
   BOOST_TEST(option_value(paper, "p") == 4u);
-  BOOST_TEST(bound_of(paper) == 0.1111, boost::test_tools::tolerance(1e-3));
+  BOOST_TEST(bound_of(paper) == 0.1111, tolerance(1e-3));
   // … and an explicit k may overfill a Bloom filter.
   const Parameters full = parameters_of("bloom(memory=1kB, keys=1000000, fpr=0.01, k=3)");
   BOOST_TEST(bound_of(full) > 0.99);

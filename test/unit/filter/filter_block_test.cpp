@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unit/support/filters.hpp"
+#include "unit/support/rates.hpp"
 #include "unit/support/streams.hpp"
 
 using namespace streamfilter;
@@ -46,8 +47,7 @@ BOOST_AUTO_TEST_CASE(the_bytes_of_a_filter_are_the_same_everywhere) {
 }
 
 BOOST_AUTO_TEST_CASE(the_checksum_covers_every_byte_but_the_host_s) {
-  Filter filter("sbf(memory=1003, max=3)");
-  for (std::uint64_t number = 0; number < 100; ++number) filter.insert(key(number));
+  Filter filter = filled("sbf(memory=1003, max=3)", 100);
   const std::uint64_t before = checksum(filter.header());
   const std::size_t memory = offsetof(Header, parameters) + offsetof(Parameters, memory);
   for (std::size_t at = 0; at < filter.bytes().size(); ++at) {
@@ -154,10 +154,9 @@ BOOST_AUTO_TEST_CASE(the_window_is_where_fnr_reaches_the_limit) {
 
 BOOST_AUTO_TEST_CASE(windows_grow_with_memory_and_not_with_slices) {
   const auto window = [](const char* text) { return window_keys(parameters_of(text), 0.01); };
-  BOOST_TEST(window("sbf(memory=64MB)") / window("sbf(memory=1MB)") == 64,
-             boost::test_tools::tolerance(0.01));
+  BOOST_TEST(window("sbf(memory=64MB)") / window("sbf(memory=1MB)") == 64, tolerance(0.01));
   BOOST_TEST(window("sbf(memory=64MB, slices=1)") == window("sbf(memory=64MB, slices=64)"),
-             boost::test_tools::tolerance(0.001));
+             tolerance(0.001));
 }
 
 BOOST_AUTO_TEST_CASE(some_windows_are_endless_or_empty) {

@@ -1,5 +1,6 @@
 // check() guards against bytes from outside: every filter that it accepts can be used without harm,
 // and it accepts every filter made here.
+#include <bit>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "unit/support/filters.hpp"
+#include "unit/support/rates.hpp"
 #include "unit/support/streams.hpp"
 
 using namespace streamfilter;
@@ -34,12 +36,6 @@ const char* const kDefinitions[] = {
     "bloom(memory=2003, k=5, slices='2,3', slicing=diced, dice=vh)",
     "bloom(memory=2003, slices=4, k1=2, k2=3)",
 };
-
-Filter filled(const std::string& definition) {
-  Filter filter(definition);
-  for (std::uint64_t number = 0; number < 200; ++number) filter.insert(key(number));
-  return filter;
-}
 
 Error error_of(const std::vector<unsigned char>& bytes) {
   Problem problem;
@@ -82,7 +78,7 @@ BOOST_AUTO_TEST_CASE(every_filter_passes) {
 
 BOOST_AUTO_TEST_CASE(the_word_of_the_host_is_not_looked_at) {
   for (const char* text : kDefinitions) {
-    Filter filter = filled(text);
+    Filter filter = filled(text, 200);
     filter.header()->host = 0xdeadbeef;
     BOOST_TEST(filter.is_valid(), text);
   }
@@ -90,7 +86,7 @@ BOOST_AUTO_TEST_CASE(the_word_of_the_host_is_not_looked_at) {
 
 BOOST_AUTO_TEST_CASE(a_wrong_length_is_refused) {
   for (const char* text : kDefinitions) {
-    const Filter filter = filled(text);
+    const Filter filter = filled(text, 200);
     const std::size_t memory = filter.bytes().size();
     const std::size_t slice = filter.parameters().slice_bytes;
     for (const std::size_t length :
@@ -111,7 +107,7 @@ BOOST_AUTO_TEST_CASE(bytes_of_something_else_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_newer_format_is_told_apart_from_damage) {
-  Filter filter = filled("sbf(memory=1kB)");
+  Filter filter = filled("sbf(memory=1kB)", 200);
   for (const unsigned version : {2u, 3u, 0x0101u, 0xffffu}) {
     filter.header()->version = static_cast<std::uint16_t>(version);
     Problem problem;
@@ -130,7 +126,7 @@ BOOST_AUTO_TEST_CASE(a_newer_format_is_told_apart_from_damage) {
 // which covers these as well.
 BOOST_AUTO_TEST_CASE(every_flipped_bit_of_a_header_is_refused_or_makes_another_valid_filter) {
   for (const char* text : kDefinitions) {
-    const Filter original = filled(text);
+    const Filter original = filled(text, 200);
     unsigned accepted = 0;
     for (std::size_t bit = 8 * sizeof(Header::host); bit < 8 * sizeof(Header); ++bit) {
       Filter damaged = original;
@@ -166,7 +162,7 @@ BOOST_AUTO_TEST_CASE(every_flipped_bit_of_a_header_is_refused_or_makes_another_v
 
 // Tries all 255 other values of each byte in the parts of the header that are never free.
 BOOST_AUTO_TEST_CASE(every_changed_byte_outside_the_free_numbers_is_refused) {
-  const Filter original = filled("bloom(memory=1kB, k=3)");
+  const Filter original = filled("bloom(memory=1kB, k=3)", 200);
   const auto offset = [&](const void* field) {
     return static_cast<std::size_t>(static_cast<const unsigned char*>(field) -
                                     original.bytes().data());
@@ -186,37 +182,37 @@ BOOST_AUTO_TEST_CASE(every_changed_byte_outside_the_free_numbers_is_refused) {
 
 BOOST_AUTO_TEST_CASE(numbers_that_no_definition_allows_are_refused) {
   const auto refused = [](const char* text, auto change) {
-    Filter filter = filled(text);
+    Filter filter = filled(text, 200);
     change(filter.header()->parameters);
     Problem problem;
     return !check_header(*filter.header(), problem) && problem.error == Error::corrupt;
   };
-  const auto word = [](const char* name, std::uint64_t value) {
-    return [=](Parameters& p) {
-      if (const OptionSpec* option = find_option(*find_ops(p.kind), name))
-        p.word[option->word] = value;
-    };
-  };
   const char* const sbf = "sbf(memory=4kB)";
-  BOOST_TEST(refused(sbf, word("k", 33)));  // more than insert has room for
-  BOOST_TEST(refused(sbf, word("k", 0)));
-  BOOST_TEST(refused(sbf, word("p", 0)));
-  BOOST_TEST(refused(sbf, word("p", 1000000)));
-  BOOST_TEST(refused(sbf, word("max", 0)));
-  BOOST_TEST(refused(sbf, word("max", 16)));
-  BOOST_TEST(refused(sbf, word("cell_bits", 0)));
-  BOOST_TEST(refused(sbf, word("cell_bits", 5)));
-  BOOST_TEST(refused(sbf, word("cell_bits", 70)));
-  BOOST_TEST(refused(sbf, word("gap", ~std::uint64_t{0})));
-  BOOST_TEST(refused("bloom(memory=1kB, k=3)", word("k", 0)));
-  BOOST_TEST(refused("bloom(memory=1kB, k=3)", word("k", 65)));
+  const auto check_word = [&](const char* text, const char* name,
+                              std::initializer_list<std::uint64_t> values) {
+    for (const std::uint64_t value : values)
+      BOOST_TEST(refused(text,
+                         [=](Parameters& p) {
+                           const OptionSpec* option = find_option(*find_ops(p.kind), name);
+                           BOOST_REQUIRE(option != nullptr);
+                           p.word[option->word] = value;
+                         }),
+                 name << " " << value);
+  };
+  check_word(sbf, "k", {33, 0});  // more than insert has room for, or none
+  check_word(sbf, "p", {0, 1000000});
+  check_word(sbf, "max", {0, 16});
+  check_word(sbf, "cell_bits", {0, 5, 70});
+  check_word(sbf, "gap", {~std::uint64_t{0}});
+  check_word("bloom(memory=1kB, k=3)", "k", {0, 65});
 
-  BOOST_TEST(refused(sbf, [](Parameters& p) { p.slices = 0; }));
-  BOOST_TEST(refused(sbf, [](Parameters& p) { p.slices = 0xffffffff; }));
-  BOOST_TEST(refused(sbf, [](Parameters& p) { p.memory = 0; }));
-  BOOST_TEST(refused(sbf, [](Parameters& p) { p.memory = ~std::uint64_t{0}; }));
+  const std::uint64_t most = ~std::uint64_t{0};
+  for (const std::uint32_t slices : {0u, 0xffffffffu})
+    BOOST_TEST(refused(sbf, [=](Parameters& p) { p.slices = slices; }), slices);
+  for (const std::uint64_t memory : {std::uint64_t{0}, most})
+    BOOST_TEST(refused(sbf, [=](Parameters& p) { p.memory = memory; }), memory);
   BOOST_TEST(refused(sbf, [](Parameters& p) { p.slice_bytes += 64; }));
-  BOOST_TEST(refused(sbf, [](Parameters& p) { p.keys = ~std::uint64_t{0}; }));
+  BOOST_TEST(refused(sbf, [=](Parameters& p) { p.keys = most; }));
   for (const double fpr : {-0.5, -0.0, 1.0, 7.0, std::numeric_limits<double>::infinity(),
                            std::numeric_limits<double>::quiet_NaN()})
     BOOST_TEST(refused(sbf, [=](Parameters& p) { p.fpr = fpr; }), fpr);
@@ -227,10 +223,10 @@ BOOST_AUTO_TEST_CASE(numbers_that_no_definition_allows_are_refused) {
     BOOST_TEST(complete(definition, problem));
     p = definition.parameters;
   }));
-  BOOST_TEST(refused(sbf, [](Parameters& p) { p.kind = Kind::automatic; }));
-  BOOST_TEST(refused(sbf, [](Parameters& p) { p.kind = static_cast<Kind>(200); }));
-  BOOST_TEST(refused(sbf, [](Parameters& p) { p.layout = Layout::blocked; }));
-  BOOST_TEST(refused(sbf, [](Parameters& p) { p.layout = static_cast<Layout>(2); }));
+  for (const Kind kind : {Kind::automatic, static_cast<Kind>(200)})
+    BOOST_TEST(refused(sbf, [=](Parameters& p) { p.kind = kind; }));
+  for (const Layout layout : {Layout::blocked, static_cast<Layout>(2)})
+    BOOST_TEST(refused(sbf, [=](Parameters& p) { p.layout = layout; }));
   BOOST_TEST(refused(sbf, [](Parameters& p) { p.nulls = static_cast<Nulls>(2); }));
   BOOST_TEST(refused(sbf, [](Parameters& p) { p.key_shift = 1; }));
   for (unsigned word = 5; word < kMaxWords; ++word)  // derived numbers, and words not in use
@@ -239,7 +235,7 @@ BOOST_AUTO_TEST_CASE(numbers_that_no_definition_allows_are_refused) {
 
 BOOST_AUTO_TEST_CASE(wrong_counts_are_refused) {
   for (const char* text : kDefinitions) {
-    const Filter original = filled(text);
+    const Filter original = filled(text, 200);
     for (std::uint32_t s = 0; s < original.parameters().slices; ++s)
       for (const std::uint64_t step : {std::uint64_t{1}, ~std::uint64_t{0}}) {
         Filter filter = original;
@@ -256,7 +252,7 @@ BOOST_AUTO_TEST_CASE(wrong_counts_are_refused) {
 
 BOOST_AUTO_TEST_CASE(every_flipped_cell_is_refused) {
   for (const char* text : {"sbf(memory=640)", "bloom(memory=640, k=2)"}) {
-    const Filter original = filled(text);
+    const Filter original = filled(text, 200);
     for (std::size_t bit = 8 * (sizeof(Header) + sizeof(SliceState)); bit < 8 * 640; ++bit) {
       Filter filter = original;
       filter.bytes()[bit / 8] ^= static_cast<unsigned char>(1 << bit % 8);
@@ -266,8 +262,7 @@ BOOST_AUTO_TEST_CASE(every_flipped_cell_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(cells_above_max_are_refused) {
-  Filter filter("sbf(memory=1kB, max=2, k=1, p=1)");
-  for (std::uint64_t number = 0; number < 200; ++number) filter.insert(key(number));
+  Filter filter = filled("sbf(memory=1kB, max=2, k=1, p=1)", 200);
   const Slice slice = filter.slice();
   for (std::uint64_t i = 0; i < slice.bytes; ++i)
     for (unsigned cell = 0; cell < 8; cell += 2) {
@@ -281,7 +276,7 @@ BOOST_AUTO_TEST_CASE(cells_above_max_are_refused) {
 
 // Bytes outside cells and slices are zero, so that equal filters have equal bytes.
 BOOST_AUTO_TEST_CASE(bytes_in_no_use_are_zero) {
-  Filter padded = filled("sbf(memory=2003, slices=2)");
+  Filter padded = filled("sbf(memory=2003, slices=2)", 200);
   const std::size_t end = sizeof(Header) + 2 * padded.parameters().slice_bytes;
   BOOST_TEST_REQUIRE(end < padded.bytes().size());
   for (std::size_t at = end; at < padded.bytes().size(); ++at) {
@@ -292,7 +287,7 @@ BOOST_AUTO_TEST_CASE(bytes_in_no_use_are_zero) {
   BOOST_TEST(padded.is_valid());
 
   // 168 cells of 3 bits in 512 bits: one byte is left over.
-  Filter narrow = filled("sbf(memory=640, max=7)");
+  Filter narrow = filled("sbf(memory=640, max=7)", 200);
   const Slice slice = narrow.slice();
   for (std::uint64_t bit = (slice.bytes * 8 - 8) / 3 * 3; bit < slice.bytes * 8; ++bit) {
     slice.body()[bit / 8] ^= static_cast<unsigned char>(1 << bit % 8);
@@ -306,24 +301,14 @@ BOOST_AUTO_TEST_CASE(bytes_in_no_use_are_zero) {
 // extreme numbers, exchanged words.
 BOOST_AUTO_TEST_CASE(damaged_filters_are_refused_or_harmless) {
   std::mt19937_64 random(1);
-  const std::uint64_t extremes[] = {0,
-                                    1,
-                                    2,
-                                    31,
-                                    32,
-                                    33,
-                                    64,
-                                    255,
-                                    65536,
-                                    std::uint64_t{1} << 31,
-                                    std::uint64_t{1} << 32,
-                                    std::uint64_t{1} << 63,
-                                    ~std::uint64_t{0},
-                                    0x3ff0000000000000u,   // 1.0
-                                    0x7ff8000000000000u};  // NaN
+  std::vector<std::uint64_t> extremes = {0, 1, 2, 31, 32, 33, 64, 255, 65536};
+  for (const unsigned bit : {31, 32, 63}) extremes.push_back(std::uint64_t{1} << bit);
+  for (const double number : {1.0, double{NAN}})
+    extremes.push_back(std::bit_cast<std::uint64_t>(number));
+  extremes.push_back(~std::uint64_t{0});
   unsigned accepted = 0;
   for (std::uint64_t i = 0; i < scaled(100000); ++i) {
-    Filter filter = filled(kDefinitions[random() % std::size(kDefinitions)]);
+    Filter filter = filled(kDefinitions[random() % std::size(kDefinitions)], 200);
     std::vector<unsigned char>& bytes = filter.bytes();
     const std::size_t reach = random() % 3 != 0 ? 160 : bytes.size();  // mostly the header in use
     for (std::uint64_t n = random() % 4 + 1; n > 0; --n) {
@@ -332,7 +317,7 @@ BOOST_AUTO_TEST_CASE(damaged_filters_are_refused_or_harmless) {
       switch (random() % 4) {
         case 0: bytes[at + random() % 8] = static_cast<unsigned char>(random()); break;
         case 1: bytes[at + random() % 8] ^= static_cast<unsigned char>(1 << random() % 8); break;
-        case 2: std::memcpy(&bytes[at], &extremes[random() % std::size(extremes)], 8); break;
+        case 2: std::memcpy(&bytes[at], &extremes[random() % extremes.size()], 8); break;
         default: std::memcpy(&bytes[at], &bytes[random() % (reach / 8) * 8], 8);
       }
     }

@@ -34,11 +34,6 @@ const char* const kOthers[] = {
     "sqf(memory=64kB, slices=1)",
 };
 
-std::vector<unsigned char> bytes_of(const Filter& filter) {
-  const auto* bytes = reinterpret_cast<const unsigned char*>(filter.header());
-  return {bytes, bytes + filter.parameters().memory};
-}
-
 bool is_by_line(const Filter& filter) {
   return uses_one_line(filter.parameters(), *slice_at(filter.header(), 0).state);
 }
@@ -48,7 +43,7 @@ std::size_t changed_elsewhere(const Filter& filter, const std::vector<unsigned c
                               std::uint64_t hash) {
   const Header* header = filter.header();
   const Parameters& parameters = header->parameters;
-  const std::vector<unsigned char> now = bytes_of(filter);
+  const std::vector<unsigned char> now = filter.bytes();
   const std::size_t slice = sizeof(Header) + slice_of(parameters, hash) * parameters.slice_bytes;
   const std::size_t line = slice + line_of_key(header, hash);
   std::size_t count = 0;
@@ -64,17 +59,17 @@ std::size_t changed_elsewhere(const Filter& filter, const std::vector<unsigned c
 BOOST_AUTO_TEST_CASE(a_key_changes_its_line_only) {
   for (const char* definition : kByLine) {
     BOOST_TEST_CONTEXT(definition) {
-      Filter filter{std::string(definition)};
+      Filter filter(definition);
       BOOST_TEST(is_by_line(filter));
       std::size_t elsewhere = 0;
       // Far more than it remembers.
       for (std::uint64_t number = 0; number < 60'000; ++number) {
         const bool looks = number % 400 == 0;
-        const auto before = looks ? bytes_of(filter) : std::vector<unsigned char>();
+        const auto before = looks ? filter.bytes() : std::vector<unsigned char>();
         filter.insert(key(number));
         if (!looks) continue;
         elsewhere += changed_elsewhere(filter, before, key(number).hash);
-        const auto added = bytes_of(filter);
+        const auto added = filter.bytes();
         unsigned rank;
         promote(filter.header(), key(number), rank);
         insert_new(filter.header(), key(number));
@@ -90,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_key_changes_its_line_only) {
 BOOST_AUTO_TEST_CASE(a_key_reads_its_line_only) {
   for (const char* definition : kByLine) {
     BOOST_TEST_CONTEXT(definition) {
-      Filter filter{std::string(definition)};
+      Filter filter(definition);
       for (std::uint64_t number = 0; number < 3000; ++number) filter.insert(key(number));
       const Parameters& parameters = filter.parameters();
       std::size_t differ = 0;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "unit/support/rates.hpp"
 #include "unit/support/resizing.hpp"
 #include "unit/support/streams.hpp"
 
@@ -63,17 +64,10 @@ const Case kTimers[] = {
     {"timer(window=\"1 hour\", k=5, grow=density)", 8000},
 };
 
-Element timed(std::uint64_t number) {
-  Element element = key(number);
-  element.importance = 1;
-  element.time = 1000000;
-  return element;
-}
+Element timed(std::uint64_t number) { return {key(number).hash, 1, 1000000}; }
 
 Filter filled(const std::string& text, std::uint64_t keys) {
-  Filter filter(text);
-  for (std::uint64_t i = 0; i < keys; ++i) filter.insert(timed(i));
-  return filter;
+  return unit::filled(text, keys, timed);
 }
 
 Filter resized(const Filter& from, const std::string& text) {
@@ -86,9 +80,11 @@ Filter resized(const Filter& from, const std::string& text) {
 }
 
 double found(const Filter& filter, std::uint64_t first, std::uint64_t count) {
-  std::uint64_t sum = 0;
-  for (std::uint64_t i = first; i < first + count; ++i) sum += filter.test(timed(i));
-  return static_cast<double>(sum) / static_cast<double>(count);
+  return count_known(filter, first, first + count, timed) / static_cast<double>(count);
+}
+
+void insert(Filter& filter, std::uint64_t first, std::uint64_t count) {
+  insert_keys(filter, first, first + count, timed);
 }
 
 std::uint64_t lost(const Filter& before, const Filter& after, std::uint64_t keys) {
@@ -231,7 +227,7 @@ BOOST_AUTO_TEST_CASE(a_window_says_what_rate_it_has_until_it_has_passed) {
     const double promised = after.fpr_bound();
     if (promised >= 1) return;
     BOOST_TEST(found(after, 1u << 30, kProbes) < fpr_to_come(after.header()) * 1.1 + 0.002);
-    for (std::uint64_t i = 0; i < 2 * it.keys; ++i) after.insert(timed((1u << 29) + i));
+    insert(after, 1u << 29, 2 * it.keys);
     BOOST_TEST(found(after, 1u << 30, kProbes) < promised * 1.1 + 0.004);
     BOOST_TEST(after.is_valid());
   });
@@ -247,7 +243,7 @@ BOOST_AUTO_TEST_CASE(a_full_window_of_rows_recovers_within_two_windows) {
         filter = resized(filter, with_memory(definition, memory));
       const double promised = filter.fpr_bound();
       BOOST_TEST(found(filter, 1u << 30, kProbes) > 0.5);
-      for (std::uint64_t i = 0; i < 30000; ++i) filter.insert(timed((1u << 29) + i));
+      insert(filter, 1u << 29, 30000);
       BOOST_TEST(found(filter, 1u << 30, kProbes) < promised * 1.1 + 0.004);
       BOOST_TEST(filter.is_valid());
     }
@@ -279,7 +275,7 @@ BOOST_AUTO_TEST_CASE(fewer_registers_are_those_of_a_filter_that_was_made_so) {
       const Filter after = resized(before, in_lines(to));
       BOOST_TEST(after.is_valid());
       Filter fresh(after.parameters());
-      for (std::uint64_t i = 0; i < keys; ++i) fresh.insert(timed(i));
+      insert(fresh, 0, keys);
       for (unsigned i = 0; i < 4; ++i) {
         const ConstSlice a = slice_at(after.header(), i), b = as_const(fresh.slice(i));
         BOOST_TEST(std::memcmp(a.body(), b.body(), a.bytes) == 0, keys << " keys in " << to);
@@ -301,8 +297,8 @@ BOOST_AUTO_TEST_CASE(more_registers_know_the_keys_and_count_on) {
           const double real = static_cast<double>(keys);
           BOOST_TEST(distinct() > 0.97 * real - 1);
           BOOST_TEST(distinct() < 1.03 * real + 1);
-          for (std::uint64_t i = 0; i < keys; ++i) after.insert(timed(i));
-          for (std::uint64_t i = 0; i < keys; ++i) after.insert(timed((1u << 29) + i));
+          insert(after, 0, keys);
+          insert(after, 1u << 29, keys);
           BOOST_TEST(distinct() > 0.96 * 2 * real - 1);
           BOOST_TEST(distinct() < 1.04 * 2 * real + 1);
           BOOST_TEST(after.is_valid());
@@ -316,7 +312,7 @@ BOOST_AUTO_TEST_CASE(a_bloom_filter_misses_nothing_in_any_size) {
     // In joined lines ones are spread less evenly than by keys alone.
     BOOST_TEST(found(after, 1u << 30, kProbes) < estimate.fpr * 1.35 + 0.003);
     if (after.parameters().slicing != Slicing::horizontal) return;
-    for (std::uint64_t i = 0; i < 1000; ++i) after.insert(timed((1u << 29) + i));
+    insert(after, 1u << 29, 1000);
     BOOST_TEST(found(after, 1u << 29, 1000) == 1);
     BOOST_TEST(after.is_valid());
     const double known = before.estimate().distinct;
@@ -336,7 +332,7 @@ BOOST_AUTO_TEST_CASE(a_kind_that_keeps_its_rate_keeps_it_in_any_size) {
         const double bound = find_ops(after.parameters().kind)->fpr_bound(after.parameters());
         const double at_once = found(after, 1u << 30, kProbes);
         BOOST_TEST(at_once < bound * 1.1 + 0.004);
-        for (std::uint64_t i = 0; i < scaled(it.keys); ++i) after.insert(timed((1u << 29) + i));
+        insert(after, 1u << 29, scaled(it.keys));
         BOOST_TEST(found(after, 1u << 30, kProbes) < bound * 1.1 + 0.004);
         BOOST_TEST(after.is_valid());
       }
@@ -347,10 +343,7 @@ BOOST_AUTO_TEST_CASE(a_kind_that_keeps_its_rate_keeps_it_in_any_size) {
 BOOST_AUTO_TEST_CASE(it_goes_on_as_a_filter_of_its_size) {
   const Filter before = filled("clq(memory=64kB)", scaled(100000));
   Filter after = resized(before, "clq(memory=256kB)"), fresh("clq(memory=256kB)");
-  for (std::uint64_t i = 0; i < scaled(400000); ++i) {
-    after.insert(timed((1u << 29) + i));
-    fresh.insert(timed((1u << 29) + i));
-  }
+  for (Filter* filter : {&after, &fresh}) insert(*filter, 1u << 29, scaled(400000));
   const std::uint64_t first = (1u << 29) + scaled(400000) * 9 / 10, count = scaled(40000);
   BOOST_TEST(found(after, first, count) >= found(fresh, first, count) - 0.01);
 }
@@ -370,7 +363,7 @@ BOOST_AUTO_TEST_CASE(a_bloom_filter_says_what_it_comes_to) {
   Filter after = resized(before, "bloom(memory=128kB, keys=100000, fpr=0.01)");
   const double expected = fpr_to_come(after.header());
   BOOST_TEST(expected > 0.01);  // more than promised, and the filter reports it
-  for (std::uint64_t i = 50000; i < 100000; ++i) after.insert(timed(i));
+  insert(after, 50000, 50000);
   BOOST_TEST(found(after, 1u << 30, kProbes) < expected * 1.1);
   BOOST_TEST(found(after, 1u << 30, kProbes) > expected * 0.75);
   // With room to spare.
@@ -382,29 +375,29 @@ BOOST_AUTO_TEST_CASE(a_bloom_filter_says_what_it_comes_to) {
 // Kinds with a promise up to `keys`: resized and back, they keep it, or report that they do not and
 // by how much.
 BOOST_AUTO_TEST_CASE(another_size_keeps_the_rate_or_says_what_it_comes_to) {
+  constexpr std::uint64_t kKeys = 60000;
   struct Path {
     const char* definition;
-    std::uint64_t keys;
     std::vector<const char*> sizes;
   };
   const Path paths[] = {
-      {"capped(fpr=0.01, keys=60000)", 60000, {"128kB", "96kB", "128kB"}},
-      {"capped(fpr=0.01, keys=60000)", 60000, {"112kB", "128kB"}},
-      {"capped(fpr=0.01, keys=60000)", 60000, {"192kB", "128kB"}},
-      {"capped(fpr=0.01, keys=60000)", 60000, {"128kB", "256kB", "128kB"}},
-      {"bsbf(fpr=0.02, keys=60000)", 60000, {"128kB", "256kB", "128kB"}},
-      {"rlbsbf(fpr=0.02, keys=60000)", 60000, {"128kB", "256kB", "128kB"}},
-      {"bsbfsd(fpr=0.02, keys=60000)", 60000, {"128kB", "256kB", "128kB"}},
-      {"bsbfsd(fpr=0.02, keys=60000, slices=4)", 60000, {"128kB", "160kB", "128kB"}},
+      {"capped(fpr=0.01, keys=60000)", {"128kB", "96kB", "128kB"}},
+      {"capped(fpr=0.01, keys=60000)", {"112kB", "128kB"}},
+      {"capped(fpr=0.01, keys=60000)", {"192kB", "128kB"}},
+      {"capped(fpr=0.01, keys=60000)", {"128kB", "256kB", "128kB"}},
+      {"bsbf(fpr=0.02, keys=60000)", {"128kB", "256kB", "128kB"}},
+      {"rlbsbf(fpr=0.02, keys=60000)", {"128kB", "256kB", "128kB"}},
+      {"bsbfsd(fpr=0.02, keys=60000)", {"128kB", "256kB", "128kB"}},
+      {"bsbfsd(fpr=0.02, keys=60000, slices=4)", {"128kB", "160kB", "128kB"}},
   };
   for (const Path& path : paths) {
-    Filter filter = filled(with_memory(path.definition, path.sizes[0]), path.keys * 2 / 3);
+    Filter filter = filled(with_memory(path.definition, path.sizes[0]), kKeys * 2 / 3);
     const double fpr = filter.parameters().fpr;
     BOOST_TEST(fpr_to_come(filter.header()) <= fpr, path.definition);
     for (const char* size : path.sizes)
       filter = resized(filter, with_memory(path.definition, size));
     const double expected = fpr_to_come(filter.header()), now = found(filter, 1u << 30, kProbes);
-    for (std::uint64_t i = path.keys * 2 / 3; i < path.keys; ++i) filter.insert(timed(i));
+    insert(filter, kKeys * 2 / 3, kKeys / 3);
     const double then = found(filter, 1u << 29, kProbes);
     BOOST_TEST(std::max(now, then) < 1.15 * std::max(expected, fpr) + 0.002,
                path.definition << " " << now << " " << then << ", told " << expected);
@@ -414,36 +407,27 @@ BOOST_AUTO_TEST_CASE(another_size_keeps_the_rate_or_says_what_it_comes_to) {
 BOOST_AUTO_TEST_CASE(what_does_not_fit_says_why) {
   Parameters result{};
   Problem problem;
-  const Filter sqf("sqf(memory=64kB, fingerprint=integer, keys=100000)"),
-      bloom("bloom(memory=64kB, k=4)");
-  BOOST_TEST(!resized_parameters(
-      sqf.parameters(), definition_for("sqf(memory=128kB, fingerprint=integer, keys=100000)"),
-      &result, problem));
+  const auto fits = [&](const Filter& from, const char* to) {
+    return resized_parameters(from.parameters(), definition_for(to), &result, problem);
+  };
+  BOOST_TEST(!fits(Filter("sqf(memory=64kB, fingerprint=integer, keys=100000)"),
+                   "sqf(memory=128kB, fingerprint=integer, keys=100000)"));
   BOOST_TEST(std::string(problem.message).find("kind sqf cannot") == 0u);
+  const Filter bloom("bloom(memory=64kB, k=4)");
   for (const char* other :
        {"clq(memory=128kB)", "bloom(memory=128kB, k=5)", "bloom(memory=128kB, k=4, layout=blocked)",
         "bloom(memory=128kB, k=4, slices=2, slicing=vertical)"})
-    BOOST_TEST(!resized_parameters(bloom.parameters(), definition_for(other), &result, problem),
-               other);
-  const Filter diced("bloom(memory=64kB, k=4, slices=\"2,4\", slicing=diced)"),
-      promised("bloom(memory=64kB, k=4, fpr=0.2)");
-  BOOST_TEST(!resized_parameters(
-      diced.parameters(),
-      definition_for("bloom(memory=128kB, k=4, slices=\"2,4\", slicing=diced, dice=vh)"), &result,
-      problem));
-  BOOST_TEST(!resized_parameters(promised.parameters(),
-                                 definition_for("bloom(memory=128kB, k=4, fpr=0.3)"), &result,
-                                 problem));
+    BOOST_TEST(!fits(bloom, other), other);
+  BOOST_TEST(!fits(Filter("bloom(memory=64kB, k=4, slices=\"2,4\", slicing=diced)"),
+                   "bloom(memory=128kB, k=4, slices=\"2,4\", slicing=diced, dice=vh)"));
+  BOOST_TEST(
+      !fits(Filter("bloom(memory=64kB, k=4, fpr=0.2)"), "bloom(memory=128kB, k=4, fpr=0.3)"));
   // A smaller k uses the first of a key's bits.
-  BOOST_TEST(resized_parameters(bloom.parameters(), definition_for("bloom(memory=128kB, k=3)"),
-                                &result, problem));
+  BOOST_TEST(fits(bloom, "bloom(memory=128kB, k=3)"));
   // Where a larger k would be derived, the old one stays.
   const Filter few("bloom(memory=64kB, keys=100000, fpr=0.2)");
-  const std::uint64_t k = option_value(few.parameters(), "k");
-  BOOST_TEST(resized_parameters(few.parameters(),
-                                definition_for("bloom(memory=256kB, keys=100000, fpr=0.2)"),
-                                &result, problem));
-  BOOST_TEST(option_value(result, "k") == k);
+  BOOST_TEST(fits(few, "bloom(memory=256kB, keys=100000, fpr=0.2)"));
+  BOOST_TEST(option_value(result, "k") == option_value(few.parameters(), "k"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/filter/promise.hpp"
+#include "unit/support/rates.hpp"
 #include "unit/support/resizing.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"
@@ -60,22 +61,15 @@ using Path = std::vector<const char*>;
 const Path kPaths[] = {{"128kB"},         {"32kB"},         {"80kB"},         {"48kB"},
                        {"128kB", "64kB"}, {"32kB", "64kB"}, {"80kB", "64kB"}, {"48kB", "64kB"}};
 
-Element timed(std::uint64_t number) {
-  Element element = key(number);
-  element.importance = 1;
-  element.time = 1000000;
-  return element;
-}
+Element timed(std::uint64_t number) { return {key(number).hash, 1, 1000000}; }
 
 void insert(Filter& filter, std::uint64_t first, std::uint64_t end) {
-  for (std::uint64_t i = first; i < end; ++i) filter.insert(timed(i));
+  insert_keys(filter, first, end, timed);
 }
 
 // Measured with keys that never came.
 double found(const Filter& filter) {
-  std::uint64_t sum = 0;
-  for (std::uint64_t i = 0; i < kProbes; ++i) sum += filter.test(timed((1u << 30) + i));
-  return static_cast<double>(sum);
+  return count_known(filter, 1u << 30, (1u << 30) + kProbes, timed);
 }
 
 // As far as the kind forgets single keys: every third of them. They are not known then, but as

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "unit/support/filters.hpp"
-#include "unit/support/streams.hpp"
+#include "unit/support/rates.hpp"
 
 using namespace streamfilter;
 using namespace unit;
@@ -17,12 +17,6 @@ BOOST_AUTO_TEST_SUITE(slice_packet_test)
 namespace {
 
 using Bytes = std::vector<unsigned char>;
-
-Filter filled(const std::string& definition) {
-  Filter filter(definition);
-  for (std::uint64_t number = 0; number < 200; ++number) filter.insert(key(number));
-  return filter;
-}
 
 Bytes packet_of(Filter& filter, std::uint32_t index) {
   const Parameters& parameters = filter.parameters();
@@ -60,7 +54,7 @@ BOOST_AUTO_TEST_CASE(what_was_sealed_opens) {
   for (const char* text :
        {"sbf(memory=2003, max=7, slices=3)", "bloom(memory=2003, k=5, slices=4, slicing=vertical)",
         "lru(memory=2003, slices=2)"}) {
-    Filter filter = filled(text);
+    Filter filter = filled(text, 200);
     for (std::uint32_t i = 0; i < filter.parameters().slices; ++i) {
       std::uint32_t slice = ~0u;
       BOOST_TEST_REQUIRE(opens(packet_of(filter, i), slice));
@@ -70,7 +64,7 @@ BOOST_AUTO_TEST_CASE(what_was_sealed_opens) {
 }
 
 BOOST_AUTO_TEST_CASE(a_changed_or_cut_packet_is_refused) {
-  Filter filter = filled("sbf(memory=2003, max=7, slices=3)");
+  Filter filter = filled("sbf(memory=2003, max=7, slices=3)", 200);
   const Bytes whole = packet_of(filter, 1);
   std::uint32_t slice;
   for (std::size_t at = 0; at < whole.size(); ++at) {
@@ -84,7 +78,7 @@ BOOST_AUTO_TEST_CASE(a_changed_or_cut_packet_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_sealed_lie_is_refused) {
-  Filter filter = filled("bloom(memory=2003, k=5, slices=4, slicing=vertical)");
+  Filter filter = filled("bloom(memory=2003, k=5, slices=4, slicing=vertical)", 200);
   const Bytes whole = packet_of(filter, 1);
   std::uint32_t slice;
   Bytes other = whole;

@@ -9,6 +9,7 @@
 
 #include "bench/lib/traces.hpp"
 #include "unit/support/filters.hpp"
+#include "unit/support/rates.hpp"
 #include "unit/support/streams.hpp"
 
 using namespace streamfilter;
@@ -39,11 +40,8 @@ std::vector<Checkpoint> truth_of(const std::string& name) {
 }
 
 struct Candidate {
-  explicit Candidate(const std::string& text, double rate) : name(text), fpr(rate), filter(text) {}
-  std::string name;
-  double fpr;
   Filter filter;
-  double false_positives = 0, misses = 0;
+  Errors errors = {};
 };
 
 void check_trace(const std::string& name) {
@@ -56,8 +54,7 @@ void check_trace(const std::string& name) {
   std::vector<Candidate> candidates;
   for (const char* memory : {"4kB", "16kB", "64kB", "256kB", "1MB"})
     for (const char* rest : {"", ", fpr=0.1, max=3"})
-      candidates.emplace_back(std::string("sbf(memory=") + memory + rest + ")",
-                              *rest == '\0' ? 0.01 : 0.1);
+      candidates.push_back({Filter(std::string("sbf(memory=") + memory + rest + ")")});
 
   bench::Trace trace(name);
   std::unordered_set<std::string> exact;
@@ -70,22 +67,14 @@ void check_trace(const std::string& name) {
       ++row;
       const bool repeat = !exact.insert(key).second;
       const Element element = {hash_bytes(key.data(), key.size(), 0)};
-      for (Candidate& c : candidates) {
-        const bool seen = c.filter.insert(element);
-        c.false_positives += seen && !repeat;
-        c.misses += !seen && repeat;
-      }
+      for (Candidate& c : candidates) c.errors.count(repeat, c.filter.insert(element));
     }
     const double distinct = static_cast<double>(exact.size());
     BOOST_TEST(exact.size() == decile.distinct);
     for (const Candidate& c : candidates)
-      BOOST_TEST(c.false_positives <= c.fpr * distinct,
-                 c.name << " after " << row << " rows: " << c.false_positives / distinct);
+      BOOST_TEST(c.errors.positives <= wanted_fpr(c.filter.parameters()) * distinct,
+                 text_of(c.filter.parameters()) << " after " << row << " rows");
   }
-  for (const Candidate& c : candidates)
-    BOOST_TEST_MESSAGE(name << " " << c.name << ": fpr "
-                            << c.false_positives / static_cast<double>(exact.size()) << ", fnr "
-                            << c.misses / (row - static_cast<double>(exact.size())));
 }
 
 }  // namespace

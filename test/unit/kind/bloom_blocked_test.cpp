@@ -79,54 +79,30 @@ BOOST_AUTO_TEST_CASE(lines_are_used_evenly) {
 
 // Takes the least memory, inserts `keys` keys and asks for others.
 BOOST_AUTO_TEST_CASE(fpr_is_kept_up_to_the_given_number_of_keys) {
-  struct Case {
-    const char* rest;
-    double fpr;
-  };
-  for (const Case& c : {
-           Case{"keys=100, fpr=0.2", 0.2},
-           Case{"keys=10000", 0.01},
-           Case{"keys=100000, fpr=0.0001", 0.0001},
-           Case{"keys=200000, fpr=0.01", 0.01},
-           Case{"keys=200000, fpr=0.01, slices=64", 0.01},
-           Case{"keys=100000, fpr=0.5, slices=1", 0.5},
-           Case{"keys=200000, fpr=0.001, slices=1", 0.001},
-       })
-    BOOST_TEST_CONTEXT(c.rest) {
-      Filter filter(std::string("bloom(layout=blocked, ") + c.rest + ")");
-      const Parameters p = filter.parameters();
-      const double bound = find_ops(Kind::bloom)->fpr_bound(p), limit = bound + unlucky_lines(p);
-      const std::uint64_t keys = p.keys, others = scaled(2000000);
-      double while_filling = 0, positives = 0;
-      for (std::uint64_t number = 0; number < keys; ++number)
-        while_filling += filter.insert(key(number));
-      for (std::uint64_t number = 0; number < others; ++number)
-        positives += filter.test(key(keys + number));
-      const double n = static_cast<double>(others);
-      const double estimate = filter.estimate().fpr;
-      BOOST_TEST_MESSAGE(c.rest << ": k " << option_value(p, "k") << ", bytes " << p.memory
-                                << ", measured " << positives / n << ", bound " << bound
-                                << ", estimate " << estimate);
-      BOOST_TEST(bound <= c.fpr);
-      BOOST_TEST(positives <= most(n, limit));
-      BOOST_TEST(while_filling <= most(static_cast<double>(keys), limit));
+  for (const char* rest : {"keys=100, fpr=0.2", "keys=10000", "keys=100000, fpr=0.0001",
+                           "keys=200000, fpr=0.01", "keys=200000, fpr=0.01, slices=64",
+                           "keys=100000, fpr=0.5, slices=1", "keys=200000, fpr=0.001, slices=1"})
+    BOOST_TEST_CONTEXT(rest) {
+      Filter filter(std::string("bloom(layout=blocked, ") + rest + ")");
+      const Parameters& p = filter.parameters();
+      const double others = scaled(2000000), limit = filter.fpr_bound() + unlucky_lines(p);
+      BOOST_TEST(filter.fpr_bound() <= wanted_fpr(p));
+      BOOST_TEST(insert_keys(filter, 0, p.keys) <= most(p.keys, limit));
+      const double positives = count_known(filter, p.keys, p.keys + scaled(2000000));
+      BOOST_TEST(positives <= most(others, limit));
       // The filter's own report is such a bound, too.
-      BOOST_TEST(positives <= most(n, estimate + unlucky_lines(p)));
+      BOOST_TEST(positives <= most(others, filter.estimate().fpr + unlucky_lines(p)));
     }
 }
 
 // Correlated bits lower the true rate: for 5 bits a key, by 1 to 2 %.
 BOOST_AUTO_TEST_CASE(the_bound_is_sharp_for_one_slice) {
-  Filter filter("bloom(keys=400000, fpr=0.05, slices=1, layout=blocked)");
-  const Parameters p = filter.parameters();
-  for (std::uint64_t number = 0; number < 400000; ++number) filter.insert(key(number));
-  const double n = static_cast<double>(scaled(2000000)),
-               bound = find_ops(Kind::bloom)->fpr_bound(p);
-  double positives = 0;
-  for (std::uint64_t number = 0; number < n; ++number)
-    positives += filter.test(key(400000 + number));
-  BOOST_TEST(positives >= least(n, bound * 0.97 - unlucky_lines(p)), positives / n << " " << bound);
-  BOOST_TEST(positives <= most(n, bound + unlucky_lines(p)));
+  const Filter filter = filled("bloom(keys=400000, fpr=0.05, slices=1, layout=blocked)", 400000);
+  const double n = scaled(2000000), bound = filter.fpr_bound(),
+               unlucky = unlucky_lines(filter.parameters()),
+               positives = count_known(filter, 400000, 400000 + scaled(2000000));
+  BOOST_TEST(positives >= least(n, bound * 0.97 - unlucky));
+  BOOST_TEST(positives <= most(n, bound + unlucky));
 }
 
 // The exact rate for random sets of k bits: the sum of (-1)^i C(k, i) times the probability that i
@@ -143,7 +119,6 @@ BOOST_AUTO_TEST_CASE(the_model_is_an_upper_bound_of_the_exact_rate_and_close) {
       ways *= static_cast<double>(k - i) / (i + 1);
     }
     const double model = capped_model::blocked_bound(k, n, lines);
-    BOOST_TEST_MESSAGE(bits_per_key << " bits a key, k " << k << ": " << model / exact);
     BOOST_TEST(model >= exact * (1 - 1e-9));
     BOOST_TEST(model <= exact * 1.06);
   }
@@ -154,11 +129,10 @@ BOOST_AUTO_TEST_CASE(the_model_knows_its_limits) {
   BOOST_TEST(capped_model::blocked_bound(4, 1e15, 10) == 1);
   BOOST_TEST(capped_model::blocked_bound(4, INFINITY, 10) == 1);
   // With one line, all keys are in it.
-  BOOST_TEST(capped_model::blocked_bound(4, 30, 1) == rate_of_line(4, 30),
-             boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(capped_model::blocked_bound(4, 30, 1) == rate_of_line(4, 30), tolerance(1e-9));
   // With one bit a key, blocking changes nothing.
   BOOST_TEST(capped_model::blocked_bound(1, 1e6, 1e4) == -std::expm1(1e6 * std::log1p(-1 / 5.12e6)),
-             boost::test_tools::tolerance(1e-9));
+             tolerance(1e-9));
   double last = 0;
   for (double n = 1; n < 1e7; n *= 1.1) {
     const double rate = capped_model::blocked_bound(6, n, 1000);
@@ -198,13 +172,8 @@ BOOST_AUTO_TEST_CASE(definitions_read_back) {
 }
 
 BOOST_AUTO_TEST_CASE(a_union_remembers_both_and_counts_them) {
-  const char* const text = "bloom(memory=64kB, keys=20000, layout=blocked)";
-  Filter a(text), b(text);
-  for (std::uint64_t number = 0; number < 20000; ++number) (number % 2 ? a : b).insert(key(number));
-  Problem problem;
-  BOOST_REQUIRE(a.merge(b));
-  for (std::uint64_t number = 0; number < 20000; ++number) BOOST_REQUIRE(a.test(key(number)));
-  BOOST_TEST(a.is_valid());
+  Filter a = merged_halves("bloom(memory=64kB, keys=20000, layout=blocked)", 20000);
+  BOOST_TEST(count_known(a, 0, 20000) == 20000);
   // Linear counting: five standard errors, as in bloom.cpp.
   const Parameters p = a.parameters();
   const double m = bits_of(p) * p.slices, t = static_cast<double>(option_value(p, "k")) * 20000 / m;
@@ -212,6 +181,7 @@ BOOST_AUTO_TEST_CASE(a_union_remembers_both_and_counts_them) {
              5 * std::sqrt((std::expm1(t) - t) / m) / t);
 
   Filter scattered("bloom(memory=64kB, keys=20000)");
+  Problem problem;
   BOOST_TEST(!merge(a.header(), scattered.header(), problem));
   BOOST_TEST((problem.error == Error::mismatch));
 }
@@ -224,36 +194,28 @@ BOOST_AUTO_TEST_CASE(errors_are_near_scattered_on_flat_streams) {
                            ", slices=1, k=6, keys=" + std::to_string(universe);
   Filter blocked("bloom(layout=blocked, " + rest + ")"), scattered("bloom(" + rest + ")");
   UniformStream stream(universe, 7);
-  double positives = 0, scattered_positives = 0, inserted_new = 0;
+  Errors errors, scattered_errors;
   for (std::uint64_t i = 0; i < 3 * universe; ++i) {
     const Element element = stream.next();
-    const bool seen = blocked.insert(element), scattered_seen = scattered.insert(element);
-    if (stream.is_repeat()) {
-      BOOST_TEST_REQUIRE(seen);
-      BOOST_TEST_REQUIRE(scattered_seen);
-      continue;
-    }
-    ++inserted_new;
-    positives += seen;
-    scattered_positives += scattered_seen;
+    errors.count(stream.is_repeat(), blocked.insert(element));
+    scattered_errors.count(stream.is_repeat(), scattered.insert(element));
   }
+  BOOST_TEST(errors.negatives == 0);
+  BOOST_TEST(scattered_errors.negatives == 0);
   // New keys come while it fills: the mean of the rates until then.
   const auto mean_rate = [&](const Filter& filter) {
     Parameters p = filter.parameters();
     double sum = 0;
     for (unsigned i = 0; i < 100; ++i) {
-      p.keys = static_cast<std::uint64_t>((i + 0.5) / 100 * inserted_new);
+      p.keys = static_cast<std::uint64_t>((i + 0.5) / 100 * errors.fresh);
       sum += find_ops(Kind::bloom)->fpr_bound(p) / 100;
     }
     return sum;
   };
   const double expected = mean_rate(blocked), scattered_expected = mean_rate(scattered);
-  BOOST_TEST_MESSAGE("blocked " << positives / inserted_new << " expected " << expected
-                                << ", scattered " << scattered_positives / inserted_new
-                                << " expected " << scattered_expected);
-  BOOST_TEST(positives <= most(inserted_new, expected));
-  BOOST_TEST(positives >= least(inserted_new, 0.9 * expected));
-  check_rate(scattered_positives, inserted_new, scattered_expected);
+  BOOST_TEST(errors.positives <= most(errors.fresh, expected));
+  BOOST_TEST(errors.positives >= least(errors.fresh, 0.9 * expected));
+  check_rate(scattered_errors.positives, errors.fresh, scattered_expected);
   BOOST_TEST(expected <= 1.6 * scattered_expected);
 }
 

@@ -102,23 +102,20 @@ BOOST_AUTO_TEST_CASE(it_grows_as_far_as_keys_need) {
       if (filter.slice().state->own[1] == opened) continue;
       // `opened` filters are full: 1 - (1 - P)^j.
       opened = filter.slice().state->own[1];
-      double positives = 0;
       const std::uint64_t count = scaled(100000);
-      for (std::uint64_t i = 0; i < count; ++i) positives += filter.test(key(i + 1000000));
+      const double positives = count_known(filter, 1000000, 1000000 + count);
       const double one = timing_model::share_of_rate(.05, 8);
       const double rate = timing_model::rate_of_filters(one, static_cast<double>(opened)) * count;
       // The fill of a filter of a given number of keys varies, by 1 % of the rate.
       BOOST_TEST(std::fabs(positives - rate) < 6 * std::sqrt(rate) + .04 * rate,
                  grow << " " << opened << ": " << positives << " instead of " << rate);
-      BOOST_TEST(filter.estimate().fpr == rate / static_cast<double>(count),
-                 boost::test_tools::tolerance(.05));
+      BOOST_TEST(filter.estimate().fpr == rate / static_cast<double>(count), tolerance(.05));
     }
     BOOST_TEST(opened >= 4u);
     BOOST_TEST(opened < 8u);
-    BOOST_TEST(filter.estimate().distinct == 50000, boost::test_tools::tolerance(.02));
-    double positives = 0;
-    for (std::uint64_t i = 0; i < scaled(100000); ++i) positives += filter.test(key(i + 1000000));
-    BOOST_TEST(positives <= most(static_cast<double>(scaled(100000)), bound * 1.04));
+    BOOST_TEST(filter.estimate().distinct == 50000, tolerance(.02));
+    BOOST_TEST(count_known(filter, 1000000, 1000000 + scaled(100000)) <=
+               most(scaled(100000), bound * 1.04));
   }
 }
 
@@ -144,8 +141,7 @@ BOOST_AUTO_TEST_CASE(a_limit_out_of_reach) {
   const Parameters p =
       parameters_of("bloom(memory=640, keys=50, k=6, grow=cardinality, limit=429496729607)");
   const double m = static_cast<double>(p.word[1]);
-  BOOST_TEST(find_ops(p.kind)->fpr_bound(p) == timing_model::rate(6, 50, m),
-             boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(find_ops(p.kind)->fpr_bound(p) == timing_model::rate(6, 50, m), tolerance(1e-12));
   BOOST_TEST(timing_model::rate_of_filters(1, 0) == 0);
 }
 
@@ -156,13 +152,13 @@ BOOST_AUTO_TEST_CASE(merged_filters_remember_both) {
       Filter a(text), b(text);
       share_stream(a.header());
       share_stream(b.header());
-      for (std::uint64_t i = 0; i < 1000; ++i) a.insert(key(i));
-      for (std::uint64_t i = 0; i < other; ++i) b.insert(key(i + 100000));
+      insert_keys(a, 0, 1000);
+      insert_keys(b, 100000, 100000 + other);
       BOOST_REQUIRE(a.merge(b));
       BOOST_TEST(a.is_valid());
-      for (std::uint64_t i = 0; i < 1000; ++i) BOOST_REQUIRE(a.test(key(i)));
-      for (std::uint64_t i = 0; i < other; ++i) BOOST_REQUIRE(a.test(key(i + 100000)));
-      for (std::uint64_t i = 0; i < 5000; ++i) a.insert(key(i + 200000));
+      BOOST_TEST(count_known(a, 0, 1000) == 1000);
+      BOOST_TEST(count_known(a, 100000, 100000 + other) == other);
+      insert_keys(a, 200000, 205000);
       BOOST_TEST(a.is_valid());
     }
 }
@@ -170,8 +166,7 @@ BOOST_AUTO_TEST_CASE(merged_filters_remember_both) {
 BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
   for (const char* text : {"bloom(memory=1kB, k=3, fpr=0.2, grow=density)",
                            "bloom(memory=1kB, k=3, fpr=0.2, grow=cardinality)"}) {
-    Filter sound(text);
-    for (std::uint64_t i = 0; i < 150; ++i) sound.insert(key(i));
+    Filter sound = filled(text, 150);
     const std::uint64_t found = damage(sound, scaled(20000), [](Filter& filter) {
       for (std::uint64_t i = 0; i < 200; ++i) filter.insert(key(i + 1000));
     });

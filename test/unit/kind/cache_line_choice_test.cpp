@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/lib/streams.hpp"
 #include "core/bits/line_tail.hpp"
 #include "unit/support/cache_lines.hpp"
 #include "unit/support/filters.hpp"
@@ -96,10 +95,6 @@ std::uint64_t lines_of(const Parameters& p) {
   return p.slices * (p.slice_bytes - sizeof(SliceState)) / 64;
 }
 
-bool fits(double count, double n, double p) {
-  return count <= most(n, p, 3e-5) && count >= least(n, p, 3e-5);
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(the_rule_is_followed) {
@@ -169,49 +164,33 @@ BOOST_AUTO_TEST_CASE(the_rate_of_false_positives) {
     std::uint64_t next = 0;
     while (filter.estimate().fill < 1) filter.insert(key(next++));
     const std::uint64_t count = scaled(1000000);
-    double positives = 0;
-    for (std::uint64_t i = 0; i < count; ++i) positives += filter.insert(key(next++));
-    BOOST_TEST(positives <= most(static_cast<double>(count), bound, 3e-5), text);
+    const double positives = insert_keys(filter, next, next + count);
+    BOOST_TEST(positives <= most(count, bound, kFourErrors), text);
     // Both lines, unless they are the same one.
     const double lines = static_cast<double>(lines_of(filter.parameters())) /
                          filter.parameters().slices,
                  exact = 1 - (1 - one) * (1 - one * (1 - 1 / lines));
-    BOOST_TEST(fits(positives, static_cast<double>(count), exact), text << ": " << positives);
+    BOOST_TEST(fits(positives, count, exact, kFourErrors), text << ": " << positives);
   }
 }
-
-namespace {
-
-// The share of missed keys among those seen `others` new keys ago; every `stride`th is tested.
-double share_missed(const char* text, std::uint64_t others, double samples) {
-  constexpr std::uint64_t kStride = 400;
-  Filter filter(text);
-  double missed = 0;
-  std::uint64_t i = 0;
-  while (i < 3 * others) filter.insert(key(i++));
-  for (unsigned sample = 0; sample < static_cast<unsigned>(samples); ++sample) {
-    for (std::uint64_t n = 0; n < kStride; ++n) filter.insert(key(i++));
-    missed += !filter.test(key(i - 1 - others));
-  }
-  return missed / samples;
-}
-
-}  // namespace
 
 // False positives hide some misses: a key that shares bucket and fingerprint with a new one. The
 // model's table and its normal distribution are within 2 % of the truth.
 BOOST_AUTO_TEST_CASE(the_rate_of_false_negatives, *boost::unit_test::label("long")) {
   if (kSanitized) return;  // shorter streams would prove nothing
-  constexpr double kSamples = 10000;
+  constexpr std::uint64_t kSamples = 10000;
   for (const char* text : {"clq(memory=640kB, lines=2, bits=16, bucket=31)",
                            "clq(memory=640kB, lines=2, slices=1, bits=20)",
                            "clq(memory=640kB, lines=2, slices=32, bits=16)"}) {
     const Parameters p = parameters_of(text);
     for (const double wanted : {.003, .01, .05, .3}) {
       const double window = window_keys(p, wanted);
-      const double share = share_missed(text, static_cast<std::uint64_t>(window), kSamples);
-      BOOST_TEST(share * kSamples <= most(kSamples, 1.02 * wanted, 3e-5), text << " " << share);
-      BOOST_TEST(share * kSamples >= least(kSamples, .98 * wanted, 3e-5), text << " " << share);
+      const auto others = static_cast<std::uint64_t>(window);
+      Filter filter(text);
+      const double missed = count_missed(filter, 3 * others, others, kSamples,
+                                         [](Filter& one, std::uint64_t i) { one.insert(key(i)); });
+      BOOST_TEST(missed <= most(kSamples, 1.02 * wanted, kFourErrors), text);
+      BOOST_TEST(missed >= least(kSamples, .98 * wanted, kFourErrors), text);
     }
   }
 }
@@ -230,45 +209,27 @@ BOOST_AUTO_TEST_CASE(fewer_repeats_are_missed_at_every_gap) {
   if (kSanitized) return;
   constexpr std::uint64_t kRows = 1000000;
   for (const double gap : {10000., 20000., 26000.}) {
-    double missed[2] = {}, fresh = 0;
-    const char* const texts[] = {"clq(memory=64kB, slices=1)",
-                                 "clq(memory=64kB, slices=1, lines=2)"};
-    for (unsigned i = 0; i < 2; ++i) {
-      Filter filter(texts[i]);
-      bench::SeenKeys truth(kRows);
+    const auto missed = [&](const char* text) {
+      Filter filter(text);
       std::mt19937_64 random(3);
       std::vector<std::uint64_t> rows;
-      double positives = 0;
-      fresh = 0;
-      for (std::uint64_t row = 0, next = 0; row < kRows; ++row) {
+      std::uint64_t next = 0;
+      const Errors errors = errors_of(filter, kRows, [&] {
         const std::uint64_t back = static_cast<std::uint64_t>(gap) + random() % 1000;
-        const bool again = random() % 2 == 0 && back < row;
-        rows.push_back(again ? rows[row - back] : next++);
-        const bool repeat = truth.is_repeat(rows.back()), seen = filter.insert(key(rows.back()));
-        missed[i] += repeat && !seen;
-        fresh += !repeat;
-        positives += !repeat && seen;
-      }
-      BOOST_TEST(positives <= most(fresh, filter.fpr_bound()));
-    }
-    BOOST_TEST(missed[1] <= missed[0], gap << ": " << missed[0] << " " << missed[1]);
+        const bool again = random() % 2 == 0 && back < rows.size();
+        rows.push_back(again ? rows[rows.size() - back] : next++);
+        return rows.back();
+      });
+      BOOST_TEST(errors.positives <= most(errors.fresh, filter.fpr_bound()));
+      return errors.negatives;
+    };
+    BOOST_TEST(
+        missed("clq(memory=64kB, slices=1, lines=2)") <= missed("clq(memory=64kB, slices=1)"), gap);
   }
 }
 
 BOOST_AUTO_TEST_CASE(merging_with_little_loses_nothing) {
-  const char* text = "clq(memory=8kB, slices=3, lines=2)";
-  Filter a(text), b(text);
-  for (std::uint64_t i = 0; i < 100; ++i) a.insert(key(i));
-  for (std::uint64_t i = 50; i < 150; ++i) b.insert(key(i));
-  Filter both = a, same = a, empty(text);
-  BOOST_TEST(both.merge(b));
-  for (std::uint64_t i = 0; i < 150; ++i) BOOST_TEST(both.test(key(i)));
-  BOOST_TEST(same.merge(a));
-  BOOST_TEST(empty.merge(a));
-  for (std::uint32_t s = 0; s < a.parameters().slices; ++s)
-    for (Filter* one : {&same, &empty})
-      BOOST_TEST(std::memcmp(one->slice(s).body(), a.slice(s).body(), a.slice(s).bytes) == 0);
-  BOOST_TEST(both.is_valid());
+  Filter both = merge_few("clq(memory=8kB, slices=3, lines=2)", 50, true).both;
   // A key of both filters may be in both of its lines; forgetting removes it from both.
   for (std::uint64_t i = 0; i < 150; ++i) {
     BOOST_TEST(erase(both.header(), key(i)));
@@ -279,7 +240,7 @@ BOOST_AUTO_TEST_CASE(merging_with_little_loses_nothing) {
 
 BOOST_AUTO_TEST_CASE(doubles_and_stray_bits_are_refused) {
   Filter filter("clq(memory=640, lines=2, slices=1, bits=20, bucket=20)");  // leaves 107 bits over
-  for (std::uint64_t i = 0; i < 30; ++i) filter.insert(key(i));
+  insert_keys(filter, 0, 30);
   BOOST_TEST_REQUIRE(filter.is_valid());
   for (unsigned bit = 400; bit < 512; ++bit)
     BOOST_TEST(with_bit(filter, bit).is_valid() == (bit >= 507), bit);

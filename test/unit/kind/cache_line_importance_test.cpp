@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "unit/support/cache_lines.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/kind_checks.hpp"
 #include "unit/support/statistics.hpp"
@@ -22,10 +23,7 @@ BOOST_AUTO_TEST_SUITE(cache_line_importance)
 namespace {
 
 Element element_of(std::uint64_t number, double importance, std::int64_t time = 0) {
-  Element element = key(number);
-  element.importance = importance;
-  element.time = time;
-  return element;
+  return {key(number).hash, importance, time};
 }
 
 struct Entry {
@@ -38,25 +36,16 @@ struct Entry {
 class Reference {
  public:
   Reference(const Parameters& p, std::int64_t window)
-      : bits_(static_cast<unsigned>(option_value(p, "bits"))),
-        length_(option_value(p, "bucket")),
-        fifo_(option_value(p, "policy") == 1),
-        lines_((p.slice_bytes - sizeof(SliceState)) / 64),
-        per_line_(window > 0 ? 480 / (bits_ + 4) / length_ : 512 / bits_ / length_),
-        window_(window) {}
+      : places(p), fifo_(option_value(p, "policy") == 1), window_(window) {}
 
   bool insert(const Element& element, unsigned level, unsigned parts) {
-    const unsigned __int128 at =
-        static_cast<unsigned __int128>(mix64(element.hash + kGoldenRatio)) * lines_;
-    std::vector<Entry>& list = lists_[{static_cast<std::uint64_t>(at >> 64),
-                                       scale(static_cast<std::uint64_t>(at), per_line_)}];
+    std::vector<Entry>& list = lists_[places.bucket(element.hash)];
     if (window_ > 0)
       list.erase(std::remove_if(list.begin(), list.end(),
                                 [&](const Entry& e) { return element.time - e.time >= window_; }),
                  list.end());
-    const std::uint64_t fingerprint =
-        1 + position(element.hash, 1, (std::uint64_t{1} << bits_) - 1);
-    const std::size_t slot = level * (length_ * 3 / 4) / parts;
+    const std::uint64_t fingerprint = places.fingerprint(element.hash);
+    const std::size_t slot = level * (places.length * 3 / 4) / parts;
     const auto found = std::find_if(list.begin(), list.end(),
                                     [&](const Entry& e) { return e.fingerprint == fingerprint; });
     if (found != list.end()) {
@@ -67,19 +56,16 @@ class Reference {
     }
     list.insert(list.begin() + static_cast<std::ptrdiff_t>(std::min(slot, list.size())),
                 {fingerprint, element.time});
-    if (list.size() > length_) list.pop_back();
+    if (list.size() > places.length) list.pop_back();
     return false;
   }
 
-  std::uint64_t slots() const { return lines_ * per_line_ * length_; }
+  const CacheLines places;
 
  private:
-  unsigned bits_;
-  std::uint64_t length_;
   bool fifo_;
-  std::uint64_t lines_, per_line_;
   std::int64_t window_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<Entry>> lists_;
+  std::map<CacheLines::Bucket, std::vector<Entry>> lists_;
 };
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -111,8 +97,8 @@ BOOST_AUTO_TEST_CASE(the_rule_is_followed) {
             if (part == parts && random() % 2) importance = random() % 2 ? kInfinite : 1e6;
             if (part == 0 && random() % 2) importance = random() % 2 ? -kInfinite : NAN;
             const Element element =
-                element_of(random() % (reference.slots() * 3 / 2 + 2), importance,
-                           static_cast<std::int64_t>(i / (reference.slots() / 8 + 1)));
+                element_of(random() % (reference.places.slots * 3 / 2 + 2), importance,
+                           static_cast<std::int64_t>(i / (reference.places.slots / 8 + 1)));
             const bool seen = reference.insert(element, parts - part, parts);
             BOOST_REQUIRE_EQUAL(filter.test(element), seen);
             BOOST_REQUIRE_EQUAL(filter.insert(element), seen);
@@ -174,12 +160,11 @@ BOOST_AUTO_TEST_CASE(the_false_positive_rate_is_kept) {
   Filter filter("clq(memory=4kB, fpr=0.05, importance_range='0,8')");
   std::mt19937_64 random(1);
   const std::uint64_t count = scaled(400000);
-  std::uint64_t positives = 0;
-  for (std::uint64_t i = 0; i < count; ++i)
-    positives += filter.insert(element_of(i, static_cast<double>(random() % 8)));
-  const double n = static_cast<double>(count);
-  BOOST_TEST(static_cast<double>(positives) <= most(n, filter.fpr_bound()));
-  BOOST_TEST(static_cast<double>(positives) > n * .02);
+  const double positives = insert_keys(filter, 0, count, [&](std::uint64_t i) {
+    return with_importance(i, static_cast<double>(random() % 8));
+  });
+  BOOST_TEST(positives <= most(count, filter.fpr_bound()));
+  BOOST_TEST(positives > count * .02);
 }
 
 BOOST_AUTO_TEST_CASE(definitions) {

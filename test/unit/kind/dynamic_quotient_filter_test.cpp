@@ -18,7 +18,6 @@
 
 using namespace streamfilter;
 using namespace unit;
-namespace tt = boost::test_tools;
 
 BOOST_AUTO_TEST_SUITE(dynamic_quotient_filter)
 
@@ -33,8 +32,8 @@ class PlainDynamicFilter {
  public:
   PlainDynamicFilter(const Parameters& p, std::uint64_t random) : p_(p), random_(random) {}
 
-  bool insert(const Element& element) {
-    const RowEntry place = locate(p_, element);
+  bool insert(std::uint64_t hash) {
+    const RowEntry place = locate(p_, {hash});
     const bool found = contains(place);
     if (!rows_[place.row].empty()) {
       order_.remove(place.row);
@@ -48,8 +47,8 @@ class PlainDynamicFilter {
     return false;
   }
 
-  bool erase(const Element& element) {
-    const RowEntry place = locate(p_, element);
+  bool erase(std::uint64_t hash) {
+    const RowEntry place = locate(p_, {hash});
     if (!contains(place)) return false;
     std::vector<std::uint64_t>& row = rows_[place.row];
     remove(place.row,
@@ -57,7 +56,7 @@ class PlainDynamicFilter {
     return true;
   }
 
-  bool test(const Element& element) { return contains(locate(p_, element)); }
+  bool test(std::uint64_t hash) { return contains(locate(p_, {hash})); }
 
   std::uint64_t used = 0;
 
@@ -84,10 +83,6 @@ class PlainDynamicFilter {
   std::list<std::uint64_t> order_;
 };
 
-Element element_of(const Parameters& p, std::uint64_t number) {
-  return p.key_shift == 0 ? key(number) : Element{number};
-}
-
 constexpr const char* kDefinitions[] = {
     "dsqf(memory=2kB)",
     "dsqf(memory=1kB, rows=1)",
@@ -108,30 +103,21 @@ std::uint64_t drifting(std::mt19937_64& random, std::uint64_t i) {
 
 }  // namespace
 
+// Definitions are complete and read back, too.
 BOOST_AUTO_TEST_CASE(equals_a_plain_reference) {
   for (const char* definition : kDefinitions) BOOST_TEST_CONTEXT(definition) {
-      Filter filter(definition);
+      Filter filter(read_back(definition));
       const Parameters& p = filter.parameters();
-      std::vector<PlainDynamicFilter> plain;
-      for (std::uint32_t s = 0; s < p.slices; ++s)
-        plain.emplace_back(p, filter.slice(s).state->random);
-      std::mt19937_64 random(11);
-      for (std::uint64_t i = 0; i < scaled(30000); ++i) {
-        const Element element = element_of(p, drifting(random, i));
-        PlainDynamicFilter& twin = plain[slice_of(p, element.hash)];
-        if (random() % 8 == 0)
-          BOOST_TEST_REQUIRE(erase(filter.header(), element) == twin.erase(element));
-        else
-          BOOST_TEST_REQUIRE(filter.insert(element) == twin.insert(element));
-        if (i % 1000 == 0) BOOST_TEST_REQUIRE(filter.is_valid());
-      }
+      PlainSlices<PlainDynamicFilter> plain(filter);
+      std::uint64_t i = 0;
+      compare(filter, plain, scaled(30000), true,
+              [&](std::mt19937_64& random) { return element_of(p, drifting(random, i++)); });
       for (std::uint64_t number = 0; number < 3000; ++number) {
         const Element element = element_of(p, number);
-        BOOST_TEST_REQUIRE(filter.test(element) == plain[slice_of(p, element.hash)].test(element));
+        BOOST_TEST_REQUIRE(filter.test(element) == plain.test(element.hash));
       }
       for (std::uint32_t s = 0; s < p.slices; ++s)
         BOOST_TEST(filter.slice(s).state->own[0] == plain[s].used);
-      BOOST_TEST(filter.is_valid());
     }
 }
 
@@ -144,18 +130,15 @@ BOOST_AUTO_TEST_CASE(all_memory_counts) {
   BOOST_TEST(static_cast<double>(derived.integer(quotient::kSliceBuckets)) /
                      static_cast<double>(derived.integer(quotient::kSliceRows)) ==
                  4.0,
-             tt::tolerance(0.01));
+             tolerance(0.01));
 }
 
 // On a stream that stays in a few rows, sqf has only their buckets; dsqf gives them the whole pool.
 BOOST_AUTO_TEST_CASE(buckets_go_where_the_stream_goes) {
   const std::uint64_t hot = 2000;  // integer keys 0..1999 of a million
   const auto forgotten = [&](const std::string& definition) {
-    Filter filter(definition);
-    for (std::uint64_t number = 0; number < hot; ++number) filter.insert(Element{number});
-    std::uint64_t count = 0;
-    for (std::uint64_t number = 0; number < hot; ++number) count += !filter.test(Element{number});
-    return count;
+    const auto integer = [](std::uint64_t number) { return Element{number}; };
+    return hot - count_known(filled(definition, hot, integer), 0, hot, integer);
   };
   BOOST_TEST(forgotten("dsqf(memory=32kB, keys=1e6, fingerprint=integer, slices=1)") == 0u);
   BOOST_TEST(forgotten("sqf(memory=32kB, keys=1e6, fingerprint=integer, slices=1)") > hot / 2);
@@ -170,8 +153,8 @@ BOOST_AUTO_TEST_CASE(endless_new_keys_meet_the_models) {
       const Parameters& p = filter.parameters();
       const double rows = static_cast<double>(p.integer(quotient::kSliceRows)) * p.slices;
       const std::uint64_t capacity = p.integer(quotient::kSliceBuckets) * p.slices;
-      std::uint64_t number = 0;
-      while (number < capacity * 10) filter.insert(key(number++));
+      std::uint64_t number = capacity * 10;
+      insert_keys(filter, 0, number);
       BOOST_TEST(filter.estimate().fill == 1.0);
       BOOST_TEST(std::isnan(filter.estimate().distinct));
       const double bound = dsqf_ops.fpr_bound(p);
@@ -180,7 +163,8 @@ BOOST_AUTO_TEST_CASE(endless_new_keys_meet_the_models) {
         const std::uint64_t gap = static_cast<std::uint64_t>(lives * life);
         double forgotten = 0, false_positives = 0, predicted = 0;
         const std::uint64_t count = scaled(40000);
-        for (std::uint64_t i = 0; i < gap; ++i) filter.insert(key(number++));
+        insert_keys(filter, number, number + gap);
+        number += gap;
         for (std::uint64_t i = 0; i < count; ++i) {
           if (i % 64 == 0) predicted += 64 * filter.estimate().fpr;
           false_positives += filter.insert(key(number++));
@@ -188,8 +172,6 @@ BOOST_AUTO_TEST_CASE(endless_new_keys_meet_the_models) {
         }
         const double n = static_cast<double>(count);
         const double model = dsqf_ops.fnr_at(p, static_cast<double>(gap));
-        BOOST_TEST_MESSAGE(text << " gap " << gap << ": forgotten " << forgotten / n << ", model "
-                                << model << "; fpr " << false_positives / n << ", bound " << bound);
         // The lifetime varies a little, and collisions are correlated with long chains.
         BOOST_TEST(std::fabs(forgotten / n - model) <=
                    0.02 + bound / 4 + 6 * std::sqrt(model * (1 - model) / n));
@@ -208,11 +190,11 @@ BOOST_AUTO_TEST_CASE(fnr_has_its_limits) {
     last = now;
   }
   const double fpr = dsqf_ops.fpr_bound(p);
-  BOOST_TEST(last == 1 - fpr, tt::tolerance(1e-9));
+  BOOST_TEST(last == 1 - fpr, tolerance(1e-9));
   const double life =
       quotient_model::lifetime(static_cast<double>(p.integer(quotient::kSliceRows)) * p.slices,
                                static_cast<double>(p.integer(quotient::kSliceBuckets)) * p.slices);
-  BOOST_TEST(window_keys(p, 1e-9) == std::floor(life), tt::tolerance(0.001));
+  BOOST_TEST(window_keys(p, 1e-9) == std::floor(life), tolerance(0.001));
 }
 
 BOOST_AUTO_TEST_CASE(derived_parameters_keep_fpr) {
@@ -238,19 +220,18 @@ BOOST_AUTO_TEST_CASE(the_bound_for_a_number_of_keys) {
     BOOST_TEST_CONTEXT(text) {
       Filter filter(text);
       const double bound = dsqf_ops.fpr_bound(filter.parameters());
-      std::uint64_t number = 0;
-      while (number < filter.parameters().keys) filter.insert(key(number++));
-      double false_positives = 0;
-      for (int i = 0; i < 100000; ++i) false_positives += filter.test(key(number++));
-      const double rate = filter.estimate().fpr;
-      check_rate(false_positives, 100000, rate);
+      const std::uint64_t keys = filter.parameters().keys;
+      std::uint64_t number = keys + 100000;
+      insert_keys(filter, 0, keys);
+      check_rate(count_known(filter, keys, number), 100000, filter.estimate().fpr);
 
       // The bound is one of the mean: the rate depends on which signatures the keys have.
       constexpr unsigned kFilters = 50;
       double sum = 0, squares = 0;
       for (unsigned i = 0; i < kFilters; ++i) {
         Filter other(filter.parameters());
-        for (std::uint64_t n = 0; n < filter.parameters().keys; ++n) other.insert(key(number++));
+        insert_keys(other, number, number + keys);
+        number += keys;
         const double its = other.estimate().fpr;
         sum += its;
         squares += its * its;
@@ -261,24 +242,14 @@ BOOST_AUTO_TEST_CASE(the_bound_for_a_number_of_keys) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(definitions_complete_to_themselves) {
-  for (const char* definition : kDefinitions) read_back(definition);
-}
-
 BOOST_AUTO_TEST_CASE(impossible_definitions_are_explained) {
-  check_refused({
-      {"dsqf(rows=0)", Error::out_of_range},
-      {"dsqf(buckets=0)", Error::out_of_range},
-      {"dsqf(rows=1e6, memory=64kB)", Error::too_small},
-      {"dsqf(buckets=1e6, memory=64kB)", Error::too_small},
-      {"dsqf(p=20, r=7, rows=9000)", Error::conflict},
-      {"dsqf(p=5, r=6)", Error::conflict},
-      {"dsqf(r=3, r_prime=3)", Error::conflict},
-      {"dsqf(fpr=1e-9)", Error::conflict},
-      {"dsqf(fingerprint=integer)", Error::conflict},
-      {"dsqf(fingerprint=integer, p=64)", Error::too_small},
-      {"dsqf(layout=blocked)", Error::unsupported},
-  });
+  check_refused(Error::out_of_range, {"dsqf(rows=0)", "dsqf(buckets=0)"});
+  check_refused(Error::too_small, {"dsqf(rows=1e6, memory=64kB)", "dsqf(buckets=1e6, memory=64kB)",
+                                   "dsqf(fingerprint=integer, p=64)"});
+  check_refused(Error::conflict,
+                {"dsqf(p=20, r=7, rows=9000)", "dsqf(p=5, r=6)", "dsqf(r=3, r_prime=3)",
+                 "dsqf(fpr=1e-9)", "dsqf(fingerprint=integer)"});
+  check_refused(Error::unsupported, {"dsqf(layout=blocked)"});
 }
 
 BOOST_AUTO_TEST_CASE(integer_keys_get_a_place_each) {
@@ -287,21 +258,18 @@ BOOST_AUTO_TEST_CASE(integer_keys_get_a_place_each) {
     BOOST_TEST_CONTEXT(text) {
       Filter filter(text);
       BOOST_TEST(dsqf_ops.fpr_bound(filter.parameters()) == 0.0);
-      double reported = 0;
-      for (std::uint64_t number = 0; number < 200000; ++number)
-        reported += filter.insert(Element{number * 7919 % 1000000});
-      BOOST_TEST(reported == 0);
+      const auto shuffled = [](std::uint64_t number) { return Element{number * 7919 % 1000000}; };
+      BOOST_TEST(insert_keys(filter, 0, 200000, shuffled) == 0);
     }
 }
 
 BOOST_AUTO_TEST_CASE(erase_gives_buckets_back) {
   for (const char* definition : kDefinitions) BOOST_TEST_CONTEXT(definition) {
       Filter filter(definition);
-      std::vector<Element> stored;
-      for (std::uint64_t number = 0; number < 3000; ++number)
-        filter.insert(element_of(filter.parameters(), number));
+      const auto numbered = [&](std::uint64_t n) { return element_of(filter.parameters(), n); };
+      insert_keys(filter, 0, 3000, numbered);
       for (std::uint64_t number = 0; number < 3000; ++number) {
-        const Element element = element_of(filter.parameters(), number);
+        const Element element = numbered(number);
         const bool there = filter.test(element);
         BOOST_TEST_REQUIRE(erase(filter.header(), element) == there);
         BOOST_TEST_REQUIRE(!filter.test(element));
@@ -309,22 +277,16 @@ BOOST_AUTO_TEST_CASE(erase_gives_buckets_back) {
       BOOST_TEST(filter.estimate().fill == 0.0);
       BOOST_TEST(filter.estimate().fpr == 0.0);
       BOOST_TEST(filter.is_valid());
-      for (std::uint64_t number = 0; number < 3000; ++number)
-        filter.insert(element_of(filter.parameters(), number));
+      insert_keys(filter, 0, 3000, numbered);
       BOOST_TEST(filter.is_valid());
     }
 }
 
 BOOST_AUTO_TEST_CASE(merge_prefers_neither_side) {
   const std::string text = "dsqf(memory=64kB, slices=2)";
-  Filter a(text), b(text);
-  for (std::uint64_t number = 0; number < 3000; ++number) a.insert(key(number));
-  for (std::uint64_t number = 2000; number < 5000; ++number) b.insert(key(number));
-  BOOST_TEST_REQUIRE(a.merge(b));
-  BOOST_TEST(a.is_valid());
-  for (std::uint64_t number = 0; number < 5000; ++number) BOOST_TEST_REQUIRE(a.test(key(number)));
-  BOOST_TEST(static_cast<double>(totals(a.header()).inserted_new) == 5000, tt::tolerance(0.01));
-  BOOST_TEST(a.estimate().distinct == 5000, tt::tolerance(0.01));
+  const Filter a = merge_few(text, 1600, false).both;
+  BOOST_TEST(static_cast<double>(totals(a.header()).inserted_new) == 4800, tolerance(0.01));
+  BOOST_TEST(a.estimate().distinct == 4800, tolerance(0.01));
 
   // Two full filters: each keeps half of its buckets, those of the rows accessed last.
   Filter one(text), other(text);
@@ -333,7 +295,7 @@ BOOST_AUTO_TEST_CASE(merge_prefers_neither_side) {
   const Filter before = one, other_before = other;
   BOOST_TEST_REQUIRE(one.merge(other));
   BOOST_TEST(one.is_valid());
-  BOOST_TEST(one.estimate().fill == 1.0, tt::tolerance(0.01));
+  BOOST_TEST(one.estimate().fill == 1.0, tolerance(0.01));
   double known[2] = {}, kept[2] = {}, known_late[2] = {}, kept_late[2] = {};
   for (std::uint64_t number = 0; number < 50000; ++number)
     for (int side = 0; side < 2; ++side) {
@@ -345,7 +307,7 @@ BOOST_AUTO_TEST_CASE(merge_prefers_neither_side) {
       known_late[side] += late;
       kept_late[side] += late && one.test(element);
     }
-  BOOST_TEST(kept[0] / known[0] == kept[1] / known[1], tt::tolerance(0.03));
+  BOOST_TEST(kept[0] / known[0] == kept[1] / known[1], tolerance(0.03));
   for (int side = 0; side < 2; ++side) BOOST_TEST(kept_late[side] >= 0.9 * known_late[side]);
 }
 
@@ -408,8 +370,7 @@ BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
 
 // Cases that no counter reveals.
 BOOST_AUTO_TEST_CASE(shared_and_circular_chains_are_found) {
-  Filter original("dsqf(memory=2kB, rows=4, r=12, slices=1)");
-  for (std::uint64_t number = 0; number < 20; ++number) original.insert(key(number));
+  Filter original = filled("dsqf(memory=2kB, rows=4, r=12, slices=1)", 20);
   BOOST_TEST_REQUIRE(original.is_valid());
   const Parameters& p = original.parameters();
   const unsigned step = 32 + quotient::Signatures(p).width();

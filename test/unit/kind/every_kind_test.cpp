@@ -6,6 +6,7 @@
 #include "core/filter/sparse_form.hpp"
 #include "every_kind.hpp"
 #include "unit/support/filters.hpp"
+#include "unit/support/rates.hpp"
 #include "unit/support/resizing.hpp"
 #include "unit/support/statistics.hpp"
 #include "unit/support/streams.hpp"
@@ -28,21 +29,17 @@ void for_every_kind(Check check) {
 
 // Importances are spread evenly, as what the rows say of a gap supposes.
 Element element(std::uint64_t number) {
-  Element result = key(number);
-  result.importance = static_cast<double>(1 + mix64(number) % 7);
-  return result;
+  return with_importance(number, static_cast<double>(1 + mix64(number) % 7));
 }
 
 // Of keys first … end - 1.
 double found(const Filter& filter, std::uint64_t first, std::uint64_t end) {
-  double count = 0;
-  for (std::uint64_t i = first; i < end; ++i) count += filter.test(element(i));
-  return count;
+  return count_known(filter, first, end, element);
 }
 
 Filter filled(const std::string& text, std::uint64_t first, std::uint64_t end) {
   Filter filter(text);
-  for (std::uint64_t i = first; i < end; ++i) filter.insert(element(i));
+  insert_keys(filter, first, end, element);
   BOOST_TEST(filter.is_valid());
   return filter;
 }
@@ -168,8 +165,7 @@ BOOST_AUTO_TEST_CASE(counts_of_keys_are_as_exact_as_the_row_says) {
     const Filter filter = filled(text, 0, 20 * kKeys);
     const double error = ops.distinct_error(filter.parameters());
     bool full;
-    BOOST_TEST(distinct_keys(filter.header(), full) == 20. * kKeys,
-               boost::test_tools::tolerance(5 * error));
+    BOOST_TEST(distinct_keys(filter.header(), full) == 20. * kKeys, tolerance(5 * error));
   });
   BOOST_TEST(some > 0u);
 }

@@ -46,11 +46,6 @@ bool open(CompactReader& reader, const std::vector<unsigned char>& bytes, Proble
   return reader.open(bytes.data() + host, bytes.size() - host, problem);
 }
 
-std::vector<unsigned char> bytes_of(const Filter& filter) {
-  const auto* first = reinterpret_cast<const unsigned char*>(filter.header());
-  return {first, first + filter.parameters().memory};
-}
-
 void settle(Filter& filter) {
   for (std::uint32_t i = 0; i < filter.parameters().slices; ++i) settle_slice(filter.header(), i);
 }
@@ -141,7 +136,7 @@ struct Growing {
     BodyReader reader(again.header(), start.body);
     while (reader.step()) continue;
     BOOST_REQUIRE_MESSAGE(reader.finish(problem), problem.message);
-    BOOST_REQUIRE(bytes_of(again) == bytes_of(filter));
+    BOOST_REQUIRE(again.bytes() == filter.bytes());
     filter = again;
   }
   // Works as merge(), with the other set in its compact form.
@@ -224,7 +219,7 @@ BOOST_AUTO_TEST_CASE(whatever_happens_it_is_the_filter_that_had_all_memory) {
     for (Growing& one : groups) {
       Filter made = finished(one);
       settle(one.filter);
-      BOOST_REQUIRE(bytes_of(made) == bytes_of(one.filter));
+      BOOST_REQUIRE(made.bytes() == one.filter.bytes());
       BOOST_REQUIRE(made.is_valid());
       as_registers += !has_tokens(made);
       std::vector<exa_log_log_model::Likelihood> scratch(made.parameters().slices);

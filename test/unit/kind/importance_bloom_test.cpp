@@ -87,12 +87,6 @@ class Reference {
   bool is_empty_ = true;
 };
 
-Element with_importance(std::uint64_t number, double importance) {
-  Element element = key(number);
-  element.importance = importance;
-  return element;
-}
-
 // The level that an importance gives.
 unsigned level(const std::string& definition, double importance) {
   Filter filter(definition);
@@ -221,23 +215,23 @@ double zeros_of_two_classes(double k, double p, unsigned max) {
 
 BOOST_AUTO_TEST_CASE(limits_of_the_chain) {
   using namespace importance_model;
-  BOOST_TEST(bench::zeros(two_classes(7), kPaper) == .1213, boost::test_tools::tolerance(.001));
-  BOOST_TEST(bench::zeros(uniform(7), kPaper) == .1798, boost::test_tools::tolerance(.001));
-  BOOST_TEST(bench::zeros(most_important(7), kPaper) == .0585, boost::test_tools::tolerance(.001));
-  BOOST_TEST(bench::fpr_limit(two_classes(7), kPaper) == .52, boost::test_tools::tolerance(.01));
-  BOOST_TEST(bench::fpr_limit(uniform(7), kPaper) == .37, boost::test_tools::tolerance(.01));
-  BOOST_TEST(bench::fpr_limit(most_important(7), kPaper) == .74, boost::test_tools::tolerance(.01));
+  BOOST_TEST(bench::zeros(two_classes(7), kPaper) == .1213, tolerance(.001));
+  BOOST_TEST(bench::zeros(uniform(7), kPaper) == .1798, tolerance(.001));
+  BOOST_TEST(bench::zeros(most_important(7), kPaper) == .0585, tolerance(.001));
+  BOOST_TEST(bench::fpr_limit(two_classes(7), kPaper) == .52, tolerance(.01));
+  BOOST_TEST(bench::fpr_limit(uniform(7), kPaper) == .37, tolerance(.01));
+  BOOST_TEST(bench::fpr_limit(most_important(7), kPaper) == .74, tolerance(.01));
   for (const unsigned max : {2u, 3u, 7u, 8u, 15u}) {
     const double free = 10.0 * (1 - 5 / kCells);
     BOOST_TEST(bench::zeros(two_classes(max), kPaper) == zeros_of_two_classes(5, free, max),
-               boost::test_tools::tolerance(1e-9));
+               tolerance(1e-9));
     BOOST_TEST(
         bench::zeros(most_important(max), kPaper) == stable_model::stable_point(max, 5, 10, kCells),
-        boost::test_tools::tolerance(1e-9));
+        tolerance(1e-9));
     double v[kMaxLevels + 1], sum = 0;
     stationary(uniform(max), kPaper, v);
     for (unsigned j = 0; j <= max; ++j) sum += v[j];
-    BOOST_TEST(sum == 1, boost::test_tools::tolerance(1e-12));
+    BOOST_TEST(sum == 1, tolerance(1e-12));
   }
 }
 
@@ -256,12 +250,12 @@ BOOST_AUTO_TEST_CASE(false_negatives_of_the_chain) {
         last = rate;
       }
       // Once forgotten, the cells are like any others, up to terms of K/m in the limit.
-      BOOST_TEST(fnr(level, 1e9, uniform(7), setting) == end, boost::test_tools::tolerance(1e-4));
+      BOOST_TEST(fnr(level, 1e9, uniform(7), setting) == end, tolerance(1e-4));
     }
   }
   // All most important: Deng, Rafiei 2006 Eq. 16, except for cells that other keys had set.
   BOOST_TEST(fnr(7, 5000, most_important(7), kPaper) == stable_model::fnr(5000, 7, 5, 10, kCells),
-             boost::test_tools::tolerance(1e-3));
+             tolerance(1e-3));
 }
 
 namespace {
@@ -338,7 +332,7 @@ BOOST_AUTO_TEST_CASE(derived_parameters_keep_the_promise) {
   BOOST_TEST(find_ops(Kind::ibfmc)->fpr_bound(parameters_of("ibfmc()")) <= .01001);
   // The paper's own setting does not promise that.
   const Parameters paper = parameters_of("ibfmc(memory=16960, k=5, p=10, max=7)");
-  BOOST_TEST(find_ops(paper.kind)->fpr_bound(paper) == .74, boost::test_tools::tolerance(.01));
+  BOOST_TEST(find_ops(paper.kind)->fpr_bound(paper) == .74, tolerance(.01));
 }
 
 // What the model tells of a filter that is stable on stream 0, 1 or 2 of those below. On stream 2
@@ -363,7 +357,7 @@ BOOST_AUTO_TEST_CASE(the_bound_holds_on_any_stream) {
     for (const unsigned stream : {0u, 1u, 2u, 3u}) {
       Filter filter(text);
       std::mt19937_64 random(stream);
-      std::uint64_t news = 0, positives = 0, late_news = 0, late = 0;
+      Errors all, late;
       for (std::uint64_t i = 0; i < scaled(30000); ++i) {
         // All distinct and important; the same with even importance; half of them a few hot keys;
         // bursts of unimportant keys between important ones.
@@ -373,22 +367,16 @@ BOOST_AUTO_TEST_CASE(the_bound_holds_on_any_stream) {
         const bool seen =
             filter.insert(with_importance(hot ? random() % 10 : 1000 + i, importance));
         if (hot) continue;
-        ++news;
-        positives += seen;
-        if (i < 15000) continue;  // until it is stable
-        ++late_news;
-        late += seen;
+        all.count(false, seen);
+        if (i >= 15000) late.count(false, seen);  // it is stable
       }
       // Neighbours in the stream depend on the same cells: the count varies more.
-      BOOST_TEST(static_cast<double>(positives) <= 4 * most(static_cast<double>(news) / 4, .1),
-                 text << " stream " << stream << ": " << positives << " of " << news);
-      if (late_news == 0 || stream == 3) continue;
+      BOOST_TEST(all.positives <= 4 * most(all.fresh / 4, .1), text << " stream " << stream);
+      if (late.fresh == 0 || stream == 3) continue;
       if (stream == 1 && filter.parameters().kind == Kind::ibf2c) continue;
       const double rate = stable_rate(filter, stream);
-      BOOST_TEST(static_cast<double>(late) <= 4 * most(static_cast<double>(late_news) / 4, rate),
-                 text << " stream " << stream << ": " << late << " of " << late_news);
-      BOOST_TEST(static_cast<double>(late) >= 4 * least(static_cast<double>(late_news) / 4, rate),
-                 text << " stream " << stream << ": " << late << " of " << late_news);
+      BOOST_TEST(late.positives <= 4 * most(late.fresh / 4, rate), text << " stream " << stream);
+      BOOST_TEST(late.positives >= 4 * least(late.fresh / 4, rate), text << " stream " << stream);
     }
 }
 

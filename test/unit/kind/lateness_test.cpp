@@ -47,9 +47,7 @@ unsigned missed(const std::string& text, std::int64_t most) {
   std::vector<bool> came(kKeys);
   unsigned count = 0;
   for (const Event& event : late_events(most, kKeys)) {
-    Element element = key(event.key);
-    element.time = event.time;
-    const bool seen = filter.insert(element);
+    const bool seen = filter.insert(at(event.key, event.time));
     count += came[event.key] && !seen;
     came[event.key] = true;
   }
@@ -75,11 +73,6 @@ BOOST_AUTO_TEST_CASE(no_repeat_is_missed_within_window_and_lateness) {
 BOOST_AUTO_TEST_CASE(later_than_both_is_not_remembered) {
   for (const std::string& text : kFilters) {
     Filter filter((text + ", lateness='50 ms')").c_str());
-    const auto at = [](std::uint64_t number, std::int64_t time) {
-      Element element = key(number);
-      element.time = time;
-      return element;
-    };
     filter.insert(at(1, 1000000));
     BOOST_TEST(!filter.insert(at(2, 1000000 - kWindow - kLateness / 2)));
     BOOST_TEST(filter.test(at(2, 1000000)));
@@ -95,8 +88,7 @@ BOOST_AUTO_TEST_CASE(as_if_the_window_were_so_long) {
     Filter both((std::string(kind) + "window='10 s', lateness='5 s')").c_str()),
         one((std::string(kind) + "window='15 s')").c_str());
     for (unsigned i = 0; i < 3000; ++i) {
-      Element element = key(i % 700);
-      element.time = 1000000 * (i / 20) - i % 7 * 1000000;
+      const Element element = at(i % 700, 1000000 * (i / 20) - i % 7 * 1000000);
       BOOST_REQUIRE_EQUAL(both.insert(element), one.insert(element));
     }
   }

@@ -121,7 +121,7 @@ void compare_with(const std::string& definition, bool erasing) {
   });
   BOOST_TEST(
       filter.estimate().fill == static_cast<double>(reference.count()) / static_cast<double>(size),
-      boost::test_tools::tolerance(1e-9));
+      tolerance(1e-9));
   BOOST_TEST(counts.repeats > 3000u);
   if (erasing) BOOST_TEST(counts.erased > 500u);
 }
@@ -169,20 +169,18 @@ BOOST_AUTO_TEST_CASE(all_state_counts_as_memory) {
   const auto bits_per_key = [](const std::string& text) {
     return 8e6 / static_cast<double>(capacity(text));
   };
-  BOOST_TEST(bits_per_key("lru(memory=1000000, slices=1)") == 64 + 4 * 16,
-             boost::test_tools::tolerance(.001));
+  BOOST_TEST(bits_per_key("lru(memory=1000000, slices=1)") == 64 + 4 * 16, tolerance(.001));
   BOOST_TEST(bits_per_key("lru(memory=1000000, slices=1, policy=clock)") == 64 + 2 * 17 + 2,
-             boost::test_tools::tolerance(.001));
+             tolerance(.001));
   BOOST_TEST(bits_per_key("lru(memory=1000000, slices=1, entry_bits=32)") == 32 + 4 * 17,
-             boost::test_tools::tolerance(.001));
+             tolerance(.001));
 }
 
 BOOST_AUTO_TEST_CASE(slices_forget_by_themselves) {
   const char* const text = "lru(memory=64kB, slices=8)";
   Filter filter(text);
   const double n = capacity("lru(memory=8704, slices=1)");  // 512 + 8192: one slice like each
-  BOOST_TEST(n == static_cast<double>(slice_at(filter.header(), 0).bytes * 8 / 108),
-             boost::test_tools::tolerance(.1));
+  BOOST_TEST(n == static_cast<double>(slice_at(filter.header(), 0).bytes * 8 / 108), tolerance(.1));
   const std::uint64_t gap = static_cast<std::uint64_t>(8 * n);
   double missed = 0;
   const std::uint64_t rounds = scaled(60000);
@@ -194,19 +192,17 @@ BOOST_AUTO_TEST_CASE(slices_forget_by_themselves) {
   const double rate = find_ops(Kind::lru)->fnr_at(filter.parameters(), static_cast<double>(gap));
   BOOST_TEST(rate > .3);
   BOOST_TEST(rate < .7);
-  BOOST_TEST(missed / static_cast<double>(rounds) == rate, boost::test_tools::tolerance(.25));
+  BOOST_TEST(missed / static_cast<double>(rounds) == rate, tolerance(.25));
 }
 
 BOOST_AUTO_TEST_CASE(false_positives_are_equal_fingerprints) {
   Filter filter("lru(memory=8kB, entry_bits=16)");
   const double n = static_cast<double>(capacity("lru(memory=8kB, entry_bits=16)"));
-  double positives = 0;
   const std::uint64_t count = scaled(400000);
-  for (std::uint64_t i = 0; i < count; ++i) positives += filter.insert(key(i));
-  const double bound = filter.fpr_bound();
-  BOOST_TEST(bound == n / 65536, boost::test_tools::tolerance(1e-9));
-  check_rate(positives, static_cast<double>(count), bound);
-  BOOST_TEST(filter.estimate().fpr == bound, boost::test_tools::tolerance(1e-9));
+  const double positives = insert_keys(filter, 0, count), bound = filter.fpr_bound();
+  BOOST_TEST(bound == n / 65536, tolerance(1e-9));
+  check_rate(positives, count, bound);
+  BOOST_TEST(filter.estimate().fpr == bound, tolerance(1e-9));
   BOOST_TEST(find_ops(Kind::lru)->fpr_bound(parameters_of("lru(memory=1GB)")) < 1e-11);
 }
 
@@ -215,7 +211,7 @@ BOOST_AUTO_TEST_CASE(fplru_guesses_with_probability_q) {
                            "fplru(memory=4kB, fpr=0.2, policy=clock, entry_bits=20)"}) {
     Filter filter(text);
     const double bound = filter.fpr_bound();
-    BOOST_TEST(bound == .2, boost::test_tools::tolerance(1e-9));
+    BOOST_TEST(bound == .2, tolerance(1e-9));
     double positives = 0;
     const std::uint64_t count = scaled(100000);
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -224,9 +220,8 @@ BOOST_AUTO_TEST_CASE(fplru_guesses_with_probability_q) {
       BOOST_REQUIRE(filter.test(key(i)));
       positives += expected;
     }
-    check_rate(positives, static_cast<double>(count), .2);
-    BOOST_TEST(filter.estimate().distinct == static_cast<double>(count),
-               boost::test_tools::tolerance(.02));
+    check_rate(positives, count, .2);
+    BOOST_TEST(filter.estimate().distinct == static_cast<double>(count), tolerance(.02));
   }
   BOOST_TEST(find_ops(Kind::fplru)->fpr_bound(parameters_of("fplru()")) <= .01);
   BOOST_TEST(find_ops(Kind::fplru)->fpr_bound(parameters_of("fplru()")) > .0099);
@@ -248,21 +243,9 @@ BOOST_AUTO_TEST_CASE(definitions) {
 BOOST_AUTO_TEST_CASE(what_fits_is_merged_whole) {
   for (const char* text : {"lru(memory=8kB)", "lru(memory=8kB, policy=clock, slices=2)",
                            "fplru(memory=8kB, q=0)", "lru(memory=4kB, entry_bits=20)"}) {
-    Filter a(text), b(text), empty(text);
-    for (std::uint64_t i = 0; i < 60; ++i) a.insert(key(i));
-    for (std::uint64_t i = 30; i < 100; ++i) b.insert(key(i));
-    Filter both = a, same = a;
-    BOOST_TEST_REQUIRE(both.merge(b));
-    BOOST_TEST_REQUIRE(same.merge(a));
-    BOOST_TEST_REQUIRE(empty.merge(a));
-    for (std::uint64_t i = 0; i < 100; ++i) {
-      BOOST_TEST_REQUIRE(both.test(key(i)), text);
-      BOOST_TEST_REQUIRE(same.test(key(i)) == a.test(key(i)), text);
-      BOOST_TEST_REQUIRE(empty.test(key(i)) == a.test(key(i)), text);
-    }
-    for (const Filter* filter : {&both, &same, &empty}) BOOST_TEST(filter->is_valid(), text);
-    BOOST_TEST(totals(both.header()).inserted_new == 100u);
-    BOOST_TEST(totals(same.header()).inserted_new == 60u);
+    const MergedFew merged = merge_few(text, 30, false);
+    BOOST_TEST(totals(merged.both.header()).inserted_new == 90u);
+    BOOST_TEST(totals(merged.same.header()).inserted_new == 60u);
   }
 }
 
@@ -270,9 +253,8 @@ BOOST_AUTO_TEST_CASE(what_fits_is_merged_whole) {
 BOOST_AUTO_TEST_CASE(the_most_recent_of_both_are_kept) {
   const std::string text = "lru(memory=4kB, slices=1)";
   const std::uint64_t n = parameters_of(text).integer(3);  // entries of a slice
-  Filter a(text), b(text);
-  for (std::uint64_t i = 0; i < 3 * n; ++i) a.insert(key(i));
-  for (std::uint64_t i = 0; i < 2 * n; ++i) b.insert(key(100000 + i));
+  Filter a = filled(text, 3 * n), b(text);
+  insert_keys(b, 100000, 100000 + 2 * n);
   BOOST_TEST_REQUIRE(a.merge(b));
   BOOST_TEST(a.is_valid());
   for (std::uint64_t back = 0; back < n; ++back) {
@@ -280,12 +262,9 @@ BOOST_AUTO_TEST_CASE(the_most_recent_of_both_are_kept) {
     BOOST_TEST_REQUIRE(a.test(key(100000 + 2 * n - 1 - back)) == (back < n / 2), back);
   }
   // Half as many new keys push out the older half of either.
-  for (std::uint64_t i = 0; i < n / 2 + n % 2; ++i) a.insert(key(200000 + i));
-  std::uint64_t of_a = 0, of_b = 0;
-  for (std::uint64_t back = 0; back < n / 2; ++back) {
-    of_a += a.test(key(3 * n - 1 - back));
-    of_b += a.test(key(100000 + 2 * n - 1 - back));
-  }
+  insert_keys(a, 200000, 200000 + n / 2 + n % 2);
+  const double of_a = count_known(a, 3 * n - n / 2, 3 * n),
+               of_b = count_known(a, 100000 + 2 * n - n / 2, 100000 + 2 * n);
   BOOST_TEST(of_a + of_b <= n / 2);
   BOOST_TEST(of_a + 1 >= of_b);
   BOOST_TEST(of_b + 1 >= of_a);
@@ -321,8 +300,7 @@ BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
   for (const char* text :
        {"lru(memory=700)", "lru(memory=1kB)", "lru(memory=1kB, policy=clock)",
         "fplru(memory=1kB, slices=2, q=0)", "lru(memory=1200, policy=clock, entry_bits=17)"}) {
-    Filter sound(text);
-    for (std::uint64_t i = 0; i < 100; ++i) sound.insert(key(i));
+    Filter sound = filled(text, 100);
     for (std::uint64_t i = 90; i < 99; i += 2) erase(sound.header(), key(i));
     damage(sound, scaled(40000), insert_and_erase);
   }
@@ -334,8 +312,7 @@ BOOST_AUTO_TEST_CASE(every_wrong_bit_is_found_that_leads_elsewhere) {
   for (const char* text : {"lru(memory=1kB)", "lru(memory=1kB, policy=clock)",
                            "lru(memory=1200, policy=clock, entry_bits=17)"})
     BOOST_TEST_CONTEXT(text) {
-      Filter sound(text);
-      for (std::uint64_t i = 0; i < 100; ++i) sound.insert(key(i));
+      Filter sound = filled(text, 100);
       for (std::uint64_t i = 90; i < 99; i += 2) erase(sound.header(), key(i));
       const Parameters& p = sound.parameters();
       const std::uint64_t n = p.integer(3), entry_bits = option_value(p, "entry_bits"),
@@ -362,8 +339,7 @@ BOOST_AUTO_TEST_CASE(no_wrong_counter_or_bit_is_accepted_and_unsafe) {
     BOOST_REQUIRE(filter.is_valid());
   };
   for (const char* text : {"lru(memory=700)", "lru(memory=700, policy=clock)"}) {
-    Filter sound(text);
-    for (std::uint64_t i = 0; i < 4; ++i) sound.insert(key(i));
+    Filter sound = filled(text, 4);
     erase(sound.header(), key(1));
     erase(sound.header(), key(2));
     BOOST_REQUIRE(sound.is_valid());

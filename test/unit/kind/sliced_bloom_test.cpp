@@ -8,6 +8,7 @@
 #include <vector>
 #include "bench/lib/paper_formulas.hpp"
 #include "core/model/slicing_model.hpp"
+#include "unit/support/rates.hpp"
 #include "unit/support/slicings.hpp"
 #include "unit/support/statistics.hpp"
 
@@ -18,24 +19,21 @@ BOOST_AUTO_TEST_SUITE(slicing_bloom)
 
 namespace {
 
-struct Measured {
-  double fpr, deviation;  // of the mean over filters
-};
-
-// The rate at which new keys are found in filters that hold n keys, over filters with other hashes.
-Measured measure(const std::string& text, std::uint64_t n, unsigned filters, unsigned probes) {
-  double sum = 0, squares = 0;
+// What share(filter, numbered) says of filters with other hashes.
+template <typename Share>
+Mean over_filters(const std::string& text, unsigned filters, Share share) {
+  Mean shares;
   for (unsigned f = 0; f < filters; ++f) {
     Filter filter(text);
-    for (std::uint64_t i = 0; i < n; ++i) filter.insert(numbered(i, f));
-    double found = 0;
-    for (std::uint64_t i = 0; i < probes; ++i) found += filter.test(numbered(n + i, f));
-    const double share = found / probes;
-    sum += share;
-    squares += share * share;
+    shares.add(share(filter, [f](std::uint64_t i) { return numbered(i, f); }));
   }
-  const double mean = sum / filters, variance = (squares / filters - mean * mean) / (filters - 1);
-  return {mean, std::sqrt(variance)};
+  return shares;
+}
+
+// Within five standard errors.
+void check_mean(const Mean& measured, double expected, const std::string& text) {
+  BOOST_TEST(std::fabs(measured.value() - expected) <= 5 * measured.standard_error(),
+             text << ": " << measured.value() << " instead of " << expected);
 }
 
 slicing_model::SlicingShape shape_of(const Parameters& p) {
@@ -51,15 +49,15 @@ BOOST_AUTO_TEST_CASE(rates_are_those_of_the_formulas) {
   for (const std::string& slicing : kSlicings) {
     const std::string text = bloom(slicing, 64);
     const std::uint64_t n = 2400;
-    const Measured measured = measure(text, n, 60, 4000);
-    const double expected =
-        slicing_model::rate(shape_of(parameters_of(text)), static_cast<double>(n));
-    BOOST_TEST(std::fabs(measured.fpr - expected) <= 5 * measured.deviation,
-               slicing << ": " << measured.fpr << " instead of " << expected);
+    const Mean measured = over_filters(text, 60, [&](Filter& filter, auto its) {
+      insert_keys(filter, 0, n, its);
+      return count_known(filter, n, n + 4000, its) / 4000;
+    });
+    check_mean(measured, slicing_model::rate(shape_of(parameters_of(text)), n), text);
     // Where there are many parts, the formula for even loads fails.
     if (slicing == kSlicings[0])
-      BOOST_TEST(measured.fpr - 5 * measured.deviation >
-                 slicing_model::rate({1, 6, 1, 40, 512}, static_cast<double>(n)));
+      BOOST_TEST(measured.value() - 5 * measured.standard_error() >
+                 slicing_model::rate({1, 6, 1, 40, 512}, n));
   }
 }
 
@@ -70,21 +68,12 @@ BOOST_AUTO_TEST_CASE(predictions_are_right) {
       const std::string text =
           grows ? bloom(slicing, 2048, "k=6, grow=density") : bloom(slicing, 256);
       const std::uint64_t n = 10000;
-      const unsigned filters = 12;
-      double sum = 0, squares = 0;
-      for (unsigned f = 0; f < filters; ++f) {
-        Filter filter(text);
-        double found = 0;
-        for (std::uint64_t i = 0; i < n; ++i) found += filter.insert(numbered(i, f));
-        sum += found / n;
-        squares += found / n * found / n;
-      }
-      const double mean = sum / filters,
-                   deviation = std::sqrt((squares / filters - mean * mean) / (filters - 1));
-      const Parameters p = parameters_of(text);
-      const double predicted = find_ops(Kind::bloom)->predict(p, Stream::listed(n, n)).fpr;
-      BOOST_TEST(std::fabs(mean - predicted) <= 5 * deviation,
-                 text << ": " << mean << " instead of " << predicted);
+      const Stream stream = Stream::listed(n, n);
+      check_mean(over_filters(text, 12,
+                              [&](Filter& filter, auto its) {
+                                return insert_keys(filter, 0, n, its) / static_cast<double>(n);
+                              }),
+                 find_ops(Kind::bloom)->predict(parameters_of(text), stream).fpr, text);
     }
 }
 
@@ -93,18 +82,10 @@ BOOST_AUTO_TEST_CASE(a_vertical_filter_errs_as_often_as_an_unsliced_one) {
       whole("bloom(memory=37440, slices=1, k=4)");                         // 294912 bits
   BOOST_REQUIRE((sliced.parameters().slice_bytes - 64) * 64 == whole.parameters().slice_bytes - 64);
   const std::uint64_t n = 40000;
-  double new_of_sliced = 0, new_of_whole = 0;
-  for (std::uint64_t i = 0; i < n; ++i) {
-    new_of_sliced += !sliced.insert(key(i));
-    new_of_whole += !whole.insert(numbered(i, 1));
-  }
-  BOOST_TEST(same_rate(n - new_of_sliced, n, n - new_of_whole, n));
-  double a = 0, b = 0;
-  for (std::uint64_t i = n; i < 5 * n; ++i) {
-    a += sliced.test(key(i));
-    b += whole.test(numbered(i, 1));
-  }
-  BOOST_TEST(same_rate(a, 4 * n, b, 4 * n));
+  const auto other = [](std::uint64_t i) { return numbered(i, 1); };
+  BOOST_TEST(same_rate(insert_keys(sliced, 0, n), n, insert_keys(whole, 0, n, other), n));
+  BOOST_TEST(
+      same_rate(count_known(sliced, n, 5 * n), 4 * n, count_known(whole, n, 5 * n, other), 4 * n));
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_forgotten_and_each_key_is_counted_once) {
@@ -116,7 +97,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_forgotten_and_each_key_is_counted_once) {
         inserted_new += !filter.insert(key(i));
         BOOST_REQUIRE(filter.insert(key(i)));
       }
-      for (std::uint64_t i = 0; i < 3000; ++i) BOOST_REQUIRE(filter.test(key(i)));
+      BOOST_TEST(count_known(filter, 0, 3000) == 3000);
       const Totals sums = totals(filter.header());
       BOOST_TEST(sums.insertions == 6000u);
       BOOST_TEST(sums.inserted_new == inserted_new);
@@ -135,16 +116,11 @@ BOOST_AUTO_TEST_CASE(the_rate_of_the_present_state_is_estimated) {
     for (const bool grows : {false, true}) {
       // Two to three filters of a slice; more would not keep fpr in every slicing.
       const std::string more = grows ? "k=6, grow=density" : "k=6";
-      Filter filter(bloom(slicing, grows ? 2048 : 256, more));
       const std::uint64_t n = grows ? 10000 : 8000;
-      for (std::uint64_t i = 0; i < n; ++i) filter.insert(key(i));
-      const double estimate = filter.estimate().fpr;
-      const double probes = 50000;
-      double found = 0;
-      for (std::uint64_t i = 0; i < probes; ++i) found += filter.test(key(n + i));
+      const Filter filter = filled(bloom(slicing, grows ? 2048 : 256, more), n);
+      const double found = count_known(filter, n, n + 50000);
       BOOST_TEST(found > 20);
-      BOOST_TEST(found >= least(probes, estimate), slicing << ", " << more);
-      BOOST_TEST(found <= most(probes, estimate), slicing << ", " << more);
+      BOOST_TEST(fits(found, 50000, filter.estimate().fpr), slicing << ", " << more);
     }
 }
 
@@ -152,16 +128,10 @@ BOOST_AUTO_TEST_CASE(derived_filters_keep_their_rate) {
   for (const std::string& slicing : kSlicings) {
     if (contains(slicing, "k1")) continue;
     for (const std::string grow : {"", ", grow=density", ", grow=cardinality"}) {
-      const std::uint64_t keys = 5000;
       const std::string text = "bloom(memory=256kB, keys=5000, fpr=0.01, " + slicing + grow + ")";
-      Filter filter(text);
-      const double bound = filter.fpr_bound();
-      BOOST_TEST(bound <= .01, text);
-      for (std::uint64_t i = 0; i < keys; ++i) filter.insert(key(i));
-      const double probes = 50000;
-      double found = 0;
-      for (std::uint64_t i = 0; i < probes; ++i) found += filter.test(key(keys + i));
-      BOOST_TEST(found <= most(probes, bound), text << ": " << found / probes);
+      const Filter filter = filled(text, 5000);
+      BOOST_TEST(filter.fpr_bound() <= .01, text);
+      BOOST_TEST(count_known(filter, 5000, 55000) <= most(50000, filter.fpr_bound()), text);
     }
   }
 }
@@ -194,17 +164,10 @@ BOOST_AUTO_TEST_CASE(a_slice_grows_when_its_own_load_asks_for_it) {
 BOOST_AUTO_TEST_CASE(growth_of_single_bits_gains_nothing) {
   const std::string vertical = "slices=40, slicing=vertical";
   Filter grown(bloom(vertical, 512, "k=6, fpr=0.0001, grow=density")), small(bloom(vertical, 64));
-  const std::uint64_t n = 2000;
-  for (std::uint64_t i = 0; i < n; ++i) {
-    grown.insert(key(i));
-    small.insert(key(i));
-  }
+  insert_keys(grown, 0, 2000);
+  insert_keys(small, 0, 2000);
   BOOST_TEST(grown.slice().state->own[1] > 1u);
-  double a = 0, b = 0;
-  for (std::uint64_t i = n; i < 100000; ++i) {
-    a += grown.test(key(i));
-    b += small.test(key(i));
-  }
+  const double a = count_known(grown, 2000, 100000), b = count_known(small, 2000, 100000);
   // Both err often enough to compare: a, at least, as often as b to 10 %.
   BOOST_TEST(b > 500);
   BOOST_TEST(a > .9 * b);
@@ -222,7 +185,7 @@ BOOST_AUTO_TEST_CASE(merging_is_union) {
         both.insert(key(i));
       }
       BOOST_TEST(a.merge(b));
-      for (std::uint64_t i = 0; i < 2000; ++i) BOOST_REQUIRE(a.test(key(i)));
+      BOOST_TEST(count_known(a, 0, 2000) == 2000);
       BOOST_TEST(totals(a.header()).insertions == 2000u);
       BOOST_TEST(a.is_valid(), text);
       if (more == "k=6")
@@ -283,7 +246,7 @@ BOOST_AUTO_TEST_CASE(lost_slices_cost_what_the_formulas_say) {
   for (const std::string& slicing : cut) {
     Filter filter(bloom(slicing, 1024, "k=8"));
     const std::uint64_t n = scaled(22000);
-    for (std::uint64_t i = 0; i < n; ++i) filter.insert(key(i));
+    insert_keys(filter, 0, n);
     double set = 0;
     for (std::uint32_t s = 0; s < 40; ++s)
       set += static_cast<double>(filter.slice(s).state->own[0]) / (1024 * 8) / 40;
@@ -316,10 +279,8 @@ BOOST_AUTO_TEST_CASE(lost_slices_cost_what_the_formulas_say) {
       const bench::ErrorRates expected = errors(failures, rule.rule, rule.least);
       BOOST_TEST_CONTEXT(slicing << ", rule " << static_cast<int>(rule.rule) << ":" << rule.least
                                  << ", " << expected.fpr << ", " << expected.fnr) {
-        BOOST_TEST(rule.positives >= least(probes, expected.fpr));
-        BOOST_TEST(rule.positives <= most(probes, expected.fpr));
-        BOOST_TEST(rule.negatives >= least(probes, expected.fnr));
-        BOOST_TEST(rule.negatives <= most(probes, expected.fnr));
+        BOOST_TEST(fits(rule.positives, probes, expected.fpr));
+        BOOST_TEST(fits(rule.negatives, probes, expected.fnr));
       }
     }
   }

@@ -8,6 +8,7 @@
 #include "bench/lib/streams.hpp"
 #include "core/model/biased_model.hpp"
 #include "unit/support/filters.hpp"
+#include "unit/support/rates.hpp"
 #include "unit/support/streams.hpp"
 
 using namespace streamfilter;
@@ -59,29 +60,14 @@ constexpr Cell kCells[] = {
     {1000, 0.60, 512, "rlbsbf", 5, 0.4828, 23.2844},
 };
 
-struct Measured {
-  double fresh = 0, repeats = 0, positives = 0, negatives = 0;
-  double fpr() const { return positives / fresh; }
-  double fnr() const { return negatives / repeats; }
-};
-
-Measured measure(const std::string& kind, unsigned k, std::uint64_t s, const std::string& options,
-                 std::uint64_t rows, std::uint64_t distinct) {
+Errors measure(const std::string& kind, unsigned k, std::uint64_t s, const std::string& options,
+               std::uint64_t rows, std::uint64_t distinct) {
   const std::uint64_t body = k * (8 + s / 64 * 8);
   Filter filter(kind + "(slices=1, k=" + std::to_string(k) + ", memory=" +
                 std::to_string(sizeof(Header) + sizeof(SliceState) + (body + 63) / 64 * 64) +
                 options + ")");
   bench::ShuffledList stream(rows, distinct, 1);
-  bench::SeenKeys truth(distinct);
-  Measured m;
-  for (std::uint64_t i = 0; i < rows; ++i) {
-    const std::uint64_t number = stream.next();
-    const bool repeat = truth.is_repeat(number), seen = filter.insert(key(number));
-    (repeat ? m.repeats : m.fresh) += 1;
-    m.positives += seen && !repeat;
-    m.negatives += !seen && repeat;
-  }
-  return m;
+  return errors_of(filter, rows, [&] { return stream.next(); });
 }
 
 // Within 3 % or four standard errors, whichever is larger.
@@ -108,7 +94,7 @@ BOOST_AUTO_TEST_CASE(the_model_gives_the_printed_tables) {
 BOOST_AUTO_TEST_CASE(the_filters_give_the_printed_tables) {
   for (const Cell& c : kCells) {
     const double scale = kSanitized ? 2000 : 1000;
-    const Measured m =
+    const Errors m =
         measure(c.kind, static_cast<unsigned>(c.k), static_cast<std::uint64_t>(c.s() / scale),
                 c.scheme() == Scheme::rsbf_measured ? ", variant=measured" : "",
                 static_cast<std::uint64_t>(c.records * 1e6 / scale),
@@ -129,7 +115,7 @@ BOOST_AUTO_TEST_CASE(the_model_gives_algorithm_1_in_every_phase) {
     for (const double distinct : {0.3, 0.8, 1.}) {
       const std::uint64_t rows = static_cast<std::uint64_t>(length * static_cast<double>(s)),
                           keys = static_cast<std::uint64_t>(distinct * static_cast<double>(rows));
-      const Measured m = measure("rsbf", 2, s, ", p_star=0.2", rows, keys);
+      const Errors m = measure("rsbf", 2, s, ", p_star=0.2", rows, keys);
       const Rates rates =
           over_stream({Scheme::rsbf_printed, 2, static_cast<double>(s), 0.2},
                       Stream::listed(static_cast<double>(rows), static_cast<double>(keys)));
@@ -150,15 +136,15 @@ BOOST_AUTO_TEST_CASE(the_course_of_a_stream_is_consistent) {
   for (double row = 1e4; row <= 5e6; row += 1e4) {
     const Rates now = course.at(row);
     BOOST_TEST(now.load > load);
-    BOOST_TEST(now.fpr == std::pow(now.load, 2), boost::test_tools::tolerance(0.01));
+    BOOST_TEST(now.fpr == std::pow(now.load, 2), tolerance(0.01));
     load = now.load;
     positives += now.fpr;
   }
   // Rates depend on ratios only, and a course ends with the whole stream.
   const Rates all = course.until(5e6),
               same = over_stream({Scheme::rlbsbf, 2, 1e3}, Stream::listed(5e3, 2e3));
-  BOOST_TEST(all.fpr == same.fpr, boost::test_tools::tolerance(1e-9));
-  BOOST_TEST(all.fnr == same.fnr, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(all.fpr == same.fpr, tolerance(1e-9));
+  BOOST_TEST(all.fnr == same.fnr, tolerance(1e-9));
 }
 
 // New keys alone, for long: the load becomes the limit of the closed form.
@@ -167,7 +153,7 @@ BOOST_AUTO_TEST_CASE(the_course_tends_to_the_limits) {
     for (double k = 2; k <= 5; ++k) {
       const Setting setting{scheme, k, 1e6};
       BOOST_TEST(Course(setting, Stream::listed(1e8, 1e8)).at(1e8).load == limit_load(setting),
-                 boost::test_tools::tolerance(0.002));
+                 tolerance(0.002));
     }
 }
 
@@ -178,7 +164,7 @@ BOOST_AUTO_TEST_CASE(the_course_keeps_the_load_of_the_third_phase) {
     const Course course(setting, Stream::uniform(1e9, distinct));
     const double load = course.at(1e5 / setting.p_star * 1.01).load;
     for (const double row : {1e7, 1e8, 1e9})
-      BOOST_TEST(course.at(row).load == load, boost::test_tools::tolerance(0.01));
+      BOOST_TEST(course.at(row).load == load, tolerance(0.01));
   }
 }
 

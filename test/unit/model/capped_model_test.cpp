@@ -158,9 +158,7 @@ BOOST_AUTO_TEST_CASE(the_chain_is_the_filter) {
         filter.insert(key(next++));
       }
       const double expected = Chain(k, static_cast<unsigned>(setting.ones)).fnr(keys);
-      BOOST_TEST(missed <= most(static_cast<double>(rounds), expected), missed << ", " << expected);
-      BOOST_TEST(missed >= least(static_cast<double>(rounds), expected),
-                 missed << ", " << expected);
+      BOOST_TEST(fits(missed, rounds, expected), missed << ", " << expected);
     }
 }
 

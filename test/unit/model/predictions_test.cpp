@@ -9,6 +9,7 @@
 #include "core/model/stream.hpp"
 #include "every_kind.hpp"
 #include "unit/support/filters.hpp"
+#include "unit/support/rates.hpp"
 #include "unit/support/streams.hpp"
 
 using namespace streamfilter;
@@ -54,22 +55,15 @@ std::vector<std::string> with_every_kind(std::vector<std::string> texts) {
   return texts;
 }
 
-struct Measured {
-  double fresh = 0, repeats = 0, positives = 0, negatives = 0;
-};
-
 template <typename Source>
-Measured measure(const std::string& text, Source stream, std::uint64_t rows) {
+Errors measure(const std::string& text, Source stream, std::uint64_t rows) {
   Filter filter(text);
-  Measured m;
+  Errors errors;
   for (std::uint64_t row = 0; row < rows; ++row) {
     const Element element = stream.next();
-    const bool seen = filter.insert(element), repeat = stream.is_repeat();
-    (repeat ? m.repeats : m.fresh) += 1;
-    m.positives += seen && !repeat;
-    m.negatives += !seen && repeat;
+    errors.count(stream.is_repeat(), filter.insert(element));
   }
-  return m;
+  return errors;
 }
 
 // Within five standard errors, one more error in all, and the error of the model as a share of the
@@ -87,7 +81,7 @@ void check_rate(const char* what, double predicted, double count, double of, dou
 
 // Whether a key is missed depends on the other keys of its cells, row or slice, so the trials for
 // false negatives are keys rather than rows.
-void check_prediction(const std::string& text, const Measured& m, const Stream& stream,
+void check_prediction(const std::string& text, const Errors& m, const Stream& stream,
                       double model_error) {
   const Parameters p = parameters_of(text);
   const Prediction predicted = find_ops(p.kind)->predict(p, stream);
@@ -103,24 +97,23 @@ void check_prediction(const std::string& text, const Measured& m, const Stream& 
 BOOST_AUTO_TEST_CASE(a_stream_of_uniform_draws_is_described) {
   for (const double distinct : {1., 20., 1e3, 5e4, 9e4, 1e5}) {
     const Stream stream = Stream::uniform(1e5, distinct);
-    BOOST_TEST(stream.fresh(0) == 1, boost::test_tools::tolerance(1e-9));
-    BOOST_TEST(stream.distinct_in(1e5) == distinct, boost::test_tools::tolerance(1e-6));
+    BOOST_TEST(stream.fresh(0) == 1, tolerance(1e-9));
+    BOOST_TEST(stream.distinct_in(1e5) == distinct, tolerance(1e-6));
     // The rate of new rows is the slope of the number of distinct ones.
     BOOST_TEST(std::fabs(stream.distinct_in(501) - stream.distinct_in(500) - stream.fresh(500.5)) <
                1e-6);
     const Stream part = stream.part(10);
-    BOOST_TEST(part.distinct_in(500) == stream.distinct_in(5000) / 10,
-               boost::test_tools::tolerance(1e-9));
-    BOOST_TEST(part.fresh(50) == stream.fresh(500), boost::test_tools::tolerance(1e-9));
+    BOOST_TEST(part.distinct_in(500) == stream.distinct_in(5000) / 10, tolerance(1e-9));
+    BOOST_TEST(part.fresh(50) == stream.fresh(500), tolerance(1e-9));
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_stream_of_one_gap_is_described) {
   const Stream stream = Stream::at_gap(10000, 4000, 1000);
   BOOST_TEST(stream.fresh(999) == 1);
-  BOOST_TEST(stream.fresh(1000) == 1. / 3, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(stream.fresh(1000) == 1. / 3, tolerance(1e-12));
   BOOST_TEST(stream.distinct_in(1000) == 1000);
-  BOOST_TEST(stream.distinct_in(10000) == 4000, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(stream.distinct_in(10000) == 4000, tolerance(1e-12));
   BOOST_TEST(stream.lags_between(900, 1100) == 0.5);
   BOOST_TEST(stream.lags_between(999, 1999) == 0.001);
   BOOST_TEST(Stream::at_gap(10, 10, 10).fresh(10) == 1);  // no repeats
@@ -171,7 +164,7 @@ BOOST_AUTO_TEST_CASE(rates_on_uniform_draws) {
   for (const Case& c : {Case{200000, 30000}, Case{150000, 400000}}) {
     for (const std::string& text : texts) {
       const std::uint64_t rows = scaled(c.rows);
-      const Measured m = measure(text, UniformStream(c.universe, 1), rows);
+      const Errors m = measure(text, UniformStream(c.universe, 1), rows);
       check_prediction(text, m, Stream::uniform(static_cast<double>(rows), m.fresh), 0.03);
     }
   }
@@ -213,7 +206,7 @@ BOOST_AUTO_TEST_CASE(rates_at_a_gap) {
   for (const Repeats& r : {Repeats{3000, 0.5}, Repeats{8000, 0.9}, Repeats{400, 0.2}})
     for (const Case& c : cases) {
       const std::uint64_t rows = scaled(200000), gap = scaled(r.gap);
-      const Measured m = measure(c.text, GapStream(rows, gap, r.again), rows);
+      const Errors m = measure(c.text, GapStream(rows, gap, r.again), rows);
       BOOST_TEST_CONTEXT("gap " << gap)
       check_prediction(c.text, m,
                        Stream::at_gap(static_cast<double>(rows), m.fresh, static_cast<double>(gap)),
@@ -234,7 +227,7 @@ BOOST_AUTO_TEST_CASE(rates_of_windows_at_a_gap) {
         Case{"timer(memory=64kB, window='2000 rows')", 4000, 0.9},
         Case{"timer(memory=32kB, window='1000 rows', tick='1 row', slices=1)", 300, 0.6}}) {
     const std::uint64_t rows = 200000;
-    const Measured m =
+    const Errors m =
         measure(c.text, GapStream(rows, static_cast<std::uint64_t>(c.gap), c.again), rows);
     BOOST_TEST_CONTEXT("gap " << c.gap)
     check_prediction(c.text, m, Stream::at_gap(static_cast<double>(rows), m.fresh, c.gap), 0.15);
@@ -268,7 +261,7 @@ BOOST_AUTO_TEST_CASE(rates_of_long_streams_tend_to_limits) {
       return find_ops(p.kind)->predict(p, Stream::uniform(rows, 1e6)).fnr;
     };
     BOOST_TEST_CONTEXT(text)
-    BOOST_TEST(fnr(1e10) == fnr(1e9), boost::test_tools::tolerance(0.01));
+    BOOST_TEST(fnr(1e10) == fnr(1e9), tolerance(0.01));
   }
 }
 

@@ -9,6 +9,8 @@
 
 namespace unit {
 
+using boost::test_tools::tolerance;
+
 // Reads and completes a definition. False: `problem` says why.
 inline bool make_parameters(const std::string& text, streamfilter::Parameters& parameters,
                             streamfilter::Problem& problem) {
@@ -33,6 +35,11 @@ inline streamfilter::Parameters parameters_of(const std::string& text) {
 inline std::string text_of(const streamfilter::Parameters& parameters) {
   char text[streamfilter::kMaxDefinitionText];
   return std::string(text, print_definition(parameters, text, sizeof text));
+}
+
+// The rate of false positives that a definition asks for.
+inline double wanted_fpr(const streamfilter::Parameters& parameters) {
+  return definition_of(parameters).wanted_fpr();
 }
 
 // The value of one of the kind's own options.

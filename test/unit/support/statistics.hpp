@@ -23,6 +23,11 @@ inline double least(double n, double p, double odds = kOdds) {
   return quantile(boost::math::binomial(n, p), odds);
 }
 
+// True if a count of n trials is that of this probability, but for chance.
+inline bool fits(double count, double n, double p, double odds = kOdds) {
+  return count <= most(n, p, odds) && count >= least(n, p, odds);
+}
+
 // True if two counts fit one common probability: the difference of their shares, as a normal
 // deviate, is within the limit that it exceeds with probability `odds`.
 inline bool same_rate(double count_a, double n_a, double count_b, double n_b, double odds = kOdds) {

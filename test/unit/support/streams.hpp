@@ -24,6 +24,14 @@ inline streamfilter::Element key(std::uint64_t number) {
   return {streamfilter::hash_word(number, 0)};
 }
 
+inline streamfilter::Element at(std::uint64_t number, std::int64_t time) {
+  return {key(number).hash, 0, time};
+}
+
+inline streamfilter::Element with_importance(std::uint64_t number, double importance) {
+  return {key(number).hash, importance};
+}
+
 // Draws with replacement from keys 0 … universe-1, with the exact truth about each.
 class UniformStream {
  public:
