@@ -31,6 +31,8 @@ class PlainArrays {
     arrays_.assign(k_, std::vector<bool>((words - k_) / k_ * 64));
   }
 
+  bool erase(std::uint64_t) { return false; }  // none of these kinds can
+
   std::uint64_t ones(unsigned i) const {
     return static_cast<std::uint64_t>(std::count(arrays_[i].begin(), arrays_[i].end(), true));
   }

@@ -51,6 +51,7 @@ class PlainStableBloom {
     return duplicate;
   }
 
+  bool erase(std::uint64_t) { return false; }  // it cannot
   const std::vector<int>& cells() const { return cells_; }
   std::uint64_t insertions = 0, inserted_new = 0;
 
