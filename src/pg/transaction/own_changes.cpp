@@ -220,9 +220,9 @@ Change* change_at(const ChangeLog* log, uint32 position) {
 }
 
 Element element_at(const ChangeLog* log, uint32 position) {
-  ChangeReader reader(log, position);
-  reader.next();
-  return reader.element();
+  const Location at = locate(position);
+  return element_of(&log->levels[at.level][at.offset],
+                    log->has_roles ? &log->roles[at.level][at.offset] : nullptr);
 }
 
 void ChangeReader::enter_level() {

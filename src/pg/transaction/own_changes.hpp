@@ -106,6 +106,17 @@ void prefetch_change(const ChangeLog* log, const IndexHint& guess, Prefetches& p
 Change* change_at(const ChangeLog* log, uint32 position);
 Element element_at(const ChangeLog* log, uint32 position);
 
+// `roles` is nullptr if the kind uses none.
+inline Element element_of(const Change* change, const ChangeLog::Roles* roles) {
+  Element element;
+  element.hash = change->hash;
+  if (roles != nullptr) {
+    element.importance = roles->importance;
+    element.time = roles->time;
+  }
+  return element;
+}
+
 // Reads changes in order from a position on: cheaper than asking for each by its number.
 class ChangeReader {
  public:
@@ -120,15 +131,7 @@ class ChangeReader {
   }
 
   // Element of the change that was read last.
-  Element element() const {
-    Element element;
-    element.hash = change_->hash;
-    if (roles_ != nullptr) {
-      element.importance = roles_->importance;
-      element.time = roles_->time;
-    }
-    return element;
-  }
+  Element element() const { return element_of(change_, roles_); }
 
  private:
   void enter_level();
