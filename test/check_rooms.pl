@@ -53,6 +53,7 @@ pg/catalog/option_list.hpp    face of OPTIONS (...)
 pg/fdw/fdw_handler.cpp        list: the callbacks of foreign tables
 pg/remote/wire_answers.cpp    face of answers; compiled without PostgreSQL, too
 pg/server/citus.cpp           face of Citus
+pg/server/compat_private.hpp  face of what the server keeps for itself
 pg/server/hooks.cpp           face of PostgreSQL's hooks
 pg/server/lock_wait.cpp       face of waits for locks
 pg/server/monotonic.hpp       face of the clock
@@ -73,7 +74,7 @@ my $most_sources = 3;
 
 # Fields of structs that the server keeps for itself. Only this header says what is known of them.
 my $private = 'pg/server/compat_private';
-my %known_field = map { $_ => 1 } slurp("src/$private.hpp") =~ /^SF_PRIVATE\(\w+, (\w+)/mg;
+my %known_field = map { $_ => 1 } map { /\w+/g } slurp("src/$private.hpp") =~ m{^//(.*)}mg;
 
 sub slurp { my ($file) = @_; local (@ARGV, $/) = ($file); return scalar <>; }
 
