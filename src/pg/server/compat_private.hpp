@@ -10,7 +10,7 @@ extern "C" {
 #include "executor/tuptable.h"
 }
 
-// ---- CopyFromStateData (pg/ingest/copy_ingest.cpp; copyfrom.c and copyfromparse.c) --------------
+// CopyFromStateData (pg/ingest/copy_ingest.cpp; the server's copyfrom.c and copyfromparse.c)
 //
 // copy_src, data_source_cb, copy_file, is_program, filename: where COPY reads. Whenever its buffers
 // are empty it asks the callback, if that is its source, and keeps no other way to the bytes;
@@ -48,7 +48,6 @@ extern "C" {
 #define SF_INIT_COPY_RANGE_TABLE(estate, copy) ExecInitRangeTable(estate, (copy)->range_table)
 #endif
 
-// COPY can skip unreadable rows since 17.
 #if PG_VERSION_NUM >= 170000
 #define SF_COPY_SKIPS_ERRORS(copy) ((copy)->opts.on_error != COPY_ON_ERROR_STOP)
 #else
@@ -63,7 +62,6 @@ extern "C" {
 #define SF_COPY_IS_CSV(copy) ((copy)->opts.csv_mode)
 #endif
 
-// A column's default, and whether a mark in the data stands for it.
 #if PG_VERSION_NUM >= 160000
 #define SF_COPY_DEFAULT(copy, i) ((copy)->defexprs[(copy)->defmap[i]])
 #define SF_COPY_HAS_MARK(copy) ((copy)->opts.default_print != nullptr)
@@ -72,26 +70,20 @@ extern "C" {
 #define SF_COPY_HAS_MARK(copy) false
 #endif
 
-// ---- ResultRelInfo (pg/ingest/ingest.cpp; copyfrom.c) -------------------------------------------
-//
-// ri_CopyMultiInsertBuffer: COPY keeps its buffer for a target here, in executors of its own; every
-// other executor begins with nullptr and never looks. So an ingest has its table here until it
-// ends. If the executor read or freed it, or COPY shared a target with an ingest, one would be
-// taken for the other, and the server crash: then a hash table by target has to do.
+// ResultRelInfo::ri_CopyMultiInsertBuffer (pg/ingest/ingest.cpp; copyfrom.c): COPY keeps its buffer
+// for a target here, in executors of its own; every other executor begins with nullptr and never
+// looks. So an ingest has its table here until it ends. If the executor read or freed it, or COPY
+// shared a target with an ingest, one would be taken for the other, and the server crash: then a
+// hash table by target has to do.
 
-inline void* kept_on_target(const ResultRelInfo* target) {
-  return target->ri_CopyMultiInsertBuffer;
-}
+inline void* kept_on_target(const ResultRelInfo* by) { return by->ri_CopyMultiInsertBuffer; }
 inline void keep_on_target(ResultRelInfo* target, void* kept) {
   target->ri_CopyMultiInsertBuffer = static_cast<CopyMultiInsertBuffer*>(kept);
 }
 
-// ---- BulkInsertStateData (pg/ingest/batch_writer.cpp; hio.c and heapam.c) -----------------------
+// BulkInsertStateData::strategy (batch_writer.cpp; hio.c and heapam.c): nullptr means the usual
+// replacement of buffers, also to FreeBulkInsertState(). Otherwise a batch would crash.
 //
-// strategy: nullptr means the usual replacement of buffers, to who reads pages and to
-// FreeBulkInsertState(). If one of them took it for a ring, a batch would crash.
-//
-// ---- HeapTupleTableSlot (pg/fdw/batch_scan.cpp; execTuples.c) -----------------------------------
-//
-// tuple, tupdata: by these, the flag, tts_tid and tts_tableOid a cleared slot becomes a full one,
-// as by ExecStoreHeapTuple(). With more to set, columns would be read from another row.
+// HeapTupleTableSlot::tuple, tupdata (batch_scan.cpp; execTuples.c): by these, the flag, tts_tid
+// and tts_tableOid a cleared slot becomes a full one, as by ExecStoreHeapTuple(). With more to set,
+// columns would be read from another row.

@@ -261,7 +261,8 @@ bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters)
 
 namespace {
 
-// Other sessions may read it until their transactions end, so its bytes stay unchanged.
+// Bytes of another geometry cannot be copied. Other sessions may read the slot until their
+// transactions end, so its own stay.
 void retire(FilterSlot* slot, const FilterRelation* relation) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   if (slot->state == SlotState::live) slot->state = SlotState::retired;
@@ -310,8 +311,7 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
 // while news were played, or too many transactions ran (count < 0); a row that may be news is
 // frozen (unsure); the log cannot be read; or there is another image, which has taken rows of the
 // log with it. Sessions read the filter meanwhile, so it is read into private memory and copied
-// slice by slice: for a while some slices are older than others, each right for its keys. Bytes of
-// another geometry cannot be copied: then the slot is retired, and the filter built anew.
+// slice by slice: for a while some slices are older than others, each right for its keys.
 //
 // The first look after a promotion is the last: from then on changes come by commits.
 

@@ -6,12 +6,10 @@
 // both carry the identity of a state. The log's newest header says which one counts; no row of
 // another is brought into the filter. A committed change is in the image, in the log, or in both:
 //
-// - A transaction writes its changes to the log before its commit record, and brings them into the
-//   filter after it (pg/commit). So there are changes that are committed and not in the filter.
-// - An image deletes the log rows that its snapshot sees, which are committed. Their changes must
-//   be in the slices that it copies. begin_save takes the snapshot first, then brings in those of
-//   prepared transactions that have ended and waits for all who have entered their commit
-//   (enter_commit). Only then slices are copied.
+// - An image deletes the log rows that its snapshot sees. These are committed, but their changes
+//   come into the filter only after that. So begin_save takes the snapshot first, then brings in
+//   changes of prepared transactions that have ended, and waits for all who have entered their
+//   commit (enter_commit). Only then slices are copied.
 // - Who commits later may be in a slice that is copied later still. The rows stay in the log, and
 //   are replayed on an image that has their changes: to bring in a change twice does no harm.
 // - The image comes with the transaction that writes it, or not at all. Others wait for the lock on

@@ -1,5 +1,4 @@
-// Writes a transaction's changes to the log, the heap streamfilter_log, within that transaction.
-// (Until then they are in memory: pg/transaction/own_changes.hpp.)
+// Writes a transaction's changes (own_changes.hpp) to the log, within that transaction.
 #pragma once
 
 #include "pg/storage/state_heaps.hpp"
