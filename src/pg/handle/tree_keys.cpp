@@ -4,12 +4,10 @@
 // - Nodes below the root are asked what is committed, or this transaction's own. A new key is
 //   reserved at the root alone, whatever branch it came in by: there two transactions that add it
 //   meet, by the root's option conflict.
-// - A node that has missed the key gets it when the answer is known, never before: nothing may stay
-//   in a lower node alone.
 // - A commit brings the keys into all nodes, then counts that in each (`applied`), and only then
 //   takes them out of the table of keys in flight (transaction_changes.cpp). Who no longer meets
-//   the key at the root finds it in every node. Top-down tests, which look below after the root was
-//   asked, compare that count (Access::reserve).
+//   the key at the root finds it in all nodes of its way. Top-down tests, which look below after the
+//   root was asked, compare that count (Access::reserve).
 #include "pg/server/postgres.hpp"
 
 extern "C" {
