@@ -100,6 +100,8 @@ find({ no_chdir => 1, wanted => sub {
 		}
 		$defined{$1} = 1 if $line =~ /^SF_FUNCTION\((\w+)\)/;
 		$uses_field{$1}{"src/$file:$."} = 1 while $room eq 'pg/ingest' && $line =~ /\bcopy->(\w+)/g;
+		push @findings, "src/$file:$.: what differs between versions is in pg/server/compat.hpp"
+			if $module !~ m{^pg/server/compat} && $line =~ /\bPG_VERSION_NUM\b/;
 		push @findings, "src/$file:$.: $1 is the server's own: see $private.hpp"
 			if $module ne $private && $line =~ m{("(?:commands/copyfrom_internal|access/hio)\.h"|\bri_CopyMultiInsertBuffer\b)};
 		for my $indent ('', '  ') {
