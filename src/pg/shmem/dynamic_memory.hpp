@@ -7,12 +7,10 @@
 // are never waited for under that lock:
 //
 // - taken: the place is somebody's. Now back_with_memory allocates its pages, since a use that
-// finds
-//   none is an error that nobody can catch. Where pages come when they are used, it only looks
-//   whether the system has so many.
-// - emptied: nobody uses the bytes, but the system still has them. The place stays taken, and
-// counts
-//   against streamfilter.dynamic_memory.
+//   finds none is an error that nobody can catch. Where pages come when they are used, it only
+//   looks whether the system has so many.
+// - emptied: nobody uses the bytes, but they still have their pages. The place stays taken, and
+//   counts against streamfilter.dynamic_memory.
 // - free, after give_back_memory: a new place in dynamic memory is of zeroes (gives_zeroes), one in
 //   the arena only if it was never used (Place::is_new).
 #pragma once
