@@ -2,7 +2,9 @@
 # Holds the includes of src/ against src/ROOMS: none may lead to a room further down the list, and no modules (a header
 # with its source) may include each other in a circle. Every room has a README.md. Run by `make check-layers`, from the
 # top folder. Other findings: look-ups by OID that have no answer for what another session has dropped, and
-# functions that are too long, files that are too short, and names of functions that stand in too many sources.
+# functions that are too long, files that are too short, names of functions that stand in too many sources, private
+# fields of the server beside those in pg/server/compat_private.hpp, and functions on the first page of
+# docs/internals/architecture.md that src does not define.
 use strict;
 use warnings;
 use File::Find;
@@ -51,6 +53,7 @@ pg/catalog/option_list.hpp    face of OPTIONS (...)
 pg/fdw/fdw_handler.cpp        list: the callbacks of foreign tables
 pg/remote/wire_answers.cpp    face of answers; compiled without PostgreSQL, too
 pg/server/citus.cpp           face of Citus
+pg/server/compat_private.hpp  face of what the server keeps for itself
 pg/server/hooks.cpp           face of PostgreSQL's hooks
 pg/server/lock_wait.cpp       face of waits for locks
 pg/server/monotonic.hpp       face of the clock
@@ -69,7 +72,13 @@ END
 # A function of the server side says what it does: a name that stands in more sources tells too little.
 my $most_sources = 3;
 
-my (%uses, %files, %defined_in);
+# Fields of structs that the server keeps for itself. Only this header says what is known of them.
+my $private = 'pg/server/compat_private';
+my %known_field = map { $_ => 1 } map { /\w+/g } slurp("src/$private.hpp") =~ m{^//(.*)}mg;
+
+sub slurp { my ($file) = @_; local (@ARGV, $/) = ($file); return scalar <>; }
+
+my (%uses, %files, %defined_in, %defined, %uses_field);
 find({ no_chdir => 1, wanted => sub {
 	return unless m{^src/(.*)\.([ch]pp)$};
 	my ($module, $file) = ($1, substr($_, 4));
@@ -83,9 +92,18 @@ find({ no_chdir => 1, wanted => sub {
 		$head = $line =~ /^(?!(?:return|else|namespace|using|typedef|struct|class|enum|extern|static_assert)\b)[A-Za-z_\[]/ ? $line
 			: $line =~ /^ {4}/ && $head ne '' ? $head . $line : '';
 		if ($head =~ /[{;]/) {
-			$defined_in{$1}{$module} = 1 if $room =~ /^pg/ && $head =~ /^[^(){;=]*[\s*&](\w+)\([^;]*\)[^;)]*\{/;
+			if (my ($name) = $head =~ /^[^(){;=]*[\s*&](\w+)\([^;]*\)[^;)]*\{/) {
+				$defined{$name} = 1;
+				$defined_in{$name}{$module} = 1 if $room =~ /^pg/;
+			}
 			$head = '';
 		}
+		$defined{$1} = 1 if $line =~ /^SF_FUNCTION\((\w+)\)/;
+		$uses_field{$1}{"src/$file:$."} = 1 while $room eq 'pg/ingest' && $line =~ /\bcopy->(\w+)/g;
+		push @findings, "src/$file:$.: what differs between versions is in pg/server/compat.hpp"
+			if $module !~ m{^pg/server/compat} && $line =~ /\bPG_VERSION_NUM\b/;
+		push @findings, "src/$file:$.: $1 is the server's own: see $private.hpp"
+			if $module ne $private && $line =~ m{("(?:commands/copyfrom_internal|access/hio)\.h"|\bri_CopyMultiInsertBuffer\b)};
 		for my $indent ('', '  ') {
 			push @findings, "src/$file:$begin{$indent}: a function of " . ($. - $begin{$indent} + 1) . " lines"
 				if $line =~ /^$indent\}$/ && defined $begin{$indent} && $. - $begin{$indent} >= $most_lines;
@@ -111,6 +129,16 @@ find({ no_chdir => 1, wanted => sub {
 	close $source;
 } }, 'src');
 push @findings, map { "src/$_: in the list of test/check_rooms.pl, but is not there" } sort grep { !$files{$_} } keys %may_be_short;
+
+for my $field (sort grep { !$known_field{$_} } keys %uses_field) {
+	push @findings, "$_: say in $private.hpp what is known of $field" for sort keys %{ $uses_field{$field} };
+}
+
+# The spine: what the page names is defined in src, not only mentioned.
+my ($spine) = slurp('docs/internals/architecture.md') =~ /^(# Architecture\n.*?)^## The rooms$/ms;
+push @findings, map { "docs/internals/architecture.md: src does not define $_(), which its first page names" }
+  sort grep { !$defined{$_} } keys %{ { map { $_ => 1 } ($spine // '') =~ /`(\w+)\(\)`/g } };
+push @findings, 'docs/internals/architecture.md: its first page names no functions' if ($spine // '') !~ /`\w+\(\)`/;
 
 for my $name (sort keys %defined_in) {
 	my @sources = sort keys %{ $defined_in{$name} };

@@ -1,5 +1,13 @@
-// Execution. A key is tested and inserted when its row is asked for, not when it is read ahead: if
-// the caller stops early (LIMIT, a cursor), no key is inserted whose row it has not seen.
+// Execution. Rows are read ahead in batches, their keys hashed, and the memory of the keys fetched:
+//
+// - Row by row, a key is tested and inserted when its row is asked for. If the caller stops early
+//   (LIMIT, a cursor), no key is inserted whose row it has not seen. Between two rows foreign code
+//   runs, which may alter the filter or its mode: then the rest of the elements is made anew.
+// - As a whole (judge_batch), if AheadRule says that all rows are taken and nobody looks at the
+//   filter meanwhile. A batch is then larger, and one message for filters on other servers.
+//
+// Nor does the scan below notice: batch_scan_plan.cpp takes only scans whose rows do not depend on
+// when they are read. A row stays in its page, if the batch pins that.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -13,6 +21,7 @@ extern "C" {
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/waiting_code.hpp"
+#include "pg/server/compat_private.hpp"
 #include "pg/trigger/judged_once.hpp"
 
 namespace streamfilter::pg {
@@ -23,10 +32,25 @@ constexpr int kBatch = 32;
 constexpr int kJudgedBatch = 256;
 constexpr int kRemoteBatch = 512;
 constexpr Size kMaxBytes = 65535;
-// Number of pages that a batch pins, each once, because a pin for each row costs more than a copy
-// of the row. Rows of further pages are copied: otherwise scans of many partitions would pin all
-// buffers of the server, or of the session's temporary tables.
-constexpr int kKeptPages = 5;
+
+// Pages that a batch pins, each once, because a pin for each row costs more than a copy of the row.
+// Rows of further pages are copied: otherwise scans of many partitions would pin all buffers of the
+// server, or of the session's temporary tables.
+struct KeptPages {
+  static constexpr int kMost = 5;
+  int count;
+  Buffer buffers[kMost];
+};
+
+// What the elements of a batch were made for.
+struct MadeFor {
+  uint64 version;  // of the filter
+  FilterMode mode;
+
+  bool is_still(const FilterHandle* filter) const {
+    return filter->version == version && filter->mode == mode;
+  }
+};
 
 struct BatchScanState {
   CustomScanState custom;  // must be first
@@ -37,17 +61,14 @@ struct BatchScanState {
   NullableDatum* row;
   KeyCall call;
   MemoryContext memory;  // context of a batch's values
-  AheadRule ahead;       // may keys be asked for before their rows are? Its answer
-  bool ahead_is_known;   // is known
-  bool finished;         // the scan below has no more rows
-  int rows, next;        // of the batch
-  int pages;             // number of pages of its rows:
-  Buffer kept[kKeptPages];
-  bool judged;      // as a whole; otherwise each row when it is asked for
-  uint64 version;   // of the filter, for which the elements were made, and
-  FilterMode mode;  // its mode
+  AheadRule ahead;
+  bool finished;   // the scan below has no more rows
+  int rows, next;  // of the batch
+  KeptPages pages;
+  bool judged;  // as a whole; otherwise each row when it is asked for
+  MadeFor made_for;
   KeyRoute route;
-  int room;  // for rows:
+  int room;  // for rows, in each of these
   TupleTableSlot** slots;
   Element* elements;
   bool* has_key;
@@ -120,9 +141,8 @@ void evaluate_values(BatchScanState* state, ExprContext* context, TupleTableSlot
 // Reads the keys of the batch's rows, from `first` on.
 void read_keys(CustomScanState* node, int first) {
   BatchScanState* state = scan_state_of(node);
-  state->version = state->call.keys.version;
-  state->mode = state->call.keys.filter->mode;
-  if (state->mode == FilterMode::off) return;
+  state->made_for = {state->call.keys.version, state->call.keys.filter->mode};
+  if (state->made_for.mode == FilterMode::off) return;
   state->route = route_in_query(&state->call.keys);
   MemoryContext caller = MemoryContextSwitchTo(state->memory);
   for (int i = first; i < state->rows; ++i) {
@@ -137,15 +157,16 @@ void read_keys(CustomScanState* node, int first) {
 
 // False: the batch has enough pages.
 pg_attribute_always_inline bool keep_page(BatchScanState* state, Buffer page) {
-  if (state->pages > 0 && state->kept[state->pages - 1] == page) return true;
-  if (!BufferIsValid(page) || state->pages == kKeptPages) return false;
+  KeptPages* pages = &state->pages;
+  if (pages->count > 0 && pages->buffers[pages->count - 1] == page) return true;
+  if (!BufferIsValid(page) || pages->count == KeptPages::kMost) return false;
   IncrBufferRefCount(page);
-  state->kept[state->pages++] = page;
+  pages->buffers[pages->count++] = page;
   return true;
 }
 
-void release_pages(BatchScanState* state) {
-  while (state->pages > 0) ReleaseBuffer(state->kept[--state->pages]);
+void release_pages(KeptPages* pages) {
+  while (pages->count > 0) ReleaseBuffer(pages->buffers[--pages->count]);
 }
 
 // Most of what a row costs is the wait until it has come from memory. So it is only asked for here,
@@ -167,7 +188,6 @@ pg_attribute_always_inline void point_to(TupleTableSlot* slot, const HeapTupleDa
   slot->tts_tableOid = tuple->t_tableOid;
 }
 
-// Rows that lie in pages stay there, as long as the batch keeps those.
 pg_attribute_always_inline void keep_row(BatchScanState* state, TupleTableSlot* kept,
                                          TupleTableSlot* row) {
   const auto* paged = reinterpret_cast<BufferHeapTupleTableSlot*>(row);
@@ -196,13 +216,12 @@ Size size_of(TupleTableSlot* row) {
 // Does it not matter when a key is asked for?
 bool asks_ahead(BatchScanState* state) {
   const KeyBuilder* keys = &state->call.keys;
-  if (state->ahead.holds == nullptr || keys->filter->mode == FilterMode::off ||
-      needs_each_row(keys))
+  AheadRule* rule = &state->ahead;
+  if (rule->holds == nullptr || keys->filter->mode == FilterMode::off || needs_each_row(keys))
     return false;
-  if (!state->ahead_is_known && !state->ahead.holds(state->ahead.insert))
-    state->ahead.holds = nullptr;
-  state->ahead_is_known = true;
-  return state->ahead.holds != nullptr;
+  if (!rule->is_answered && !rule->holds(rule->insert)) rule->holds = nullptr;
+  rule->is_answered = true;
+  return rule->holds != nullptr;
 }
 
 // Fewer messages justify more room at once than fewer waits for memory.
@@ -220,12 +239,12 @@ pg_noinline void read_more_rows(BatchScanState* state) {
 }
 
 Outcome outcome_of_repeats(const BatchScanState* state) {
-  return state->mode == FilterMode::enforce ? Outcome::discarded : Outcome::would_discard;
+  return state->made_for.mode == FilterMode::enforce ? Outcome::discarded : Outcome::would_discard;
 }
 
 void judge_batch(BatchScanState* state) {
   FilterHandle* filter = state->call.keys.filter;
-  if (filter->version != state->version || filter->mode != state->mode) return;
+  if (!state->made_for.is_still(filter)) return;
   check_mode(filter, InvalidOid);
   note_asked(filter);
   filter->route = state->route;
@@ -236,13 +255,13 @@ void judge_batch(BatchScanState* state) {
 
 void clear_slots(BatchScanState* state) {
   for (int i = 0; i < state->room; ++i) ExecClearTuple(state->slots[i]);
-  release_pages(state);
+  release_pages(&state->pages);
 }
 
 // Reads the next rows; false if there are none.
 bool read_batch(CustomScanState* node) {
   BatchScanState* state = scan_state_of(node);
-  release_pages(state);
+  release_pages(&state->pages);
   state->rows = state->next = 0;
   state->judged = false;
   MemoryContextReset(state->memory);
@@ -258,7 +277,7 @@ bool read_batch(CustomScanState* node) {
     begin_key_call(&state->call, state->filter, Use::judge);
   }
   read_keys(node, 0);
-  if (state->mode == FilterMode::off) return true;
+  if (state->made_for.mode == FilterMode::off) return true;
   if (ahead)
     judge_batch(state);
   else
@@ -270,7 +289,7 @@ bool read_batch(CustomScanState* node) {
 bool is_repeat(const BatchScanState* state, int i) {
   FilterHandle* filter = state->call.keys.filter;
   check_mode(filter, InvalidOid);
-  if (unlikely(state->mode == FilterMode::off)) return false;
+  if (unlikely(state->made_for.mode == FilterMode::off)) return false;
   note_asked(filter);
   filter->route = state->route;
   return state->has_key[i] &&
@@ -279,7 +298,7 @@ bool is_repeat(const BatchScanState* state, int i) {
 
 bool passes(const BatchScanState* state, int i) {
   const bool seen = state->judged ? state->seen[i] : is_repeat(state, i);
-  return !seen || state->mode != FilterMode::enforce;
+  return !seen || state->made_for.mode != FilterMode::enforce;
 }
 
 TupleTableSlot* next_judged_row(ScanState* scan) {
@@ -291,9 +310,7 @@ TupleTableSlot* next_judged_row(ScanState* scan) {
     if (!state->judged) {
       // Foreign code has run since the batch was read.
       begin_key_call(&state->call, state->filter, Use::judge);
-      const FilterHandle* filter = state->call.keys.filter;
-      if (unlikely(filter->version != state->version || filter->mode != state->mode))
-        read_keys(node, i);
+      if (unlikely(!state->made_for.is_still(state->call.keys.filter))) read_keys(node, i);
     }
     if (passes(state, i)) return state->slots[i];
     InstrCountFiltered1(node, 1);

@@ -1,7 +1,5 @@
 // A plan node for `… WHERE NOT streamfilter_seen('filter', key…)` above a table scan: reads rows
-// ahead and prefetches the memory of their keys, then tests and inserts them one by one as they are
-// asked for. Same result, less waiting for memory. If all rows go into a table, it asks other
-// servers for many keys at once.
+// ahead. Same result, less waiting for memory and for other servers.
 #pragma once
 
 extern "C" {
@@ -16,6 +14,7 @@ namespace streamfilter::pg {
 struct AheadRule {
   bool (*holds)(const ModifyTableState* insert);  // called when it matters
   const ModifyTableState* insert;
+  bool is_answered = false;  // it was called; if it does not hold, it is nullptr now
 };
 
 // For a plan whose rows are read to their end: lets its batch scans follow the rule.

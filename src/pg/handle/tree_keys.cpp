@@ -1,3 +1,13 @@
+// A key comes in at one filter of a tree and walks up (core/filter/tree_walk.hpp). Every node is a
+// filter with its own slot and changes; one hash, so one seed, serves the whole walk.
+//
+// - Nodes below the root are asked what is committed, or this transaction's own. A new key is
+//   reserved at the root alone, whatever branch it came in by: there two transactions that add it
+//   meet, by the root's option conflict.
+// - A commit brings the keys into all nodes, then counts that in each (`applied`), and only then
+//   takes them out of the table of keys in flight (transaction_changes.cpp). Who no longer meets
+//   the key at the root finds it in all nodes of its way. Top-down tests, which look below after the
+//   root was asked, compare that count (Access::reserve).
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -64,9 +74,8 @@ class Access {
     applied_ = applied(root);
   }
 
-  // Keys are in all nodes before the root says that some have arrived, and before their transaction
-  // leaves its table. So a transaction that can no longer be waited for was seen on the way up, or
-  // has been counted since.
+  // A transaction that can no longer be waited for was seen on the way up, or has been counted
+  // since.
   Reservation reserve(Node root) const {
     if (!reserve_local_key(root, element_)) return Reservation::seen;
     return applied(root) == applied_ ? Reservation::fresh : Reservation::changed;

@@ -2,7 +2,6 @@
 
 extern "C" {
 #include "access/heapam.h"
-#include "access/hio.h"
 #include "access/tableam.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
@@ -13,6 +12,7 @@ extern "C" {
 }
 
 #include "pg/ingest/batch_writer.hpp"
+#include "pg/server/compat_private.hpp"
 
 namespace streamfilter::pg {
 

@@ -8,7 +8,6 @@
 
 extern "C" {
 #include "access/heapam.h"
-#include "commands/copyfrom_internal.h"
 #include "commands/progress.h"
 #include "executor/execPartition.h"
 #include "storage/fd.h"
@@ -27,6 +26,7 @@ extern "C" {
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/target_rule.hpp"
+#include "pg/server/compat_private.hpp"
 #include "pg/trigger/row_source.hpp"
 
 namespace streamfilter::pg {

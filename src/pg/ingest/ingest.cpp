@@ -12,6 +12,7 @@ extern "C" {
 #include "pg/ingest/diverted_rows.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/target_rule.hpp"
+#include "pg/server/compat_private.hpp"
 #include "pg/trigger/judged_once.hpp"
 
 namespace streamfilter::pg {
@@ -118,15 +119,14 @@ void prepare_table(Ingest* ingest, IngestTable* table) {
     open_diverted_of(ingest, table);
 }
 
-// The executor has a place in ResultRelInfo for COPY's data about a target.
 IngestTable* ingest_table_of(Ingest* ingest, ResultRelInfo* target) {
-  if (likely(target->ri_CopyMultiInsertBuffer != nullptr))
-    return reinterpret_cast<IngestTable*>(target->ri_CopyMultiInsertBuffer);
+  if (void* kept = kept_on_target(target); likely(kept != nullptr))
+    return static_cast<IngestTable*>(kept);
   IngestTable* table = make_table(ingest, target);
   MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
   ingest->targets = lappend(ingest->targets, target);
   MemoryContextSwitchTo(caller);
-  target->ri_CopyMultiInsertBuffer = reinterpret_cast<struct CopyMultiInsertBuffer*>(table);
+  keep_on_target(target, table);
   return table;
 }
 
@@ -392,7 +392,7 @@ IngestCounts finish_ingest(Ingest* ingest) {
   finish_diverting(&ingest->diverting);
   ListCell* cell;
   foreach (cell, ingest->targets)
-    static_cast<ResultRelInfo*>(lfirst(cell))->ri_CopyMultiInsertBuffer = nullptr;
+    keep_on_target(static_cast<ResultRelInfo*>(lfirst(cell)), nullptr);
   IngestCounts counts = ingest->counts;
   if (counts.obstacle != nullptr)
     counts.obstacle = MemoryContextStrdup(ingest->estate->es_query_cxt, counts.obstacle);

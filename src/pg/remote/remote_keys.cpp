@@ -1,11 +1,23 @@
-// A key has one or several probes (layout.hpp), each with its own hash, on some server. One probe
-// is tested and set by one message. With several, a new key is first reserved in one of them, the
-// primary probe, before it is inserted in the others; so of two transactions that add a key at
-// once, one finds the other.
+// Keys are asked for in rounds: one message to each server with a wanted probe, all at once. A
+// round ends with an answer for every probe, on a new connection if one has ended, or with
+// `unreachable`, and option lost_slice says what that means. A key has one or several probes
+// (layout.hpp), each on some server. With one, a single round tests and inserts it. With several:
+//
+// 1. test (ask_probes): a key whose bits are all set is a repeat, and is not asked for again.
+// 2. reserve: a new key is reserved in one of its probes, the primary one. Of two transactions that
+//    add it at once, one meets the other there.
+// 3. put: the other probes are set. Their answers count: they have what step 2 has waited for.
 //
 // The primary probe is the reachable one on the first server in the filter's list, and that server
-// commits after the others: a session that no longer finds the reservation finds the bits
-// everywhere. Servers without reservations commit together, before those with one.
+// commits after the others (order_commit): who no longer meets the reservation finds the bits
+// everywhere. Servers without reservations commit together, before those with one. A server has one
+// rank in a transaction, the highest of its places in lists; so the order is sure for one filter,
+// and for several whose lists have their servers at the same places.
+//
+// While all servers reserve at once, two transactions may wait for each other on two of them, which
+// no server can detect. So nobody waits long in such a round: who would have to rolls it back, and
+// reserves in the order of the list, for a time that doubles from one failure to the next. Two
+// batches then make no circle; transactions of several may, until lock_timeout there.
 #include "pg/server/postgres.hpp"
 
 #include "core/filter/filter.hpp"
@@ -284,11 +296,7 @@ void run_one_by_one(ProbeBatch* batch, const Round* round) {
   }
 }
 
-// If a connection fails and its server is reachable, connects again at once. All servers work at
-// the same time, so two transactions could wait for each other on two of them, which no server can
-// detect. Therefore no session waits long while servers reserve keys together; if it would have to
-// wait, it gives up its reservations, and then reserves keys in the order of the list for some
-// time, which doubles with each failed attempt at all at once.
+// False: the keys are to be reserved in the order of the list.
 bool reserve_together(ProbeBatch* batch, Round* round) {
   RemoteFilter* remote = batch->remote;
   if (remote->in_order_until != 0 && monotonic_us() < remote->in_order_until) return false;

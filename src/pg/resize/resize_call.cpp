@@ -1,8 +1,14 @@
 // CALL streamfilter_resize(): changes the size of a filter in use, in two transactions. The first
-// checks whether that is possible. The second makes a copy (resize/copy_state.hpp), saves it, and
+// checks whether that is possible. The second makes a copy (shmem/state_copy.hpp), saves it, and
 // locks the filter for a moment to write the new definition; all of it takes effect at commit. An
 // error at any point leaves the filter as it was, and what was made is freed like anything that a
 // rolled-back transaction has built.
+//
+// What is saved changes hands, too, while others go on logging. save_copy puts an image of the
+// copy, of an identity of its own, in place of the filter's and of the log rows that its snapshot
+// sees (state_heaps.hpp). save_rest gives rows logged since to the copy, which has their changes or
+// is about to get them; the last time in swap, when nobody else has the filter locked, so none is
+// left.
 #include "pg/server/postgres.hpp"
 
 extern "C" {

@@ -1,4 +1,5 @@
-// Differences between PostgreSQL 15 and 19. Every test of PG_VERSION_NUM is here.
+// Differences between PostgreSQL 15 and 19. Every test of PG_VERSION_NUM is here, or, of what the
+// server keeps for itself, in compat_private.hpp.
 #pragma once
 
 #if PG_VERSION_NUM < 150000
@@ -240,42 +241,6 @@ extern "C" {
 #else
 #define SF_REINDEX_RELATION(relid, parameters) \
   reindex_relation(relid, REINDEX_REL_PROCESS_TOAST, parameters)
-#endif
-
-// What CopyFrom() gives its executor state.
-#if PG_VERSION_NUM >= 180000
-#define SF_INIT_COPY_RANGE_TABLE(estate, copy) \
-  ExecInitRangeTable(estate, (copy)->range_table, (copy)->rteperminfos, bms_make_singleton(1))
-#elif PG_VERSION_NUM >= 160000
-#define SF_INIT_COPY_RANGE_TABLE(estate, copy) \
-  ExecInitRangeTable(estate, (copy)->range_table, (copy)->rteperminfos)
-#else
-#define SF_INIT_COPY_RANGE_TABLE(estate, copy) ExecInitRangeTable(estate, (copy)->range_table)
-#endif
-
-// COPY can skip unreadable rows since 17.
-#if PG_VERSION_NUM >= 170000
-#define SF_COPY_SKIPS_ERRORS(copy) ((copy)->opts.on_error != COPY_ON_ERROR_STOP)
-#else
-#define SF_COPY_SKIPS_ERRORS(copy) false
-#endif
-
-// Formats of COPY.
-#if PG_VERSION_NUM >= 190000
-#define SF_COPY_IS_TEXT(copy) ((copy)->opts.format == COPY_FORMAT_TEXT)
-#define SF_COPY_IS_CSV(copy) ((copy)->opts.format == COPY_FORMAT_CSV)
-#else
-#define SF_COPY_IS_TEXT(copy) (!(copy)->opts.binary && !(copy)->opts.csv_mode)
-#define SF_COPY_IS_CSV(copy) ((copy)->opts.csv_mode)
-#endif
-
-// Its defaults, by column, and whether a mark in the data stands for them, since 16.
-#if PG_VERSION_NUM >= 160000
-#define SF_COPY_DEFAULT(copy, i) ((copy)->defexprs[(copy)->defmap[i]])
-#define SF_COPY_HAS_MARK(copy) ((copy)->opts.default_print != nullptr)
-#else
-#define SF_COPY_DEFAULT(copy, i) ((copy)->defexprs[i])
-#define SF_COPY_HAS_MARK(copy) false
 #endif
 
 // Was the table's file created in this transaction?

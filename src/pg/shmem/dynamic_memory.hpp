@@ -1,8 +1,18 @@
-// Shared memory beyond what is reserved at the start: an empty anonymous file, as long as the
-// machine's memory. The postmaster maps it, so its bytes have the same address in every process.
-// Pages come when a filter uses them, and go back when no filter has them. Without memfd_create()
-// it is an unlinked file in /dev/shm, whose size is limited; there, and where the system does not
-// overcommit, pages are allocated before use.
+// Blocks of filters lie in two regions: the arena, which streamfilter.shared_memory reserves at the
+// start, and dynamic memory, an empty anonymous file as long as the machine's memory. The
+// postmaster maps it, so its bytes have the same address in every process. Without memfd_create()
+// it is an unlinked file in /dev/shm, whose size is limited.
+//
+// A place in a region is a matter of pointers, under directory_lock. Pages behind it take time, and
+// are never waited for under that lock:
+//
+// - taken: the place is somebody's. Now back_with_memory allocates its pages, since a use that
+//   finds none is an error that nobody can catch. Where pages come when they are used, it only
+//   looks whether the system has so many.
+// - emptied: nobody uses the bytes, but they still have their pages. The place stays taken, and
+//   counts against streamfilter.dynamic_memory.
+// - free, after give_back_memory: a new place in dynamic memory is of zeroes (gives_zeroes), one in
+//   the arena only if it was never used (Place::is_new).
 #pragma once
 
 namespace streamfilter::pg {

@@ -154,7 +154,6 @@ bool begin_save(SlotSave* save, FilterSlot* slot, const char* name, FilterSlot* 
   save->log_bytes = pg_atomic_read_u64(&slot->saved.log_bytes);
   save->snapshot = register_latest_snapshot();
   stop_at(FaultPoint::save);
-  // What the snapshot sees is committed; now it gets into the filter, too.
   resolve_prepared(slot->relation);
   wait_for_commits(former != nullptr ? former : slot, name);
   return true;

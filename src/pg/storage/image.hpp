@@ -19,9 +19,9 @@ struct SlotSave {
 void lock_for_save(Oid relation);
 // Undoes one lock_for_save.
 void unlock_for_save(Oid relation);
-// Waits until the filter has everything that becomes superfluous in the log. False: it is being
-// dropped. Raises 55006, with this name, if other transactions take too long to commit. `former`:
-// the slot that holds the filter while this one is its copy; otherwise nullptr.
+// Waits as state_heaps.hpp says. False: the filter is being dropped. Raises 55006, with this name,
+// if other transactions take too long to commit. `former`: the slot that holds the filter while
+// this one is its copy; otherwise nullptr.
 bool begin_save(SlotSave* save, FilterSlot* slot, const char* name, FilterSlot* former = nullptr);
 // `state`: what to write, not older than begin_save; nullptr: what everybody sees.
 void finish_save(SlotSave* save, const Header* state);

@@ -261,7 +261,8 @@ bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters)
 
 namespace {
 
-// Other sessions may read it until their transactions end, so its bytes stay unchanged.
+// Bytes of another geometry cannot be copied. Other sessions may read the slot until their
+// transactions end, so its own stay.
 void retire(FilterSlot* slot, const FilterRelation* relation) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   if (slot->state == SlotState::live) slot->state = SlotState::retired;
@@ -272,8 +273,7 @@ void retire(FilterSlot* slot, const FilterRelation* relation) {
                 "former one is free after a restart."));
 }
 
-}  // namespace
-
+// Reads everything again while sessions read the filter.
 void load_again(FilterSlot* slot, const FilterRelation* relation) {
   if (slot->state == SlotState::retired) return;
   Header* block = block_of(slot);
@@ -296,9 +296,24 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
   pfree(copy);
 }
 
+}  // namespace
+
 // ---- a standby ----------------------------------------------------------------------------------
 
-// On a standby: brings a filter up to date with WAL replayed since the last look.
+// Nobody calls us when a standby replays a commit. So each transaction there that begins to use a
+// filter asks whether WAL was replayed since the last look, and plays the log rows that have become
+// visible in between. Of the last look SavedState keeps what the snapshot had: a row is news if its
+// transaction ran then or has begun since (is_news). The position in WAL is read before the
+// snapshot, so the next look finds what this one may have missed. One session looks at a time. Rows
+// of one look are played by number; of changes that do not commute, the later has the higher one.
+//
+// All is read again (load_again) where news cannot be told: there was no header; an error came
+// while news were played, or too many transactions ran (count < 0); a row that may be news is
+// frozen (unsure); the log cannot be read; or there is another image, which has taken rows of the
+// log with it. Sessions read the filter meanwhile, so it is read into private memory and copied
+// slice by slice: for a while some slices are older than others, each right for its keys.
+//
+// The first look after a promotion is the last: from then on changes come by commits.
 
 namespace {
 

@@ -16,13 +16,8 @@ void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Para
 // another size.
 bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters);
 
-// For follow_log: reads everything again while sessions read the filter. If the primary has another
-// geometry, retires the slot, which then must be rebuilt.
-void load_again(FilterSlot* slot, const FilterRelation* relation);
-
-// ---- a standby ----------------------------------------------------------------------------------
-
-// On a standby: applies what has been replayed since the last look.
+// On a standby: applies what has been replayed since the last look. May retire the slot, which then
+// must be built anew.
 void follow_log(FilterSlot* slot, const FilterRelation* relation);
 
 }  // namespace streamfilter::pg

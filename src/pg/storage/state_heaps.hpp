@@ -1,6 +1,23 @@
-// The two heaps with the state of logged filters: the log of added keys, and images of whole
-// filters. They are ordinary relations, so that rollback, crash recovery, standbys and backups
-// treat them like user tables.
+// The two heaps with the state of logged filters: a log of changes, and images of whole filters.
+// They are ordinary relations, so that rollback, crash recovery, standbys and backups treat them
+// like user tables.
+//
+// A filter's saved state is its latest image, if there is one, and the rows of the log. Rows of
+// both carry the identity of a state. The log's newest header says which one counts; no row of
+// another is brought into the filter. A committed change is in the image, in the log, or in both:
+//
+// - An image deletes the log rows that its snapshot sees. These are committed, but their changes
+//   come into the filter only after that. So begin_save takes the snapshot first, then brings in
+//   changes of prepared transactions that have ended, and waits for all who have entered their
+//   commit (enter_commit). Only then slices are copied.
+// - Who commits later may be in a slice that is copied later still. The rows stay in the log, and
+//   are replayed on an image that has their changes: to bring in a change twice does no harm.
+// - The image comes with the transaction that writes it, or not at all. Others wait for the lock on
+//   its heap: there is one writer of images in a database, and an image is never mixed.
+//
+// Changes are replayed by their rows' numbers, which a counter in shared memory gives. Numbers of
+// changes that commute say nothing; others are numbered in the order in which they are brought in
+// (arrivals.hpp). A reset makes useless what has a lower number, and the image.
 #pragma once
 
 extern "C" {

@@ -1,5 +1,4 @@
-// Writes a transaction's changes to the log, the heap streamfilter_log, within that transaction.
-// (Until then they are in memory: pg/transaction/own_changes.hpp.)
+// Writes a transaction's changes (own_changes.hpp) to the log, within that transaction.
 #pragma once
 
 #include "pg/storage/state_heaps.hpp"
@@ -16,9 +15,8 @@ Size write_log_header(Relation table, FilterSlot* slot, LogChange change, const 
 // locked the log. May raise.
 void write_log_records(Relation table, TransactionChanges* changes);
 
-// Call around the commit of a transaction that writes to a filter's log. An image waits for
-// transactions that have entered, so that it has everything it makes superfluous. Returns what
-// `leave_commit` needs.
+// Call around the commit of a transaction that writes to a filter's log; images wait for it.
+// Returns what `leave_commit` needs.
 uint32 enter_commit(FilterSlot* slot);
 void leave_commit(FilterSlot* slot, uint32 epoch);
 

@@ -26,8 +26,8 @@ bool read_element(FunctionCallInfo fcinfo, TypeHasher* hasher, const Parameters&
 struct CallSite {
   TypeHasher* hasher;
   const Header* decoded;    // the last filter that was stored out of line or in compact form
-  struct varlena* compact;  // its datum, or
-  bool is_stored;           // where it was read from
+  struct varlena* compact;  // the datum of the latter
+  bool is_stored;           // it is the former, and came from this:
   varatt_external stored;
 };
 
