@@ -42,19 +42,19 @@ struct Numbers {
   bool overfull = false;
   bool clock_went_back = false;
   TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0, stats_reset = 0;
-  char set_aside[sizeof SavedState::set_aside] = "";
+  char set_aside[sizeof FilterSlot::set_aside] = "";
 };
 
 void read_state(Numbers& numbers, FilterSlot* slot, const FilterRelation* relation) {
   const Parameters& parameters = relation->definition.parameters;
   numbers.exists = true;
   numbers.dynamic = is_dynamic(slot) ? slot->size : 0;
-  numbers.in_flight = count_in_flight(slot) + pg_atomic_read_u64(&slot->unregistered);
+  numbers.in_flight = count_in_flight(slot) + pg_atomic_read_u64(&slot->unfinished.unregistered);
   numbers.created = time_in(slot->stats.created);
   numbers.last_reset = time_in(slot->stats.last_reset);
   numbers.last_saved = slot->saved.last_saved;
   numbers.restored = slot->saved.restored;
-  strlcpy(numbers.set_aside, slot->saved.set_aside, sizeof numbers.set_aside);
+  strlcpy(numbers.set_aside, slot->set_aside, sizeof numbers.set_aside);
   numbers.clock_went_back = pg_atomic_read_u64(&slot->ahead_of_clock) != 0;
   numbers.totals = read_totals(slot, parameters);
   const OverfullLimit limit = overfull_limit(parameters, promised_fpr_of(relation));

@@ -35,7 +35,7 @@ constexpr int64 kRetry = 10 * USECS_PER_SEC;
 constexpr int kLongestCommit = 60000;  // ms
 
 void wait_for_commits_of(FilterSlot* slot, uint32 parity, const char* name) {
-  for (int waited = 0; pg_atomic_read_u32(&slot->saved.committing[parity]) > 0; ++waited) {
+  for (int waited = 0; pg_atomic_read_u32(&slot->log.committing[parity]) > 0; ++waited) {
     if (waited >= kLongestCommit)
       ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE), errmsg("could not save filter \"%s\"", name),
               errdetail("Transactions that use it have been committing for more than a minute."));
@@ -46,9 +46,9 @@ void wait_for_commits_of(FilterSlot* slot, uint32 parity, const char* name) {
 // Waits until all transactions that had begun to commit have finished. Some may be of the previous
 // epoch, if an earlier save was cancelled during this wait.
 void wait_for_commits(FilterSlot* slot, const char* name) {
-  const uint32 parity = pg_atomic_read_u32(&slot->saved.epoch) & 1;
+  const uint32 parity = pg_atomic_read_u32(&slot->log.epoch) & 1;
   wait_for_commits_of(slot, 1 - parity, name);
-  pg_atomic_fetch_add_u32(&slot->saved.epoch, 1);
+  pg_atomic_fetch_add_u32(&slot->log.epoch, 1);
   wait_for_commits_of(slot, parity, name);
 }
 
@@ -151,7 +151,7 @@ bool begin_save(SlotSave* save, FilterSlot* slot, const char* name, FilterSlot* 
     return false;
   CommandCounterIncrement();  // makes rows visible that this command has written or deleted before
   // Transactions that added to it have committed, so the snapshot sees their rows.
-  save->log_bytes = pg_atomic_read_u64(&slot->saved.log_bytes);
+  save->log_bytes = pg_atomic_read_u64(&slot->log.bytes);
   save->snapshot = register_latest_snapshot();
   stop_at(FaultPoint::save);
   // What the snapshot sees is committed; now it gets into the filter, too.
@@ -180,7 +180,7 @@ void finish_save(SlotSave* save, const Header* state) {
 }
 
 void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes) {
-  const uint64 bytes = pg_atomic_read_u64(&slot->saved.log_bytes) + more_bytes;
+  const uint64 bytes = pg_atomic_read_u64(&slot->log.bytes) + more_bytes;
   if (bytes < Max(slot->size, static_cast<uint64>(min_log_size_kb) * 1024) ||
       copy_of(slot) != nullptr)
     return;
@@ -303,7 +303,7 @@ uint64 move_log_rows(Relation log, const FilterSlot* from, FilterSlot* to) {
     // The copy has its own header and collations.
     if (!is_header(row.change) && row.change != LogChange::collations) {
       row.identity = to->saved.identity;
-      bytes += write_state_row(log, row, &to->saved.last_page);
+      bytes += write_state_row(log, row, &to->log.last_page);
     }
     simple_heap_delete(log, &tuple->t_self);
   }

@@ -45,8 +45,8 @@ class LogWriter {
  private:
   void write(LogRow& row) {
     CHECK_FOR_INTERRUPTS();
-    row.number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot_->saved.next_number, 1));
-    bytes_ += write_state_row(table_, row, &slot_->saved.last_page);
+    row.number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot_->log.next_number, 1));
+    bytes_ += write_state_row(table_, row, &slot_->log.last_page);
   }
 
   Relation table_;
@@ -64,10 +64,10 @@ LogChange sort_of(const ChangeLog* log, const Change* change) {
 
 Size write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header) {
   const auto write = [table, slot](LogChange sort, const char* data, Size size) {
-    const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->saved.next_number, 1));
+    const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->log.next_number, 1));
     return write_state_row(table,
                            LogRow{slot->relation, sort, number, slot->saved.identity, data, size},
-                           &slot->saved.last_page);
+                           &slot->log.last_page);
   };
   const Size bytes = write(change, reinterpret_cast<const char*>(header), sizeof(Header));
   const char* collations = collations_of(slot->relation);
@@ -102,15 +102,15 @@ void write_log_records(Relation table, TransactionChanges* changes) {
 uint32 enter_commit(FilterSlot* slot) {
   // Either a later image sees the count, or this loop sees the change of the epoch.
   for (;;) {
-    const uint32 epoch = pg_atomic_read_u32(&slot->saved.epoch);
-    pg_atomic_fetch_add_u32(&slot->saved.committing[epoch & 1], 1);
-    if (pg_atomic_read_u32(&slot->saved.epoch) == epoch) return epoch;
-    pg_atomic_fetch_sub_u32(&slot->saved.committing[epoch & 1], 1);
+    const uint32 epoch = pg_atomic_read_u32(&slot->log.epoch);
+    pg_atomic_fetch_add_u32(&slot->log.committing[epoch & 1], 1);
+    if (pg_atomic_read_u32(&slot->log.epoch) == epoch) return epoch;
+    pg_atomic_fetch_sub_u32(&slot->log.committing[epoch & 1], 1);
   }
 }
 
 void leave_commit(FilterSlot* slot, uint32 epoch) {
-  pg_atomic_fetch_sub_u32(&slot->saved.committing[epoch & 1], 1);
+  pg_atomic_fetch_sub_u32(&slot->log.committing[epoch & 1], 1);
 }
 
 }  // namespace streamfilter::pg

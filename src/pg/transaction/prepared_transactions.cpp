@@ -109,7 +109,8 @@ bool is_hidden(const PreparedKey& key) {
 void count_removal(const PreparedKey& key, int32 by) {
   if (is_key(key)) return;
   prepared->removals += static_cast<uint32>(by);
-  if (is_of_live_slot(key)) pg_atomic_fetch_add_u32(&slot_of(key)->prepared_removals, by);
+  if (is_of_live_slot(key))
+    pg_atomic_fetch_add_u32(&slot_of(key)->unfinished.prepared_removals, by);
 }
 
 // The functions below need the lock, exclusive for changes.
@@ -176,7 +177,7 @@ void store_key(FullTransactionId transaction, const PreparedKey& key) {
   key_at(at).next = kNone;
   (of->first == kNone ? of->first : key_at(of->last).next) = at;
   of->last = at;
-  if (is_hidden(key)) pg_atomic_fetch_add_u32(&slot_of(key)->arriving_keys, 1);
+  if (is_hidden(key)) pg_atomic_fetch_add_u32(&slot_of(key)->unfinished.arriving_keys, 1);
   count_removal(key, 1);
   of->removes |= !is_key(key);
   of->several |= OidIsValid(of->filter) && of->filter != slot_of(key)->relation;
@@ -186,7 +187,7 @@ void store_key(FullTransactionId transaction, const PreparedKey& key) {
 void free_key(uint32 at) {
   PreparedKey& key = key_at(at);
   KeyChunk& chunk = prepared->chunks[at >> kPlaceBits];
-  if (is_hidden(key)) pg_atomic_fetch_sub_u32(&slot_of(key)->arriving_keys, 1);
+  if (is_hidden(key)) pg_atomic_fetch_sub_u32(&slot_of(key)->unfinished.arriving_keys, 1);
   count_removal(key, -1);
   key.next = chunk.unused_keys;
   chunk.unused_keys = at;

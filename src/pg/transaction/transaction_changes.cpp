@@ -93,8 +93,9 @@ bool hides_keys(const TransactionChanges* changes) {
 void announce(TransactionChanges* changes) {
   changes->announced_keys = hides_keys(changes);
   changes->announced_erasures = changes->erases;
-  if (changes->announced_keys) pg_atomic_fetch_add_u32(&changes->slot->arriving_keys, 1);
-  if (changes->announced_erasures) pg_atomic_fetch_add_u32(&changes->slot->arriving_erasures, 1);
+  if (changes->announced_keys) pg_atomic_fetch_add_u32(&changes->slot->unfinished.arriving_keys, 1);
+  if (changes->announced_erasures)
+    pg_atomic_fetch_add_u32(&changes->slot->unfinished.arriving_erasures, 1);
 }
 
 // Beyond so many, the mark says that any key may be among them.
@@ -129,14 +130,15 @@ ArrivalMark mark_of_changes() {
 
 void release_slot(TransactionChanges* changes) {
   if (!is_alive(changes)) return;
-  if (changes->announced_keys) pg_atomic_fetch_sub_u32(&changes->slot->arriving_keys, 1);
-  if (changes->announced_erasures) pg_atomic_fetch_sub_u32(&changes->slot->arriving_erasures, 1);
+  if (changes->announced_keys) pg_atomic_fetch_sub_u32(&changes->slot->unfinished.arriving_keys, 1);
+  if (changes->announced_erasures)
+    pg_atomic_fetch_sub_u32(&changes->slot->unfinished.arriving_erasures, 1);
   if (changes->published > 0)
-    pg_atomic_fetch_sub_u64(&changes->slot->unregistered, changes->published);
+    pg_atomic_fetch_sub_u64(&changes->slot->unfinished.unregistered, changes->published);
   uint64 self = U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
   if (changes->overflowed && self != 0 &&
-      pg_atomic_compare_exchange_u64(&changes->slot->exclusive_xact, &self, 0))
-    pg_atomic_write_u32(&changes->slot->exclusive_wanted, 0);
+      pg_atomic_compare_exchange_u64(&changes->slot->unfinished.exclusive_xact, &self, 0))
+    pg_atomic_write_u32(&changes->slot->unfinished.exclusive_wanted, 0);
 }
 
 void apply(TransactionChanges* changes) {
@@ -148,7 +150,8 @@ void apply(TransactionChanges* changes) {
 
 void publish_count(TransactionChanges* changes) {
   const int64 more = static_cast<int64>(changes->unregistered) - changes->published;
-  if (more != 0 && is_alive(changes)) pg_atomic_fetch_add_u64(&changes->slot->unregistered, more);
+  if (more != 0 && is_alive(changes))
+    pg_atomic_fetch_add_u64(&changes->slot->unfinished.unregistered, more);
   changes->published = changes->unregistered;
 }
 

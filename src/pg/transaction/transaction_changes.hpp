@@ -51,12 +51,12 @@ struct TransactionChanges {
   bool erases;          // it has forgotten a key
   bool only_adds;       // a key in the log is an added one: it has forgotten none, emptied and
                         // merged nothing, and keys do not expire
-  bool announced_keys;  // counted in FilterSlot::arriving_keys
+  bool announced_keys;  // counted in Unfinished::arriving_keys
   bool announced_erasures;
   int64 latest;         // latest time of a key
   uint32 registered;    // keys in the table of keys in flight
   uint32 unregistered;  // keys only in the log
-  uint32 published;     // of these, counted in FilterSlot::unregistered
+  uint32 published;     // of these, counted in Unfinished::unregistered
   ChangeLog log;
   Savepoint* savepoints;
   Owner* owners;
