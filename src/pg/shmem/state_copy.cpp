@@ -58,7 +58,7 @@ CopyGate copy_gate(FilterSlot* copy, uint32 slice) {
                                                                         : CopyGate::skip;
 }
 
-void note_change(FilterSlot* copy, uint8 type, const Element& element) {
+void note_change(FilterSlot* copy, ChangeType type, const Element& element) {
   CopyNotes* notes = copy->copy.notes;
   if (notes->count == notes->capacity) {
     notes->overflowed = true;
@@ -73,7 +73,7 @@ void insert_into_copy(FilterSlot* copy, const Element& element) {
   const LockHeld held(slice_lock(copy, slice), LW_EXCLUSIVE);
   switch (copy_gate(copy, slice)) {
     case CopyGate::skip: break;
-    case CopyGate::note: note_change(copy, kAddition, element); break;
+    case CopyGate::note: note_change(copy, ChangeType::add, element); break;
     case CopyGate::apply: insert_new(header, element); break;
   }
 }
@@ -88,7 +88,7 @@ void promote_in_copy(FilterSlot* slot, const Element& element) {
     unsigned rank;
     switch (copy_gate(copy, slice)) {
       case CopyGate::skip: break;
-      case CopyGate::note: note_change(copy, kPromotion, element); break;
+      case CopyGate::note: note_change(copy, ChangeType::promote, element); break;
       case CopyGate::apply: promote(header, element, rank); break;
     }
   }

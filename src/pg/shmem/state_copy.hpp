@@ -9,16 +9,14 @@
 // changes are noted, and may be in what it reads as well: applying a change twice does no harm.
 #pragma once
 
+#include "pg/shmem/change_type.hpp"
 #include "pg/shmem/filter_directory.hpp"
 
 namespace streamfilter::pg {
 
-// A change: one of ChangeType (own_changes.hpp), or the promotion of a found key.
-constexpr uint8 kAddition = 0, kPromotion = 255;
-
 struct CopyNote {
   Element element;
-  uint8 type;
+  ChangeType type;
 };
 
 // A ring, read and written under the lock of the next slice.
@@ -39,7 +37,7 @@ FilterSlot* copy_of(FilterSlot* slot);
 // What to do with changes of a copy's slice, whose lock is held.
 enum class CopyGate : uint8 { skip, note, apply };
 CopyGate copy_gate(FilterSlot* copy, uint32 slice);
-void note_change(FilterSlot* copy, uint8 type, const Element& element);
+void note_change(FilterSlot* copy, ChangeType type, const Element& element);
 
 // Inserts a new key of a prepared transaction, for sessions that have entered.
 void insert_into_copy(FilterSlot* copy, const Element& element);

@@ -169,7 +169,7 @@ void finish_save(SlotSave* save, const Header* state) {
   delete_rows(save->tables.log, filter, save->snapshot);
   // If the image is damaged one day, the log must still be readable.
   const Size header_bytes =
-      write_log_header(save->tables.log, slot, LogChange::image, block_of(slot));
+      write_log_header(save->tables.log, slot, ChangeType::image, block_of(slot));
   UnregisterSnapshot(save->snapshot);
   close_state_tables(save->tables);
   // Last: a savepoint may catch a failure.
@@ -301,7 +301,7 @@ uint64 move_log_rows(Relation log, const FilterSlot* from, FilterSlot* to) {
       ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
               errmsg("the saved log of filter \"%s\" is damaged", get_rel_name(from->relation)));
     // The copy has its own header and collations.
-    if (!is_header(row.change) && row.change != LogChange::collations) {
+    if (!is_header(row.change) && row.change != ChangeType::collations) {
       row.identity = to->saved.identity;
       bytes += write_state_row(log, row, &to->log.last_page);
     }

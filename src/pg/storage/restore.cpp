@@ -83,9 +83,9 @@ void choose(StateReading* reading, Choice* choice) {
   for (uint64 i = 0; i < log.count; ++i) {
     const LogRow& row = log.rows[i];
     if (row.identity != choice->identity) continue;
-    if (row.change == LogChange::image && !image->found && image->damage == nullptr)
+    if (row.change == ChangeType::image && !image->found && image->damage == nullptr)
       image->damage = "It is missing.";
-    if (row.change != LogChange::reset) continue;
+    if (row.change != ChangeType::reset) continue;
     choice->first_row = row.number + 1;
     choice->use_image = false;
     image->damage = nullptr;  // the image would not be used anyway
@@ -102,7 +102,7 @@ void note_set_aside(FilterSlot* slot, const FilterRelation* relation, const char
 // The keys' collations when the newest header was written; nullptr: not saved.
 const LogRow* saved_collations(const LogRows& log) {
   for (uint64 i = log.count; i > 0; --i)
-    if (log.rows[i - 1].change == LogChange::collations) return &log.rows[i - 1];
+    if (log.rows[i - 1].change == ChangeType::collations) return &log.rows[i - 1];
   return nullptr;
 }
 

@@ -39,8 +39,8 @@ void keep_log_row(LogRows* rows, const LogRow& row) {
   kept->data = data;
 }
 
-bool brings_no_keys(LogChange change) {
-  return is_header(change) || change == LogChange::reset || change == LogChange::collations;
+bool brings_no_keys(ChangeType change) {
+  return is_header(change) || change == ChangeType::reset || change == ChangeType::collations;
 }
 
 void sort_rows(LogRows* rows) {
@@ -85,7 +85,7 @@ void read_prepared(StateReading* reading) {
     reading->next_number = Max(reading->next_number, static_cast<uint64>(row.number) + 1);
     reading->has_prepared = true;
     if (is_header(row.change)) keep_log_row(&reading->prepared, row);
-    if (row.change != LogChange::add && row.change != LogChange::roles) continue;
+    if (row.change != ChangeType::add && row.change != ChangeType::roles) continue;
     const uint64 count = count_changes(row);
     for (uint64 i = 0; i < count; ++i)
       if (!put_back_in_flight(reading->slot, xid, logged_change_at(row, i).element)) {
@@ -231,7 +231,7 @@ const LogRow* newest_header(const LogRows& log) {
 namespace {
 
 void replay_row(FilterSlot* slot, Header* block, const LogRow& row) {
-  if (row.change == LogChange::reset) return format_all_slices(slot, block);
+  if (row.change == ChangeType::reset) return format_all_slices(slot, block);
   const uint64 count = count_changes(row);
   for (uint64 i = 0; i < count; ++i) replay_change(slot, block, logged_change_at(row, i));
 }
@@ -263,7 +263,7 @@ void end_reading(StateReading* reading) {
 }
 
 void replay_change(FilterSlot* slot, Header* block, const LoggedChange& change) {
-  if (change.change != LogChange::erase) return insert_new_in_slices(slot, block, change.element);
+  if (change.change != ChangeType::erase) return insert_new_in_slices(slot, block, change.element);
   if (ops_of(block).erase == nullptr) return;
   const LockHeld held(slice_lock(slot, slice_of(block->parameters, change.element.hash)),
                       LW_EXCLUSIVE);

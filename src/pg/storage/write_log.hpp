@@ -10,7 +10,7 @@ namespace streamfilter::pg {
 // Writes the row that makes the log readable: the definition's parameters and the seed; then a row
 // with the keys' collations, unless all come with the server. `change` says whether there is an
 // image, too. Returns the bytes in the log.
-Size write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header);
+Size write_log_header(Relation table, FilterSlot* slot, ChangeType change, const Header* header);
 
 // Writes the changes of a transaction that is about to commit or to be prepared, and that has
 // locked the log. May raise.

@@ -41,7 +41,7 @@ struct PreparedKey {
   double importance;
   int64 time;
   uint32 next;  // of the same transaction; or in the chain of unused places
-  PreparedChange change;
+  ChangeType change;
   bool done;  // applied, or forgotten
 };
 
@@ -98,7 +98,7 @@ bool is_being_loaded(const PreparedKey& key) {
   return is_of_live_slot(key) && slot_of(key)->state == SlotState::building;
 }
 
-bool is_key(const PreparedKey& key) { return key.change <= PreparedChange::repeat; }
+bool is_key(const PreparedKey& key) { return key.change <= ChangeType::repeat; }
 
 // Such a key is not in the table of keys in flight; other sessions are told to wait for any key.
 bool is_hidden(const PreparedKey& key) {
@@ -331,10 +331,10 @@ void add(const PreparedKey& key) {
 void apply(const PreparedKey& key) {
   FilterSlot* slot = slot_of(key);
   switch (key.change) {
-    case PreparedChange::reset: empty(slot); break;
-    case PreparedChange::saved: slot->saved.logged = true; break;
-    case PreparedChange::drop:
-    case PreparedChange::define: return;
+    case ChangeType::reset: empty(slot); break;
+    case ChangeType::saved: slot->saved.logged = true; break;
+    case ChangeType::drop:
+    case ChangeType::define: return;
     default: add(key);
   }
   // Its transaction has written a header, if there was none. Otherwise all transactions prepared
@@ -346,9 +346,9 @@ void apply(const PreparedKey& key) {
 void define(const PreparedKey& key, bool committed) {
   if (!is_of_live_slot(key)) return;
   FilterSlot* slot = slot_of(key);
-  if (key.change == PreparedChange::define && committed)
+  if (key.change == ChangeType::define && committed)
     make_live(slot);
-  else if (key.change == (committed ? PreparedChange::drop : PreparedChange::define))
+  else if (key.change == (committed ? ChangeType::drop : ChangeType::define))
     free_slot(slot);
 }
 
@@ -419,7 +419,7 @@ class Ending {
       stop_at(FaultPoint::resolving);
       if (committed_)
         apply(key);
-      else if (key.change == PreparedChange::add)
+      else if (key.change == ChangeType::add)
         pg_atomic_fetch_add_u64(slot_of(key)->stats.counts[RowCount::rolled_back], 1);
     });
   }
@@ -429,7 +429,7 @@ class Ending {
     uint32 count = 0;
     for_each([&](const PreparedKey& key) {
       if (!key.done) return;
-      if (committed_ && is_of_live_slot(key) && key.change <= PreparedChange::reset)
+      if (committed_ && is_of_live_slot(key) && key.change <= ChangeType::reset)
         pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
       if (key.owner == 0) return;
       if (count == kMaxRemoved) {
@@ -445,7 +445,7 @@ class Ending {
   void define_all() {
     uint32 first = kNone;
     for (uint32 at = of_->first; first == kNone; at = key_at(at).next) {
-      if (key_at(at).change >= PreparedChange::drop) first = at;
+      if (key_at(at).change >= ChangeType::drop) first = at;
       if (at == last_) break;
     }
     if (first == kNone) return;
@@ -518,13 +518,9 @@ void store_keys(const TransactionChanges* changes, FullTransactionId transaction
     const Element element = reader.element();
     store_key(transaction,
               {by, change->registered ? changes->owners[change->owner] : 0, changes->generation,
-               element.hash, element.importance, element.time, kNone,
-               change->is(ChangeType::add)     ? PreparedChange::add
-               : change->is(ChangeType::reset) ? PreparedChange::reset
-                                               : PreparedChange::repeat,
-               false});
+               element.hash, element.importance, element.time, kNone, change->what(), false});
   }
-  if (has_saved(changes)) store_change(transaction, {PreparedChange::saved, changes->slot});
+  if (has_saved(changes)) store_change(transaction, {ChangeType::saved, changes->slot});
 }
 
 // Whose transactions matter to a caller.
@@ -702,7 +698,7 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
     if (!grow_in_flight(tag)) break;
   const PreparedKey key = {owner,        registered ? owner : 0, slot->generation,
                            element.hash, element.importance,     element.time,
-                           kNone,        PreparedChange::add,    false};
+                           kNone,        ChangeType::add,        false};
   for (;;) {
     LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
     const bool enters = has_room_for(full), fits = enters && has_room_for(1);
