@@ -105,7 +105,8 @@ void disconnect(Connection* connection) {
   PQfinish(connection->pg);
   ReleaseExternalFD();
   connection->pg = nullptr;
-  connection->ready = connection->busy = connection->connecting = connection->ending = false;
+  move_traffic(connection, TrafficEvent::closes);
+  connection->ready = connection->ending = false;
   if (connection->level > 0 && connection->changed) connection->lost = true;
   connection->level = connection->kept = 0;
 }

@@ -123,7 +123,7 @@ struct StateCopy {
   pg_atomic_uint32 phase;
   // Fields of a copy. The lock of the next slice is held where these two change.
   pg_atomic_uint32 copied;  // the copy has all slices below this one
-  pg_atomic_uint32 noting;  // is the next slice being copied?
+  pg_atomic_uint32 state;   // a CopyState
   CopyNotes* notes;
   FilterSlot* of;
 };

@@ -16,6 +16,16 @@ uint32 slot_number(const FilterSlot* slot) {
   return static_cast<uint32>(slot - shared_state->slots) + 1;
 }
 
+CopyState state_of(StateCopy* copy) {
+  return static_cast<CopyState>(pg_atomic_read_u32(&copy->state));
+}
+
+void move_copy(StateCopy* copy, CopyEvent event) {
+  const auto& move = kCopyMoves[static_cast<int>(event)];
+  Assert(state_of(copy) >= move.first && state_of(copy) <= move.last);
+  pg_atomic_write_u32(&copy->state, static_cast<uint32>(move.to));
+}
+
 bool is_none(pg_atomic_uint32* count) {
   pg_memory_barrier();
   return pg_atomic_read_u32(count) == 0;
@@ -54,8 +64,8 @@ FilterSlot* copy_of(FilterSlot* slot) {
 CopyGate copy_gate(FilterSlot* copy, uint32 slice) {
   const uint32 copied = pg_atomic_read_u32(&copy->copy.copied);
   if (slice < copied) return CopyGate::apply;
-  return slice == copied && pg_atomic_read_u32(&copy->copy.noting) != 0 ? CopyGate::note
-                                                                        : CopyGate::skip;
+  return slice == copied && state_of(&copy->copy) == CopyState::noting ? CopyGate::note
+                                                                       : CopyGate::skip;
 }
 
 void note_change(FilterSlot* copy, ChangeType type, const Element& element) {
@@ -103,6 +113,7 @@ bool begin_copy(FilterSlot* slot, FilterSlot* copy, uint64 note_bytes) {
   notes->capacity = static_cast<uint32>(
       (note_bytes - offsetof(CopyNotes, notes) - alignof(CopyNotes)) / sizeof(CopyNote));
   state->notes = notes;
+  move_copy(state, CopyEvent::begins);
   pg_atomic_write_u32(&slot->copy.spoiled, 0);
   uint32 none = 0;
   pg_memory_barrier();
@@ -125,7 +136,7 @@ void begin_slice(FilterSlot* copy, uint32 slice) {
   CopyNotes* notes = copy->copy.notes;
   notes->first = notes->count = 0;
   notes->overflowed = false;
-  pg_atomic_write_u32(&copy->copy.noting, 1);
+  move_copy(&copy->copy, CopyEvent::next_slice);
 }
 
 Noted apply_notes(FilterSlot* copy, uint32 slice, void (*apply)(Header* header, const CopyNote&)) {
@@ -133,7 +144,7 @@ Noted apply_notes(FilterSlot* copy, uint32 slice, void (*apply)(Header* header, 
   StateCopy* state = &copy->copy;
   CopyNotes* notes = state->notes;
   if (notes->overflowed) {
-    pg_atomic_write_u32(&state->noting, 0);
+    move_copy(state, CopyEvent::overflowed);
     return Noted::overflowed;
   }
   for (uint32 left = kNotesTogether; notes->count > 0; --left, --notes->count) {
@@ -142,7 +153,7 @@ Noted apply_notes(FilterSlot* copy, uint32 slice, void (*apply)(Header* header, 
     count_work(Work::bytes, kLine);
     notes->first = (notes->first + 1) % notes->capacity;
   }
-  pg_atomic_write_u32(&state->noting, 0);
+  move_copy(state, CopyEvent::slice_done);
   pg_atomic_write_u32(&state->copied, slice + 1);
   return Noted::done;
 }
@@ -154,6 +165,7 @@ void end_copy(FilterSlot* copy) {
   copy->copy.of = nullptr;
   uint32 own = slot_number(copy);
   if (pg_atomic_compare_exchange_u32(&slot->copy.to, &own, 0)) wait_for_applying(slot, nullptr);
+  move_copy(&copy->copy, CopyEvent::ends);
 }
 
 }  // namespace streamfilter::pg

@@ -7,12 +7,35 @@
 // next, they are noted; otherwise they are ignored. The copier declares a slice the next one, waits
 // for sessions that have entered before, and reads the filter, which then has their changes. Later
 // changes are noted, and may be in what it reads as well: applying a change twice does no harm.
+//
+//   | before  | begins  | next slice | slice done | overflowed | ends |
+//   |---------|---------|------------|------------|------------|------|
+//   | none    | between |            |            |            | none |
+//   | between |         | noting     |            |            | none |
+//   | noting  |         |            | between    | between    | none |
+//
+// The copier moves it: to and from `noting`, and `copied` with it, under the next slice's lock,
+// under which others read both; else under no lock, when nobody has the copy.
 #pragma once
 
 #include "pg/shmem/change_type.hpp"
 #include "pg/shmem/filter_directory.hpp"
 
 namespace streamfilter::pg {
+
+enum class CopyState : uint8 { none, between, noting };
+enum class CopyEvent : uint8 { begins, next_slice, slice_done, overflowed, ends };
+
+// By event: from which states, the first to the last, it leads to which.
+constexpr struct {
+  CopyState first, last, to;
+} kCopyMoves[] = {
+    {CopyState::none, CopyState::none, CopyState::between},
+    {CopyState::between, CopyState::between, CopyState::noting},
+    {CopyState::noting, CopyState::noting, CopyState::between},
+    {CopyState::noting, CopyState::noting, CopyState::between},
+    {CopyState::none, CopyState::noting, CopyState::none},
+};
 
 struct CopyNote {
   Element element;
