@@ -197,7 +197,7 @@ Relation settle_order() {
   }
 }
 
-// Images come first: after enter_commit, this transaction must not wait for an image, because the
+// Images come first: after enter_phase, this transaction must not wait for an image, because the
 // session that writes it may wait for this transaction.
 void save_logged() {
   Relation log = settle_order();
@@ -278,7 +278,7 @@ void note_saved_changes() {
 void end_saving() {
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
     if (changes->saving.committing && is_alive(changes))
-      leave_commit(changes->slot, changes->saving.epoch);
+      leave_phase(&changes->slot->log.commits, changes->saving.epoch);
 }
 
 }  // namespace streamfilter::pg

@@ -19,7 +19,6 @@ extern "C" {
 
 #include "access/xlog.h"
 #include "port/pg_bitutils.h"
-#include "postmaster/bgworker.h"
 #include "storage/proc.h"
 }
 
@@ -156,17 +155,15 @@ uint64 dynamic_limit() {
 }
 
 char* reserve_segment(uint64 size) {
-  char* start = nullptr;
   const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);
   for (Place& segment : shared_state->segments) {
     if (segment.start != nullptr) continue;
     if (shared_state->segments_in_use + size > dynamic_limit() / 2 || !take_dynamic(&segment, size))
-      break;
+      return nullptr;
     shared_state->segments_in_use += size;
-    start = segment.start;
-    break;
+    return segment.start;
   }
-  return start;
+  return nullptr;
 }
 
 Place* find_segment(const char* start) {
@@ -198,14 +195,13 @@ void require_shared_state() {
 
 void reset_counters(FilterSlot* slot, TimestampTz now) {
   start_statistics(&slot->stats, now);
-  for (pg_atomic_uint64* value :
-       {&slot->loss.applied, &slot->loss.accepted, &slot->loss.looked_at, &slot->loss.fill,
-        &slot->loss.weight, &slot->loss.fresh, &slot->loss.passing, &slot->overfull_logged,
-        &slot->ahead_of_clock, &slot->applied})
-    pg_atomic_init_u64(value, 0);
-  pg_atomic_init_u64(&slot->loss.odds, LossEstimate::kUnknownOdds);
-  pg_atomic_init_u32(&slot->pins, 0);
   const auto clear = [](auto& part) { memset(static_cast<void*>(&part), 0, sizeof part); };
+  clear(slot->loss);
+  pg_atomic_init_u64(&slot->loss.odds, LossEstimate::kUnknownOdds);
+  clear(slot->overfull_logged);
+  clear(slot->ahead_of_clock);
+  clear(slot->applied);
+  clear(slot->pins);
   clear(slot->restoring);
   clear(slot->unfinished);
   clear(slot->saved);
@@ -398,6 +394,13 @@ void format_all_slices(FilterSlot* slot, Header* block) {
   }
 }
 
+void copy_locked_slice(const FilterSlot* slot, uint32 slice, void* to) {
+  const Header* block = block_of(slot);
+  const LockHeld held(slice_lock(slot, slice), LW_SHARED);
+  memcpy(to, slice_at(block, slice).state, block->parameters.slice_bytes);
+  count_work(Work::bytes, block->parameters.slice_bytes);
+}
+
 int errhint_more_memory() {
   if (dynamic_memory().base == nullptr)
     return errhint(
@@ -424,6 +427,18 @@ MemoryUse memory_use() {
   use.free += left;
   use.largest_free = Max(use.largest_free, left);
   return use;
+}
+
+BackgroundWorker make_worker(const char* function, const char* name) {
+  BackgroundWorker worker{};
+  worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+  worker.bgw_start_time = BgWorkerStart_ConsistentState;
+  worker.bgw_restart_time = BGW_NEVER_RESTART;
+  strlcpy(worker.bgw_library_name, "streamfilter", sizeof worker.bgw_library_name);
+  strlcpy(worker.bgw_function_name, function, sizeof worker.bgw_function_name);
+  strlcpy(worker.bgw_name, name, sizeof worker.bgw_name);
+  strlcpy(worker.bgw_type, name, sizeof worker.bgw_type);
+  return worker;
 }
 
 // ---- emptied memory -----------------------------------------------------------------------------
@@ -457,21 +472,16 @@ void give_back_all() {
 }
 
 // Includes those that another process is giving back.
-bool is_any_emptied() {
+uint64 bytes_emptied() {
   const LockHeld held(shared_state->directory_lock, LW_SHARED);
-  return shared_state->emptied_bytes > 0;
+  return shared_state->emptied_bytes;
 }
 
 // False if no worker is free. Allocates nothing.
 bool start_worker() {
-  BackgroundWorker worker{};
+  BackgroundWorker worker = make_worker("streamfilter_memory_worker", "streamfilter memory");
   worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
   worker.bgw_start_time = BgWorkerStart_PostmasterStart;
-  worker.bgw_restart_time = BGW_NEVER_RESTART;
-  strlcpy(worker.bgw_library_name, "streamfilter", sizeof worker.bgw_library_name);
-  strlcpy(worker.bgw_function_name, "streamfilter_memory_worker", sizeof worker.bgw_function_name);
-  strlcpy(worker.bgw_name, "streamfilter memory", sizeof worker.bgw_name);
-  strlcpy(worker.bgw_type, "streamfilter memory", sizeof worker.bgw_type);
   return RegisterDynamicBackgroundWorker(&worker, nullptr);
 }
 
@@ -495,10 +505,7 @@ FilterSlot* take_spare(const FilterSlot* slot) {
 }  // namespace
 
 void give_back_slots() {
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  const uint64 bytes = shared_state->emptied_bytes;
-  LWLockRelease(shared_state->directory_lock);
-  if (bytes >= kMuch && start_worker()) return;
+  if (bytes_emptied() >= kMuch && start_worker()) return;
   give_back_all();
 }
 
@@ -506,7 +513,7 @@ void wait_for_emptied() {
   ConditionVariablePrepareToSleep(&shared_state->built);
   for (;;) {
     give_back_all();
-    if (!is_any_emptied()) break;
+    if (bytes_emptied() == 0) break;
     ConditionVariableSleep(&shared_state->built, wait_event(Wait::memory));
   }
   ConditionVariableCancelSleep();

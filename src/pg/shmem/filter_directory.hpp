@@ -3,6 +3,7 @@
 
 extern "C" {
 #include "access/xlogdefs.h"
+#include "postmaster/bgworker.h"
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 }
@@ -42,16 +43,47 @@ struct SavedState {
   pg_atomic_uint64 next_worker;  // when a worker may be started again, in monotonic_us()
 };
 
+// Sessions in the midst of something, by parity of a phase. Who must see the end of all that have
+// begun waits for those of the phase before, whom a cancelled wait has left, begins another phase,
+// and waits for those of the last one.
+struct PhaseGate {
+  pg_atomic_uint32 phase;
+  pg_atomic_uint32 inside[2];
+};
+
+// Returns what leave_phase needs.
+inline uint32 enter_phase(PhaseGate* gate) {
+  // Either who waits later sees the count, or this loop sees the change of the phase.
+  for (;;) {
+    const uint32 phase = pg_atomic_read_u32(&gate->phase);
+    pg_atomic_fetch_add_u32(&gate->inside[phase & 1], 1);
+    if (pg_atomic_read_u32(&gate->phase) == phase) return phase;
+    pg_atomic_fetch_sub_u32(&gate->inside[phase & 1], 1);
+  }
+}
+
+inline void leave_phase(PhaseGate* gate, uint32 phase) {
+  pg_atomic_fetch_sub_u32(&gate->inside[phase & 1], 1);
+}
+
+// `wait` returns when nobody is inside.
+template <typename Wait>
+void wait_for_phases(PhaseGate* gate, const Wait& wait) {
+  const uint32 parity = pg_atomic_read_u32(&gate->phase) & 1;
+  wait(&gate->inside[1 - parity]);
+  pg_atomic_fetch_add_u32(&gate->phase, 1);
+  wait(&gate->inside[parity]);
+}
+
 // Where transactions write to the log.
 struct LogState {
-  pg_atomic_uint32 epoch;          // changes when an image is written
-  pg_atomic_uint32 committing[2];  // transactions about to commit, by parity of the epoch
-  pg_atomic_uint32 last_page;      // with the filter's latest row (write_state_row)
-  pg_atomic_uint64 next_number;    // of the next row
+  PhaseGate commits;                     // transactions about to commit: an image waits for them
+  pg_atomic_uint32 last_page;            // with the filter's latest row (write_state_row)
+  mutable pg_atomic_uint64 next_number;  // of the next row
   // Size of the rows, as tuples (StateScan, write_state_row), that committed transactions have
   // written since the last image, which subtracts what it has found here. So errors from rollbacks
   // and crashes do not add up.
-  pg_atomic_uint64 bytes;
+  mutable pg_atomic_uint64 bytes;
 };
 
 // The last look of a standby at the log.
@@ -77,7 +109,8 @@ struct RunningXids {
 
 // Of a live filter that is restored by ranges (below).
 struct Restoring {
-  pg_atomic_uint64 missing, wanted;   // ranges, as bits: still missing; that a session waits for
+  mutable pg_atomic_uint64 missing,
+      wanted;                         // ranges, as bits: still missing; that a session waits for
   uint64 without_image;               // those that nothing of the image is for any more
   pg_atomic_uint32 restorer;          // pid of the restoring process
   uint32 ranges;                      // of one slice
@@ -91,9 +124,9 @@ struct Unfinished {
   pg_atomic_uint32 exclusive_wanted;  // others wait for it: it should hand the filter over
   // Transactions marked as arriving (arrivals.hpp) that add keys which the table in flight does not
   // have; that forget keys.
-  pg_atomic_uint32 arriving_keys, arriving_erasures;
+  mutable pg_atomic_uint32 arriving_keys, arriving_erasures;
   // Prepared ones that have emptied, replaced or dropped the filter (prepared_transactions.hpp).
-  pg_atomic_uint32 prepared_removals;
+  mutable pg_atomic_uint32 prepared_removals;
 };
 
 // Sums of loss_estimate.hpp.
@@ -117,10 +150,9 @@ struct FilterSlot;
 // Of a filter that is copied to another size (state_copy.hpp).
 struct StateCopy {
   // Fields of a slot that is copied.
-  pg_atomic_uint32 to;           // slot number of the copy + 1; 0: not being copied
-  pg_atomic_uint32 spoiled;      // the filter was emptied, or the like
-  pg_atomic_uint32 applying[2];  // sessions that bring in changes, by parity of the phase
-  pg_atomic_uint32 phase;
+  pg_atomic_uint32 to;               // slot number of the copy + 1; 0: not being copied
+  mutable pg_atomic_uint32 spoiled;  // the filter was emptied, or the like
+  PhaseGate applying;                // sessions that bring in changes: the copier waits for them
   // Fields of a copy. The lock of the next slice is held where these two change.
   pg_atomic_uint32 copied;  // the copy has all slices below this one
   pg_atomic_uint32 state;   // a CopyState
@@ -230,6 +262,9 @@ bool starts_in_recovery();
 // nobody may hold two at a time.
 LWLock* slice_lock(const FilterSlot* slot, uint32 slice);
 
+// Copies a slice under its lock. Reads no more than that.
+void copy_locked_slice(const FilterSlot* slot, uint32 slice, void* to);
+
 // Sets a slot's counters, and its knowledge of saved state, to those of a new slot.
 void reset_counters(FilterSlot* slot, TimestampTz now);
 
@@ -290,6 +325,9 @@ void give_back_slots();
 // Helps, and waits until all is given back. Takes directory_lock; may raise.
 void wait_for_emptied();
 
+// A worker that runs this function in a database from a consistent state on, once.
+BackgroundWorker make_worker(const char* function, const char* name);
+
 // Marks an emptied slot's memory as given back. Needs directory_lock.
 void free_emptied(FilterSlot* slot);
 
@@ -330,7 +368,7 @@ int errhint_more_memory();
 constexpr uint32 kMostRanges = 64;
 
 inline bool is_whole(const FilterSlot* slot) {
-  return pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&slot->restoring.missing)) == 0;
+  return pg_atomic_read_u64(&slot->restoring.missing) == 0;
 }
 
 // Before others see the slot: all is missing, and this process restores it.

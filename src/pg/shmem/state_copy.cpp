@@ -31,30 +31,7 @@ bool is_none(pg_atomic_uint32* count) {
   return pg_atomic_read_u32(count) == 0;
 }
 
-void wait_for_none(pg_atomic_uint32* count, void (*between)()) {
-  while (!is_none(count)) {
-    if (between != nullptr)
-      between();
-    else
-      pg_usleep(1000);
-  }
-}
-
 }  // namespace
-
-uint32 enter_apply(FilterSlot* slot) {
-  StateCopy* copy = &slot->copy;
-  for (;;) {
-    const uint32 phase = pg_atomic_read_u32(&copy->phase);
-    pg_atomic_fetch_add_u32(&copy->applying[phase & 1], 1);
-    if (pg_atomic_read_u32(&copy->phase) == phase) return phase;
-    pg_atomic_fetch_sub_u32(&copy->applying[phase & 1], 1);
-  }
-}
-
-void leave_apply(FilterSlot* slot, uint32 phase) {
-  pg_atomic_fetch_sub_u32(&slot->copy.applying[phase & 1], 1);
-}
 
 FilterSlot* copy_of(FilterSlot* slot) {
   const uint32 number = pg_atomic_read_u32(&slot->copy.to);
@@ -77,32 +54,25 @@ void note_change(FilterSlot* copy, ChangeType type, const Element& element) {
   notes->notes[(notes->first + notes->count++) % notes->capacity] = {element, type};
 }
 
-void insert_into_copy(FilterSlot* copy, const Element& element) {
+void change_copy(FilterSlot* copy, ChangeType type, const Element& element) {
   Header* header = block_of(copy);
   const uint32 slice = slice_of(header->parameters, element.hash);
   const LockHeld held(slice_lock(copy, slice), LW_EXCLUSIVE);
-  switch (copy_gate(copy, slice)) {
-    case CopyGate::skip: break;
-    case CopyGate::note: note_change(copy, ChangeType::add, element); break;
-    case CopyGate::apply: insert_new(header, element); break;
-  }
+  const CopyGate gate = copy_gate(copy, slice);
+  unsigned rank;
+  if (gate == CopyGate::note)
+    note_change(copy, type, element);
+  else if (gate == CopyGate::apply && type == ChangeType::promote)
+    promote(header, element, rank);
+  else if (gate == CopyGate::apply)
+    insert_new(header, element);
 }
 
 void promote_in_copy(FilterSlot* slot, const Element& element) {
   if (likely(pg_atomic_read_u32(&slot->copy.to) == 0)) return;
-  const uint32 phase = enter_apply(slot);
-  if (FilterSlot* copy = copy_of(slot)) {
-    Header* header = block_of(copy);
-    const uint32 slice = slice_of(header->parameters, element.hash);
-    const LockHeld held(slice_lock(copy, slice), LW_EXCLUSIVE);
-    unsigned rank;
-    switch (copy_gate(copy, slice)) {
-      case CopyGate::skip: break;
-      case CopyGate::note: note_change(copy, ChangeType::promote, element); break;
-      case CopyGate::apply: promote(header, element, rank); break;
-    }
-  }
-  leave_apply(slot, phase);
+  const uint32 phase = enter_phase(&slot->copy.applying);
+  if (FilterSlot* copy = copy_of(slot)) change_copy(copy, ChangeType::promote, element);
+  leave_phase(&slot->copy.applying, phase);
 }
 
 bool begin_copy(FilterSlot* slot, FilterSlot* copy, uint64 note_bytes) {
@@ -123,12 +93,13 @@ bool begin_copy(FilterSlot* slot, FilterSlot* copy, uint64 note_bytes) {
 }
 
 void wait_for_applying(FilterSlot* slot, void (*between)()) {
-  StateCopy* copy = &slot->copy;
-  const uint32 parity = pg_atomic_read_u32(&copy->phase) & 1;
-  // If the last wait was cancelled, sessions of the previous phase may still be there.
-  wait_for_none(&copy->applying[1 - parity], between);
-  pg_atomic_fetch_add_u32(&copy->phase, 1);
-  wait_for_none(&copy->applying[parity], between);
+  wait_for_phases(&slot->copy.applying, [between](pg_atomic_uint32* inside) {
+    while (!is_none(inside))
+      if (between != nullptr)
+        between();
+      else
+        pg_usleep(1000);
+  });
 }
 
 void begin_slice(FilterSlot* copy, uint32 slice) {

@@ -49,12 +49,8 @@ struct CopyNotes {
   CopyNote notes[FLEXIBLE_ARRAY_MEMBER];
 };
 
-// Call around bringing in changes. In between, nothing may raise, or wait for more than short
-// locks.
-uint32 enter_apply(FilterSlot* slot);
-void leave_apply(FilterSlot* slot, uint32 phase);
-
-// The copy, for sessions that have entered; nullptr if there is none.
+// The copy, for sessions that have entered StateCopy::applying, as who brings in changes must;
+// until they leave, nothing may raise, or wait for more than short locks. nullptr: there is none.
 FilterSlot* copy_of(FilterSlot* slot);
 
 // What to do with changes of a copy's slice, whose lock is held.
@@ -62,8 +58,8 @@ enum class CopyGate : uint8 { skip, note, apply };
 CopyGate copy_gate(FilterSlot* copy, uint32 slice);
 void note_change(FilterSlot* copy, ChangeType type, const Element& element);
 
-// Inserts a new key of a prepared transaction, for sessions that have entered.
-void insert_into_copy(FilterSlot* copy, const Element& element);
+// Adds a new key or promotes one, for sessions that have entered.
+void change_copy(FilterSlot* copy, ChangeType type, const Element& element);
 
 // Promotes a key that was found.
 void promote_in_copy(FilterSlot* slot, const Element& element);

@@ -91,8 +91,8 @@ bool read_checkpoint(uint64* system, uint64* checkpoint) {
 // after the restart nobody would know.
 bool is_kept(const FilterSlot* slot) {
   return slot->state == SlotState::counted ||
-         (slot->state == SlotState::live && pg_atomic_read_u32(const_cast<pg_atomic_uint32*>(
-                                                &slot->unfinished.prepared_removals)) == 0);
+         (slot->state == SlotState::live &&
+          pg_atomic_read_u32(&slot->unfinished.prepared_removals) == 0);
 }
 
 bool has_block(const FilterSlot* slot) {

@@ -78,7 +78,7 @@ Size write_log_header(Relation table, FilterSlot* slot, ChangeType change, const
 void write_log_records(Relation table, TransactionChanges* changes) {
   const ChangeLog* log = &changes->log;
   // Not before the lock is held: a save waits for transactions that have entered, and holds a lock.
-  changes->saving.epoch = enter_commit(changes->slot);
+  changes->saving.epoch = enter_phase(&changes->slot->log.commits);
   changes->saving.committing = true;
   LogWriter writer(table, changes);
   if (pg_atomic_read_u32(&changes->slot->saved.has_header) == 0)
@@ -97,20 +97,6 @@ void write_log_records(Relation table, TransactionChanges* changes) {
   }
   writer.flush();
   changes->saving.logged_bytes += writer.bytes();
-}
-
-uint32 enter_commit(FilterSlot* slot) {
-  // Either a later image sees the count, or this loop sees the change of the epoch.
-  for (;;) {
-    const uint32 epoch = pg_atomic_read_u32(&slot->log.epoch);
-    pg_atomic_fetch_add_u32(&slot->log.committing[epoch & 1], 1);
-    if (pg_atomic_read_u32(&slot->log.epoch) == epoch) return epoch;
-    pg_atomic_fetch_sub_u32(&slot->log.committing[epoch & 1], 1);
-  }
-}
-
-void leave_commit(FilterSlot* slot, uint32 epoch) {
-  pg_atomic_fetch_sub_u32(&slot->log.committing[epoch & 1], 1);
 }
 
 }  // namespace streamfilter::pg

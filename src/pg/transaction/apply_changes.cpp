@@ -180,10 +180,10 @@ void apply_note(Header* header, const CopyNote& note) {
 }
 
 void apply_committed(const ChangeLog* log, Header* header, FilterSlot* slot) {
-  const uint32 phase = enter_apply(slot);
+  const uint32 phase = enter_phase(&slot->copy.applying);
   if (FilterSlot* copy = copy_of(slot)) apply_to_copy(log, slot, copy);
   apply_changes(log, header, slot);
-  leave_apply(slot, phase);
+  leave_phase(&slot->copy.applying, phase);
   if (log->last_reset != kNoChange) note_emptied(slot);
 }
 

@@ -14,6 +14,8 @@ extern "C" {
 #include "storage/lmgr.h"
 }
 
+#include <utility>
+
 #include "pg/server/fault_points.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/server/shared_memory.hpp"
@@ -47,21 +49,21 @@ struct PreparedKey {
 
 // A transaction with keys here. It never moves.
 struct PreparedTransaction {
-  FullTransactionId transaction;  // invalid: unused place
-  uint32 first, last;             // its keys, in order
-  uint32 next;                    // in the same bucket; or in the chain of unused places
-  bool resolving;                 // has ended, and a session is at work on its keys
-  bool removes;                   // has other changes than keys
-  bool several;                   // changes several filters
-  Oid filter;                     // changes this one
+  FullTransactionId transaction = InvalidFullTransactionId;  // invalid: unused place
+  uint32 first = kNone, last = kNone;                        // its keys, in order
+  uint32 next = kNone;      // in the same bucket; or in the chain of unused places
+  bool resolving = false;   // has ended, and a session is at work on its keys
+  bool removes = false;     // has other changes than keys
+  bool several = false;     // changes several filters
+  Oid filter = InvalidOid;  // changes this one
 };
 
 struct KeyChunk {
-  PreparedKey* keys;  // nullptr: no chunk
-  uint32 capacity;
-  uint32 count;
-  uint32 used;         // places from here on were never used
-  uint32 unused_keys;  // used before, as a chain
+  PreparedKey* keys = nullptr;  // nullptr: no chunk
+  uint32 capacity = 0;
+  uint32 count = 0;
+  uint32 used = 0;             // places from here on were never used
+  uint32 unused_keys = kNone;  // used before, as a chain
 };
 
 struct PreparedKeys {
@@ -152,7 +154,7 @@ PreparedTransaction* enter_transaction(FullTransactionId transaction) {
   *at = prepared->unused_transactions;
   PreparedTransaction* entered = &prepared->transactions[*at];
   prepared->unused_transactions = entered->next;
-  *entered = {transaction, kNone, kNone, kNone, false, false, false, InvalidOid};
+  *entered = {.transaction = transaction};
   return entered;
 }
 
@@ -214,15 +216,12 @@ constexpr uint32 kStep = 256;  // keys
 // nullptr: there is no such transaction, or another session resolves it. Keys behind `last`
 // belong to filters that are being loaded.
 PreparedTransaction* begin_resolving(FullTransactionId transaction, uint32* last) {
-  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+  const LockHeld held(prepared->lock, LW_EXCLUSIVE);
   const uint32 at = *find_transaction(transaction);
-  PreparedTransaction* of = at != kNone ? &prepared->transactions[at] : nullptr;
-  if (of != nullptr && of->resolving) of = nullptr;
-  if (of != nullptr) {
-    of->resolving = true;
-    *last = of->last;
-  }
-  LWLockRelease(prepared->lock);
+  if (at == kNone || prepared->transactions[at].resolving) return nullptr;
+  PreparedTransaction* of = &prepared->transactions[at];
+  of->resolving = true;
+  *last = of->last;
   return of;
 }
 
@@ -231,7 +230,7 @@ PreparedTransaction* begin_resolving(FullTransactionId transaction, uint32* last
 void remove_done(PreparedTransaction* of) {
   uint32 kept = kNone;  // the last one that stays
   for (bool more = true; more;) {
-    LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+    const LockHeld held(prepared->lock, LW_EXCLUSIVE);
     uint32* link = kept == kNone ? &of->first : &key_at(kept).next;
     for (uint32 i = 0; *link != kNone && i < kStep; ++i) {
       const uint32 at = *link;
@@ -246,24 +245,20 @@ void remove_done(PreparedTransaction* of) {
     }
     more = *link != kNone;
     if (!more) end_resolving(of);
-    LWLockRelease(prepared->lock);
   }
   ConditionVariableBroadcast(&prepared->ended);
 }
 
 // Adds a chunk. False: there are too many. Takes the lock.
 bool add_part(char* start, uint32 places) {
-  bool added = false;
-  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+  const LockHeld held(prepared->lock, LW_EXCLUSIVE);
   for (KeyChunk& chunk : prepared->chunks) {
     if (chunk.keys != nullptr) continue;
-    chunk = {reinterpret_cast<PreparedKey*>(start), places, 0, 0, kNone};
+    chunk = {.keys = reinterpret_cast<PreparedKey*>(start), .capacity = places};
     prepared->capacity += places;
-    added = true;
-    break;
+    return true;
   }
-  LWLockRelease(prepared->lock);
-  return added;
+  return false;
 }
 
 // Makes room for `keys` more keys, first come, first served. The caller holds no lock.
@@ -284,17 +279,14 @@ bool make_room_for(uint64 keys) {
 
 // Removes an empty chunk and returns its memory; nullptr if there is none. Takes the lock.
 char* remove_unused_part() {
-  char* start = nullptr;
-  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  for (uint32 i = 1; i < kMaxChunks && start == nullptr; ++i) {
+  const LockHeld held(prepared->lock, LW_EXCLUSIVE);
+  for (uint32 i = 1; i < kMaxChunks; ++i) {
     KeyChunk& chunk = prepared->chunks[i];
     if (chunk.keys == nullptr || chunk.count > 0) continue;
-    start = reinterpret_cast<char*>(chunk.keys);
     prepared->capacity -= chunk.capacity;
-    chunk = {nullptr, 0, 0, 0, kNone};
+    return reinterpret_cast<char*>(std::exchange(chunk, {}).keys);
   }
-  LWLockRelease(prepared->lock);
-  return start;
+  return nullptr;
 }
 
 // The caller holds no lock.
@@ -305,26 +297,23 @@ void give_back_unused() {
 }
 
 void empty(FilterSlot* slot) {
-  const uint32 phase = enter_apply(slot);
+  const uint32 phase = enter_phase(&slot->copy.applying);
   if (copy_of(slot) != nullptr) pg_atomic_write_u32(&slot->copy.spoiled, 1);
   if (!renew_block(slot)) format_all_slices(slot, block_of(slot));
-  leave_apply(slot, phase);
+  leave_phase(&slot->copy.applying, phase);
   note_emptied(slot);
 }
 
 void add(const PreparedKey& key) {
   FilterSlot* slot = slot_of(key);
   Header* header = block_of(slot);
-  Element element;
-  element.hash = key.hash;
-  element.importance = key.importance;
-  element.time = key.time;
-  const uint32 phase = enter_apply(slot);
-  if (FilterSlot* copy = copy_of(slot)) insert_into_copy(copy, element);
+  const Element element = {key.hash, key.importance, key.time};
+  const uint32 phase = enter_phase(&slot->copy.applying);
+  if (FilterSlot* copy = copy_of(slot)) change_copy(copy, ChangeType::add, element);
   count_work(Work::bytes, kLine);
   count_if_late(slot, header, element);
   insert_new_in_slices(slot, header, element);
-  leave_apply(slot, phase);
+  leave_phase(&slot->copy.applying, phase);
 }
 
 // Definitions are applied later.
@@ -366,12 +355,11 @@ class KeySlot {
     FilterSlot* slot = slot_of(key);
     if (slot == slot_ && key.generation == generation_) return state_;
     leave();
-    LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+    const LockHeld held(shared_state->directory_lock, LW_SHARED);
     state_ = !is_of_live_slot(key)  ? State::gone
              : is_being_loaded(key) ? State::loading
                                     : State::ready;
     if (state_ == State::ready) pin_slot(slot);
-    LWLockRelease(shared_state->directory_lock);
     slot_ = slot;
     generation_ = key.generation;
     return state_;
@@ -479,11 +467,9 @@ bool resolve_prepared(FullTransactionId transaction, bool committed) {
 }
 
 bool is_being_resolved(FullTransactionId transaction) {
-  LWLockAcquire(prepared->lock, LW_SHARED);
+  const LockHeld held(prepared->lock, LW_SHARED);
   const uint32 at = *find_transaction(transaction);
-  const bool resolving = at != kNone && prepared->transactions[at].resolving;
-  LWLockRelease(prepared->lock);
-  return resolving;
+  return at != kNone && prepared->transactions[at].resolving;
 }
 
 void wait_until_ended(FullTransactionId transaction) {
@@ -537,16 +523,12 @@ bool is_of(const PreparedTransaction& of, Concern concern) {
 // The transaction in place `at` or the next one that matters, and sets `at` to its place; invalid
 // if there is none.
 FullTransactionId transaction_at(uint32* at, Concern concern) {
-  FullTransactionId found = InvalidFullTransactionId;
-  LWLockAcquire(prepared->lock, LW_SHARED);
+  const LockHeld held(prepared->lock, LW_SHARED);
   for (; *at < transaction_capacity(); ++*at) {
     const PreparedTransaction& of = prepared->transactions[*at];
-    if (!FullTransactionIdIsValid(of.transaction) || !is_of(of, concern)) continue;
-    found = of.transaction;
-    break;
+    if (FullTransactionIdIsValid(of.transaction) && is_of(of, concern)) return of.transaction;
   }
-  LWLockRelease(prepared->lock);
-  return found;
+  return InvalidFullTransactionId;
 }
 
 // Read without the lock: a transaction that ends now may be found next time.
@@ -565,7 +547,7 @@ bool is_erased(const TransactionChanges* changes, uint64 hash) {
 FullTransactionId find_adding_what_is_erased() {
   FullTransactionId found = InvalidFullTransactionId;
   if (!is_anything_prepared()) return found;
-  LWLockAcquire(prepared->lock, LW_SHARED);
+  const LockHeld held(prepared->lock, LW_SHARED);
   for (const TransactionChanges* changes = first_changes(); changes != nullptr;
        changes = changes->next) {
     if (!changes->erases) continue;
@@ -579,7 +561,6 @@ FullTransactionId find_adding_what_is_erased() {
       });
     }
   }
-  LWLockRelease(prepared->lock);
   return found;
 }
 
@@ -623,20 +604,14 @@ enum class StoreResult : uint8 { done, too_many_keys, too_many_transactions };
 // Takes the lock.
 StoreResult store_all(FullTransactionId transaction, uint64 count, const SlotChange* slots,
                       uint32 slot_count) {
-  StoreResult result = StoreResult::done;
-  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  if (!has_room_for(transaction))
-    result = StoreResult::too_many_transactions;
-  else if (!has_room_for(count))
-    result = StoreResult::too_many_keys;
-  else {
-    for (const TransactionChanges* changes = first_changes(); changes != nullptr;
-         changes = changes->next)
-      store_keys(changes, transaction);
-    for (uint32 i = 0; i < slot_count; ++i) store_change(transaction, slots[i]);
-  }
-  LWLockRelease(prepared->lock);
-  return result;
+  const LockHeld held(prepared->lock, LW_EXCLUSIVE);
+  if (!has_room_for(transaction)) return StoreResult::too_many_transactions;
+  if (!has_room_for(count)) return StoreResult::too_many_keys;
+  for (const TransactionChanges* changes = first_changes(); changes != nullptr;
+       changes = changes->next)
+    store_keys(changes, transaction);
+  for (uint32 i = 0; i < slot_count; ++i) store_change(transaction, slots[i]);
+  return StoreResult::done;
 }
 
 }  // namespace
@@ -676,12 +651,9 @@ namespace {
 
 bool put_back(InFlightTag tag, Owner owner) {
   InFlightPartition* partition = partition_of(tag);
-  LWLockAcquire(lock_of(partition), LW_EXCLUSIVE);
+  const LockHeld held(lock_of(partition), LW_EXCLUSIVE);
   InFlightEntry* entry = find_entry(partition, tag);
-  const bool done =
-      owner_of_entry(entry) != 0 || add_prepared_in_flight(partition, entry, tag, owner);
-  LWLockRelease(lock_of(partition));
-  return done;
+  return owner_of_entry(entry) != 0 || add_prepared_in_flight(partition, entry, tag, owner);
 }
 
 }  // namespace
@@ -766,20 +738,13 @@ void start_prepared() {
   prepared->count = prepared->removals = 0;
   prepared->capacity = capacity();
   prepared->unused_transactions = kNone;
-  for (KeyChunk& chunk : prepared->chunks) chunk = {nullptr, 0, 0, 0, kNone};
-  prepared->chunks[0] = {prepared->keys, capacity(), 0, 0, kNone};
+  for (KeyChunk& chunk : prepared->chunks) chunk = {};
+  prepared->chunks[0] = {.keys = prepared->keys, .capacity = capacity()};
   prepared->transactions = reinterpret_cast<PreparedTransaction*>(prepared->keys + capacity());
   prepared->buckets = reinterpret_cast<uint32*>(prepared->transactions + transaction_capacity());
   for (uint32 i = 0; i < transaction_capacity(); ++i) {
     prepared->buckets[i] = kNone;
-    prepared->transactions[i] = {InvalidFullTransactionId,
-                                 kNone,
-                                 kNone,
-                                 prepared->unused_transactions,
-                                 false,
-                                 false,
-                                 false,
-                                 InvalidOid};
+    prepared->transactions[i] = {.next = prepared->unused_transactions};
     prepared->unused_transactions = i;
   }
 }

@@ -22,7 +22,7 @@ struct Savepoint {
 struct Saving {
   bool logged;         // the changes go to the log, too
   bool needs_image;    // nothing is saved of the state before these changes
-  bool committing;     // enter_commit was called, for `epoch`
+  bool committing;     // enter_phase was called, for `epoch`
   bool locked;         // lock_for_save was called
   bool replaced;       // the saved state is deleted, or replaced by an image
   bool writes_header;  // this transaction saves the header
