@@ -218,7 +218,7 @@ uint64 hash_of(const char* name, uint64 position = 0) {
 template <typename Visit>
 void for_each_counter(Statistics* stats, Visit&& visit) {
   for (int i = 0; i < RowCounts::kCount; ++i)
-    visit(hash_of(kRowCounters[i].name), &stats->counts.values[i]);
+    visit(hash_of(RowCounts::kInfo[i].name), &stats->counts.values[i]);
   for (unsigned i = 0; i < kMaxRanks; ++i) visit(hash_of("found_at", i), &stats->found_at[i]);
   for (unsigned i = 0; i <= kFillSteps; ++i) visit(hash_of("missed_at", i), &stats->missed_at[i]);
 }
