@@ -62,6 +62,7 @@ pg/server/rows.cpp            face of rows of functions and queries
 pg/server/shared_memory.hpp   face of what each part of shared memory begins with
 pg/server/syscache.hpp        face of the catalogs' caches
 pg/server/wait_events.cpp     list: the names of wait events
+pg/shmem/change_type.hpp      list: what can happen to a filter
 pg/shmem/locked_work.cpp      tells how long locks are held, for tests
 pg/sql/metrics.cpp            list: what a scraper is told
 pg/storage/saved_rows.cpp     face of rows of the heaps; compiled without PostgreSQL, too

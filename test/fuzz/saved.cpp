@@ -27,14 +27,14 @@ void place(const RowHead& head, const char* data, Block& block) {
 }
 
 void apply(const RowHead& head, const char* data, Block& block) {
-  const LogRow row{0, static_cast<LogChange>(head.sort), 0, 0, data, head.size};
+  const LogRow row{0, change_of_letter(static_cast<char>(head.sort)), 0, 0, data, head.size};
   if (!is_sound(row)) return;
   for (std::uint64_t i = 0; i < count_changes(row); ++i) {
     const LoggedChange it = logged_change_at(row, i);
     switch (it.change) {
-      case LogChange::add:
-      case LogChange::roles: insert_new(block.header(), it.element); break;
-      case LogChange::erase:
+      case ChangeType::add:
+      case ChangeType::roles: insert_new(block.header(), it.element); break;
+      case ChangeType::erase:
         if (ops_of(block.header()).erase != nullptr) erase(block.header(), it.element);
         break;
       default: format(block.header(), Parameters(block.header()->parameters));

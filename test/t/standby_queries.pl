@@ -35,6 +35,8 @@ sub restored { return sql(q{SELECT restored FROM streamfilter_stats WHERE filter
 is(known_there(1, 1000), 100, 'the standby knows what the primary knows');
 my $restored = restored();
 isnt($restored, '', 'and tells when it has read the filter');
+my $apart = q{SELECT count(*) FROM pg_shmem_allocations WHERE name = 'streamfilter standby'};
+is(sql($apart) . sql($apart, $standby), '01', 'only a standby has memory for what ran at its last look');
 
 # --- While it runs, and when it commits ----------------------------------------------------------------------------------
 

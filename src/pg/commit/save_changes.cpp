@@ -22,25 +22,26 @@ namespace {
 void note_forgotten(FilterSlot* slot) {
   SavedState* saved = &slot->saved;
   pg_atomic_write_u32(&saved->has_header, 0);
-  pg_atomic_write_u64(&saved->log_bytes, 0);
+  pg_atomic_write_u64(&slot->log.bytes, 0);
   pg_atomic_fetch_add_u64(&slot->applied, 1);
   saved->last_saved = 0;
-  saved->set_aside[0] = '\0';
+  slot->set_aside[0] = '\0';
 }
 
 void note_saved(TransactionChanges* changes) {
   SavedState* saved = &changes->slot->saved;
+  LogState* log = &changes->slot->log;
   saved->logged = changes->saving.logged;
-  pg_atomic_fetch_add_u64(&saved->log_bytes, static_cast<int64>(changes->saving.logged_bytes));
+  pg_atomic_fetch_add_u64(&log->bytes, static_cast<int64>(changes->saving.logged_bytes));
   if (changes->saving.forgotten_level > 0) note_forgotten(changes->slot);
   if (changes->saving.writes_header) pg_atomic_write_u32(&saved->has_header, 1);
   if (changes->saving.drops_saved) pg_atomic_write_u32(&saved->has_header, 0);
   if (changes->saving.saved_at == 0) return;
   if (saved->logged) pg_atomic_write_u32(&saved->has_header, 1);
   saved->last_saved = changes->saving.saved_at;
-  saved->set_aside[0] = '\0';  // the save has replaced it
-  pg_atomic_fetch_sub_u64(&saved->log_bytes, Min(changes->saving.replaced_bytes,
-                                                 pg_atomic_read_u64(&saved->log_bytes)));
+  changes->slot->set_aside[0] = '\0';  // the save has replaced it
+  pg_atomic_fetch_sub_u64(&log->bytes,
+                          Min(changes->saving.replaced_bytes, pg_atomic_read_u64(&log->bytes)));
 }
 
 bool has_header(const TransactionChanges* changes) {
@@ -196,7 +197,7 @@ Relation settle_order() {
   }
 }
 
-// Images come first: after enter_commit, this transaction must not wait for an image, because the
+// Images come first: after enter_phase, this transaction must not wait for an image, because the
 // session that writes it may wait for this transaction.
 void save_logged() {
   Relation log = settle_order();
@@ -265,7 +266,7 @@ void refuse_to_prepare_saving() {
 void note_prepared_changes() {
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
     if (is_alive(changes))
-      pg_atomic_fetch_add_u64(&changes->slot->saved.log_bytes,
+      pg_atomic_fetch_add_u64(&changes->slot->log.bytes,
                               static_cast<int64>(changes->saving.logged_bytes));
 }
 
@@ -277,7 +278,7 @@ void note_saved_changes() {
 void end_saving() {
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
     if (changes->saving.committing && is_alive(changes))
-      leave_commit(changes->slot, changes->saving.epoch);
+      leave_phase(&changes->slot->log.commits, changes->saving.epoch);
 }
 
 }  // namespace streamfilter::pg

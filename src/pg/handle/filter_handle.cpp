@@ -264,7 +264,7 @@ FilterSlot* attach_newest(const FilterRelation* relation, bool empties) {
     FilterSlot* slot = attach_slot(relation, empties);
     if (!relation->uncommitted)
       note_persistence(&slot->saved, relation->options.persistence == Persistence::logged);
-    if (slot->saved.follows) follow_log(slot, relation);
+    if (slot->standby.follows) follow_log(slot, relation);
     if (slot->state != SlotState::retired) return slot;
   }
 }
@@ -275,7 +275,7 @@ bool attach_former(FilterHandle* filter) {
   if (slot == nullptr || filter->tree != nullptr || filter->relation->uncommitted) return false;
   resolve_removals(filter->relid);
   if (slot->generation != filter->slot_generation || slot->state != SlotState::live ||
-      slot->saved.follows || block_of(slot) != filter->header)
+      slot->standby.follows || block_of(slot) != filter->header)
     return false;
   note_persistence(&slot->saved, filter->relation->options.persistence == Persistence::logged);
   filter->slot = slot;

@@ -86,12 +86,12 @@ void hand_over(TransactionChanges* changes) {
   FilterSlot* slot = changes->slot;
   if (register_all_keys(changes)) {
     changes->overflowed = false;
-    pg_atomic_exchange_u64(&slot->exclusive_xact, 0);
+    pg_atomic_exchange_u64(&slot->unfinished.exclusive_xact, 0);
   } else {
     pg_atomic_fetch_add_u64(slot->stats.counts[RowCount::overflowed], 1);
   }
   changes->grows = true;
-  pg_atomic_write_u32(&slot->exclusive_wanted, 0);
+  pg_atomic_write_u32(&slot->unfinished.exclusive_wanted, 0);
   unlock_for_others(slot);
 }
 
@@ -103,7 +103,8 @@ bool may_hand_over(const TransactionChanges* changes) {
 }
 
 bool is_to_hand_over(const TransactionChanges* changes) {
-  return may_hand_over(changes) && pg_atomic_read_u32(&changes->slot->exclusive_wanted) != 0;
+  return may_hand_over(changes) &&
+         pg_atomic_read_u32(&changes->slot->unfinished.exclusive_wanted) != 0;
 }
 
 }  // namespace
@@ -143,7 +144,7 @@ void lock_for_itself(const FilterHandle* filter) {
   };
   if (lock(true)) return;
   hand_over_filters();
-  pg_atomic_write_u32(&filter->slot->exclusive_wanted, 1);
+  pg_atomic_write_u32(&filter->slot->unfinished.exclusive_wanted, 1);
   lock(false);
 }
 
@@ -153,14 +154,14 @@ void wait_for_any_key(const FilterHandle* filter, uint64 other) {
   if (!is_same_distributed_transaction(FullTransactionIdFromU64(other))) {
     hand_over_filters();
     LOCKTAG tag = tag_of(filter->slot);
-    pg_atomic_write_u32(&filter->slot->exclusive_wanted, 1);
+    pg_atomic_write_u32(&filter->slot->unfinished.exclusive_wanted, 1);
     ErrorContextCallback context = {error_context_stack, say_what_for,
                                     const_cast<FilterHandle*>(filter)};
     error_context_stack = &context;
     LockAcquire(&tag, ShareLock, false, false);
     LockRelease(&tag, ShareLock, false);
     error_context_stack = context.previous;
-    if (pg_atomic_read_u64(&filter->slot->exclusive_xact) != other) {
+    if (pg_atomic_read_u64(&filter->slot->unfinished.exclusive_xact) != other) {
       pg_atomic_fetch_add_u64(filter->slot->stats.counts[RowCount::waits], 1);
       return;
     }
@@ -200,7 +201,7 @@ struct ReserveRequest {
 
 // Must others wait for this transaction before they add any key?
 bool has_for_itself(FilterSlot* slot) {
-  return pg_atomic_read_u64(&slot->exclusive_xact) ==
+  return pg_atomic_read_u64(&slot->unfinished.exclusive_xact) ==
          U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
 }
 
@@ -227,7 +228,7 @@ ReserveResult try_to_reserve(FilterHandle* filter, const TransactionChanges* cha
   const Owner owner = request->met = owner_of_entry(entry);
   const bool own = owner != 0 && TransactionIdIsCurrentTransactionId(
                                      XidFromFullTransactionId(transaction_of(owner)));
-  const uint64 exclusive_xact = pg_atomic_read_u64(&slot->exclusive_xact);
+  const uint64 exclusive_xact = pg_atomic_read_u64(&slot->unfinished.exclusive_xact);
   if (owner != 0 && !own && owner != request->finished) {
     result = ReserveResult::other;
   } else if (unlikely(exclusive_xact != 0) && !has_for_itself(slot)) {
@@ -256,7 +257,8 @@ void overflow(FilterHandle* filter, TransactionChanges* changes) {
     const uint64 self = U64FromFullTransactionId(GetTopFullTransactionId());
     for (;;) {
       uint64 other = 0;
-      if (pg_atomic_compare_exchange_u64(&slot->exclusive_xact, &other, self) || other == self)
+      if (pg_atomic_compare_exchange_u64(&slot->unfinished.exclusive_xact, &other, self) ||
+          other == self)
         break;
       wait_for_any_key(filter, other);
     }

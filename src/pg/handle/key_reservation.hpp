@@ -29,8 +29,8 @@ bool has_exclusive_filters();
 // Changes that are visible to others but not yet in the filter; read before the filter is.
 struct Arriving {
   explicit Arriving(const FilterSlot* slot)
-      : keys(pg_atomic_read_u32(const_cast<pg_atomic_uint32*>(&slot->arriving_keys)) != 0),
-        erasures(pg_atomic_read_u32(const_cast<pg_atomic_uint32*>(&slot->arriving_erasures)) != 0) {
+      : keys(pg_atomic_read_u32(&slot->unfinished.arriving_keys) != 0),
+        erasures(pg_atomic_read_u32(&slot->unfinished.arriving_erasures) != 0) {
     pg_read_barrier();
   }
   bool may_change(bool seen) const { return seen ? erasures : keys; }

@@ -151,7 +151,7 @@ void restore(Oid relid) {
 void init_restore_worker() {
   if (restore_workers == 0 || IsBinaryUpgrade) return;
   BackgroundWorker worker =
-      make_restore_worker("streamfilter_restore_launcher", "streamfilter restore launcher");
+      make_worker("streamfilter_restore_launcher", "streamfilter restore launcher");
   // Workers that end are forgotten, and not started again after a crash.
   worker.bgw_restart_time = kRestart;
   RegisterBackgroundWorker(&worker);

@@ -437,14 +437,14 @@ void for_each_prepared(Function&& f) {
   for (const Work* item = work; item != nullptr; item = item->next) {
     if (item->action == Action::define) {
       const FilterSlot* slot = item->slot;
-      f(PreparedChange::define, item->slot);
+      f(ChangeType::define, item->slot);
       if (FilterSlot* former = find_slot(slot->database, slot->relation, SlotState::live))
-        f(PreparedChange::drop, former);
+        f(ChangeType::drop, former);
     }
     if (item->action != Action::drop || !OidIsValid(item->relation)) continue;
     FilterSlot* slot = first_slot_of(item->database, item->relation);
     for (; slot != nullptr; slot = next_slot_of(slot))
-      if (slot->state == SlotState::live || is_own_pending(slot)) f(PreparedChange::drop, slot);
+      if (slot->state == SlotState::live || is_own_pending(slot)) f(ChangeType::drop, slot);
   }
 }
 
@@ -464,13 +464,13 @@ bool prepare_definitions() {
   free_superseded_states();
   uint32 count = 0;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  for_each_prepared([&count](PreparedChange, FilterSlot*) { ++count; });
+  for_each_prepared([&count](ChangeType, FilterSlot*) { ++count; });
   LWLockRelease(shared_state->directory_lock);
   auto* changes = static_cast<SlotChange*>(palloc(sizeof(SlotChange) * count + 1));
   // The locks on the relations keep their slots unchanged.
   uint32 at = count;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  for_each_prepared([&](PreparedChange change, FilterSlot* slot) {
+  for_each_prepared([&](ChangeType change, FilterSlot* slot) {
     if (at > 0) changes[--at] = {change, slot};
   });
   LWLockRelease(shared_state->directory_lock);

@@ -138,7 +138,7 @@ void start_connecting(Connection* connection) {
     ReleaseExternalFD();
     ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
   }
-  connection->connecting = true;
+  move_traffic(connection, TrafficEvent::begins);
   connection->inflow = {0, kMaxUnforeseen};
   connection->polling = PGRES_POLLING_WRITING;
   PQsetErrorVerbosity(connection->pg, PQERRORS_VERBOSE);
@@ -293,17 +293,20 @@ bool welcome(Connection* connection) {
     fail(connection, Failure::unreachable, kIsStandby);
     return false;
   }
-  connection->connecting = connection->warned = false;
+  move_traffic(connection, TrafficEvent::welcomed);
+  connection->warned = false;
   forget_relations(connection);
   return set_up(connection);
 }
 
 // An attempt under way continues for a moment at least.
 void set_deadline(Connection* connection, int64 now) {
-  const int timeout = connection->connecting ? kProbeWait : connection->options.connect_timeout;
+  const int timeout =
+      connection->traffic == Traffic::connecting ? kProbeWait : connection->options.connect_timeout;
   const int64 deadline = add_ms(now, timeout);
-  if (!connection->connecting) connection->no_room = false;
-  if (!connection->connecting || connection->deadline < deadline) connection->deadline = deadline;
+  if (connection->traffic != Traffic::connecting) connection->no_room = false;
+  if (connection->traffic != Traffic::connecting || connection->deadline < deadline)
+    connection->deadline = deadline;
 }
 
 // An attempt has not led to a usable connection. True: another one may be made.
@@ -327,7 +330,7 @@ bool may_go_on(Connection* connection, Progress progress, int64 until) {
 
 // False: the server is unreachable, or it is too early to try again, or to know.
 bool connect(Connection* connection) {
-  if (connection->connecting && !connection->valid) disconnect(connection);
+  if (connection->traffic == Traffic::connecting && !connection->valid) disconnect(connection);
   if (connection->pg == nullptr) {
     if (!may_connect(connection->key.server)) return false;
     read_server(connection);
@@ -355,7 +358,7 @@ bool begins_or_goes_on(Connection* connection) {
     set_deadline(connection, monotonic_us());
     start_connecting(connection);
   }
-  return connection->connecting && connection->valid;
+  return connection->traffic == Traffic::connecting && connection->valid;
 }
 
 // As long as connect() would wait.
@@ -391,7 +394,8 @@ void advance(Connection** pending, uint32 count, int ms) {
 void let_go(Connection* connection) {
   if (!stands(connection)) return;
   const bool in_transaction = connection->level > 0;
-  if (connection->busy && (!in_transaction || !settle(connection))) return disconnect(connection);
+  if (is_busy(connection) && (!in_transaction || !settle(connection)))
+    return disconnect(connection);
   if (!connection->changed && (!connection->valid || has_ended(connection)))
     return disconnect(connection);
 }

@@ -26,12 +26,11 @@ uint64 next_number = 1;
 void on_invalidation(Datum, SF_SYSCACHE_ID cache, uint32 hash) {
   const NoRaise marked;
   transaction_uses_filters = true;  // so that the end of the transaction closes invalid ones
-  HASH_SEQ_STATUS scan;
-  hash_seq_init(&scan, connections);
-  while (auto* connection = static_cast<Connection*>(hash_seq_search(&scan)))
+  for_each_entry<Connection>(connections, [=](Connection* connection) {
     if (hash == 0 ||
         hash == (cache == FOREIGNSERVEROID ? connection->server_hash : connection->mapping_hash))
       connection->valid = false;
+  });
 }
 
 void close_all(int, Datum) {
@@ -105,7 +104,8 @@ void disconnect(Connection* connection) {
   PQfinish(connection->pg);
   ReleaseExternalFD();
   connection->pg = nullptr;
-  connection->ready = connection->busy = connection->connecting = connection->ending = false;
+  move_traffic(connection, TrafficEvent::closes);
+  connection->ready = connection->ending = false;
   if (connection->level > 0 && connection->changed) connection->lost = true;
   connection->level = connection->kept = 0;
 }
@@ -131,10 +131,7 @@ bool fail_of_flood(Connection* connection) {
 void forget_relations(Connection* connection) { connection->number = next_number++; }
 
 void visit_connections(void (*visit)(Connection* connection)) {
-  if (connections == nullptr) return;
-  HASH_SEQ_STATUS scan;
-  hash_seq_init(&scan, connections);
-  while (auto* connection = static_cast<Connection*>(hash_seq_search(&scan))) visit(connection);
+  if (connections != nullptr) for_each_entry<Connection>(connections, visit);
 }
 
 // ---- text of another server ---------------------------------------------------------------------

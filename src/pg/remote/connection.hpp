@@ -49,20 +49,43 @@ bool read_within(Inflow* inflow, PGconn* pg, Read&& read) {
   return true;
 }
 
+// What passes over a connection; `sending`: output is left, and from there on answers are owed.
+// Only this session moves it, under no lock.
+//
+//   | before     | begins     | welcomed | held up | sent     | answered | closes |
+//   |------------|------------|----------|---------|----------|----------|--------|
+//   | closed     | connecting |          |         |          |          |        |
+//   | connecting |            | idle     |         |          |          | closed |
+//   | idle       |            |          | sending | awaiting |          | closed |
+//   | sending    |            |          | sending | awaiting | idle     | closed |
+//   | awaiting   |            |          |         | awaiting | idle     | closed |
+enum class Traffic : uint8 { closed, connecting, idle, sending, awaiting };
+enum class TrafficEvent : uint8 { begins, welcomed, held_up, sent, answered, closes };
+
+// By event: from which states, the first to the last, it leads to which.
+constexpr struct {
+  Traffic first, last, to;
+} kTrafficMoves[] = {
+    {Traffic::closed, Traffic::closed, Traffic::connecting},
+    {Traffic::connecting, Traffic::connecting, Traffic::idle},
+    {Traffic::idle, Traffic::sending, Traffic::sending},
+    {Traffic::idle, Traffic::awaiting, Traffic::awaiting},
+    {Traffic::sending, Traffic::awaiting, Traffic::idle},
+    {Traffic::connecting, Traffic::awaiting, Traffic::closed},
+};
+
 // Never freed.
 struct Connection {
   ConnectionKey key;
   PGconn* pg;       // nullptr: none
   uint64 number;    // changes when knowledge of the relations there may be outdated
   bool valid;       // options are unchanged, and no cancel request is under way
-  bool connecting;  // not established yet
+  Traffic traffic;  // see move_traffic
   PostgresPollingStatusType polling;  // what libpq waits for meanwhile
   bool accepted;                      // the server has accepted it
   bool no_room;                       // the attempt before met a server without room for it
   bool ready;                         // the calls are prepared
   int backend;                        // process on the server; behind a pooler, one that it had
-  bool busy;                          // answers are owed
-  bool sending;                       // output is left to send
   Inflow inflow;                      // since the start, or since commands were sent
   bool dismissed;                     // the server has announced that it ends it
   bool needs_password;                // the user mapping must have a password
@@ -101,9 +124,16 @@ Connection* find_connection(Oid server, Oid user);
 // Reads the server's name and options again.
 void read_server(Connection* connection);
 
-// Is there an established connection?
-inline bool stands(const Connection* connection) {
-  return connection->pg != nullptr && !connection->connecting;
+inline void move_traffic(Connection* connection, TrafficEvent event) {
+  const auto& move = kTrafficMoves[static_cast<int>(event)];
+  Assert(connection->traffic >= move.first && connection->traffic <= move.last);
+  connection->traffic = move.to;
+}
+
+// Is there an established connection? Are answers owed?
+inline bool stands(const Connection* connection) { return connection->traffic >= Traffic::idle; }
+inline bool is_busy(const Connection* connection) {
+  return connection->traffic >= Traffic::sending;
 }
 
 // Has the server ended a ready connection, for example by a restart?

@@ -62,13 +62,18 @@ void give_up(Connection* connection, Manner manner, const char* what) {
        leaving ? "the session was terminated before it had answered" : what);
 }
 
+// PQflush has left nothing (0), or something.
+void note_flushed(Connection* connection, int left) {
+  move_traffic(connection, left == 0 ? TrafficEvent::sent : TrafficEvent::held_up);
+}
+
 // Sends more, and reads what has come. False: the connection has failed.
 bool advance(Connection* connection) {
   PGconn* pg = connection->pg;
   bool alive = false;
   const auto read = [&] {
     const int left = PQflush(pg);  // reads, too, while the server takes no more
-    connection->sending = left == 1;
+    if (left >= 0) note_flushed(connection, left);
     alive = left >= 0 && PQconsumeInput(pg) != 0;
   };
   if (!read_within(&connection->inflow, pg, read)) return fail_of_flood(connection);
@@ -79,13 +84,13 @@ bool advance(Connection* connection) {
 }
 
 bool awaits_answer(const Connection* connection) {
-  return connection->pg != nullptr && connection->busy && PQisBusy(connection->pg);
+  return is_busy(connection) && PQisBusy(connection->pg);
 }
 
 // Continues a connection after a wait; `late`: it was the last wait. False: the connection has
 // failed.
 bool go_on(Connection* connection, Manner manner, bool late) {
-  const bool sending = connection->sending;
+  const bool sending = connection->traffic == Traffic::sending;
   if (!advance(connection)) return false;
   // The answer may have come while another server kept us waiting.
   if (!late || !PQisBusy(connection->pg)) return true;
@@ -97,8 +102,8 @@ bool go_on(Connection* connection, Manner manner, bool late) {
 // Waits for more of an answer. False: the connection has failed.
 bool wait_for_answer(Connection* connection, Manner manner) {
   while (PQisBusy(connection->pg)) {
-    const bool late =
-        !wait_for_socket(connection->pg, connection->sending, connection->deadline, manner);
+    const bool late = !wait_for_socket(connection->pg, connection->traffic == Traffic::sending,
+                                       connection->deadline, manner);
     if (!go_on(connection, manner, late)) return false;
   }
   return true;
@@ -110,7 +115,7 @@ constexpr int kMaxTogether = 64;  // connections; others are waited for in turns
 void wait_quietly(Connection* const* waiting, int count, int ms) {
   pollfd sockets[kMaxTogether];
   for (int i = 0; i < count; ++i) {
-    const int events = POLLIN | (waiting[i]->sending ? POLLOUT : 0);
+    const int events = POLLIN | (waiting[i]->traffic == Traffic::sending ? POLLOUT : 0);
     sockets[i] = {PQsocket(waiting[i]->pg), static_cast<short>(events), 0};
   }
   pgstat_report_wait_start(wait_event(Wait::remote));
@@ -124,7 +129,8 @@ void wait_interruptibly(Connection* const* waiting, int count, int ms) {
   AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, nullptr);
   AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, nullptr, nullptr);
   for (int i = 0; i < count; ++i) {
-    const int events = WL_SOCKET_READABLE | (waiting[i]->sending ? WL_SOCKET_WRITEABLE : 0);
+    const int events =
+        WL_SOCKET_READABLE | (waiting[i]->traffic == Traffic::sending ? WL_SOCKET_WRITEABLE : 0);
     AddWaitEventToSet(set, static_cast<uint32>(events), PQsocket(waiting[i]->pg), nullptr, nullptr);
   }
   WaitEventSetWait(set, ms, &happened, 1, wait_event(Wait::remote));
@@ -230,12 +236,11 @@ bool send_queued(Connection* connection, uint64 row_bytes, int64 start) {
   PGconn* pg = connection->pg;
   PQclear(connection->error);
   connection->error = nullptr;
-  connection->busy = true;
   connection->sent_at = start != 0 ? start : monotonic_us();
   connection->deadline = add_ms(connection->sent_at, connection->options.timeout);
   connection->inflow = {0, static_cast<int64>(row_bytes) + kMaxUnforeseen};
   const int left = PQpipelineSync(pg) == 1 ? PQflush(pg) : -1;
-  connection->sending = left == 1;
+  if (left >= 0) note_flushed(connection, left);
   return left >= 0 || fail(connection);
 }
 
@@ -263,7 +268,7 @@ bool receive(Connection* connection, Manner manner, const RowShape* rows, Result
         !take_result(connection, manner, result, &sequence, rows, visit, context))
       return false;
   }
-  connection->busy = false;
+  move_traffic(connection, TrafficEvent::answered);
   note_reached(connection->key.server);
   return true;
 }
@@ -297,7 +302,7 @@ void check_memory(const ReceivedValue& received) {
 bool read_owed(Connection* connection) {
   PGconn* pg = connection->pg;
   if (!advance(connection)) return false;
-  for (bool between = false; connection->busy && !PQisBusy(pg);) {
+  for (bool between = false; is_busy(connection) && !PQisBusy(pg);) {
     PGresult* result = PQgetResult(pg);
     if (result == nullptr && !between && PQstatus(pg) != CONNECTION_BAD) {
       between = true;
@@ -309,13 +314,13 @@ bool read_owed(Connection* connection) {
     const bool refused = reply == Reply::other || is_fatal(result);
     PQclear(result);
     if (refused) return refuse(connection, Manner::quiet, "it does not end what was interrupted");
-    connection->busy = reply != Reply::sync;
+    if (reply == Reply::sync) move_traffic(connection, TrafficEvent::answered);
   }
   return true;
 }
 
 bool drain(Connection* connection) {
-  while (connection->busy)
+  while (is_busy(connection))
     if (!wait_for_answer(connection, Manner::interruptible) || !read_owed(connection)) return false;
   return true;
 }

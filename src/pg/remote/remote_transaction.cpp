@@ -146,8 +146,8 @@ int count;
 
 // A connection whose answers have come meanwhile needs no cancelling.
 void begin_if_busy(Connection* connection) {
-  if (!connection->ready || !connection->busy || count == kMaxRequests) return;
-  if (!read_owed(connection) || !connection->busy) return;
+  if (!connection->ready || !is_busy(connection) || count == kMaxRequests) return;
+  if (!read_owed(connection) || !is_busy(connection)) return;
   Request* request = &requests[count++];
   *request = {};
   request->connection = connection;
@@ -156,9 +156,7 @@ void begin_if_busy(Connection* connection) {
 }
 
 // A request under way could cancel the next command.
-bool is_over(const Request* request) {
-  return !request->pending && (request->connection->pg == nullptr || !request->connection->busy);
-}
+bool is_over(const Request* request) { return !request->pending && !is_busy(request->connection); }
 
 pollfd awaited_of_request(const Request* request) {
   if (!request->pending) return {-1, 0, 0};
@@ -167,7 +165,7 @@ pollfd awaited_of_request(const Request* request) {
 }
 
 pollfd awaited_of_connection(const Connection* connection) {
-  if (connection->pg == nullptr || !connection->busy) return {-1, 0, 0};
+  if (!is_busy(connection)) return {-1, 0, 0};
   return {PQsocket(connection->pg), POLLIN, 0};
 }
 
@@ -271,7 +269,7 @@ int64 start_of_commit(const Connection* connection) {
 
 void send_commit(Connection* connection) {
   if (!commits_now(connection)) return;
-  if (connection->busy) return disconnect(connection);
+  if (is_busy(connection)) return disconnect(connection);
   connection->ending = queue_command(connection, "COMMIT") &&
                        send_queued(connection, 0, start_of_commit(connection));
 }
@@ -288,7 +286,7 @@ void finish_commit(Connection* connection) {
 // A connection that still owes an answer cannot be used any more.
 void send_rollback(Connection* connection) {
   if (connection->pg == nullptr) return;
-  if (connection->busy) return disconnect(connection);
+  if (is_busy(connection)) return disconnect(connection);
   if (connection->level == 0) return;
   connection->ending = queue_command(connection, "ROLLBACK") && send_queued(connection);
 }
@@ -331,7 +329,7 @@ void note_undo(Connection* connection) {
 
 // While an answer is owed, the savepoint there must wait, see settle().
 void send_undo(Connection* connection) {
-  if (connection->pg == nullptr || connection->undo == 0 || connection->busy) return;
+  if (connection->pg == nullptr || connection->undo == 0 || is_busy(connection)) return;
   connection->ending = queue_undo(connection) && send_queued(connection);
 }
 

@@ -78,14 +78,8 @@ class Copier {
     LockRelationOid(relid_, AccessShareLock);
     resolve_removals(relid_);
     check_unchanged(former_, generation_, name_);
-    for (uint32 i = sources.first; i < sources.end; ++i) {
-      LWLock* lock = slice_lock(former_, i);
-      LWLockAcquire(lock, LW_SHARED);
-      memcpy(static_cast<void*>(slice_at(read_, i).state), slice_at(block_of(former_), i).state,
-             from_.slice_bytes);
-      count_work(Work::bytes, from_.slice_bytes);
-      LWLockRelease(lock);
-    }
+    for (uint32 i = sources.first; i < sources.end; ++i)
+      copy_locked_slice(former_, i, slice_at(read_, i).state);
     UnlockRelationOid(relid_, AccessShareLock);
   }
 
@@ -136,7 +130,7 @@ void check_unchanged(const FilterSlot* former, uint64 generation, const char* na
   const char* what = nullptr;
   if (former->generation != generation)
     what = "It was altered or dropped.";
-  else if (pg_atomic_read_u32(const_cast<pg_atomic_uint32*>(&former->copy.spoiled)) != 0)
+  else if (pg_atomic_read_u32(&former->copy.spoiled) != 0)
     what = "It was emptied or altered, or a value was merged in.";
   if (what != nullptr) raise_changed(name, what);
 }

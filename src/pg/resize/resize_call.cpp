@@ -236,8 +236,8 @@ void save_copy(const Resize* resize, Progress* progress) {
   SlotSave save;
   if (!begin_save(&save, resize->copy, resize->relation->name, resize->former))
     raise_changed(resize->relation->name, "It was dropped.");
-  pg_atomic_write_u64(&resize->copy->saved.next_number,
-                      pg_atomic_fetch_add_u64(&resize->former->saved.next_number, kNumbers));
+  pg_atomic_write_u64(&resize->copy->log.next_number,
+                      pg_atomic_fetch_add_u64(&resize->former->log.next_number, kNumbers));
   finish_save(&save, nullptr);
   PopActiveSnapshot();
   stop_at(FaultPoint::resize_saved);

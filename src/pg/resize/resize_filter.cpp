@@ -58,16 +58,13 @@ void fill(FilterSlot* slot, void* arg) {
 
 void take_over_counts(FilterSlot* slot, const FilterSlot* former) {
   take_over_statistics(&slot->stats, former->stats);
-  pg_atomic_write_u64(
-      &slot->saved.next_number,
-      pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&former->saved.next_number)));
+  pg_atomic_write_u64(&slot->log.next_number, pg_atomic_read_u64(&former->log.next_number));
 }
 
 void begin_saved(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters) {
   SavedState* saved = &slot->saved;
   saved->logged = relation->options.persistence == Persistence::logged;
   saved->identity = asked_identity(relation, parameters);
-  saved->ran.count = -1;
   // What is saved of an unlogged one's former state goes with its first change.
   pg_atomic_write_u32(&saved->has_header, saved->logged ? 0 : 1);
 }

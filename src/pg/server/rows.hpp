@@ -56,10 +56,11 @@ class NamedRow {
   }
 
   // Of an object on other servers, those that are not only there.
-  template <typename Counter, typename Counts, int n>
-  void put_counts(const Counter (&table)[n], const Counts& counts, bool is_elsewhere = false) {
-    for (int i = 0; i < n; ++i)
-      if (!is_elsewhere || !table[i].only_there) put_count(table[i].name, counts.values[i]);
+  template <typename Counts>
+  void put_counts(const Counts& counts, bool is_elsewhere = false) {
+    for (int i = 0; i < Counts::kCount; ++i)
+      if (!is_elsewhere || !Counts::kInfo[i].only_there)
+        put_count(Counts::kInfo[i].name, counts.values[i]);
   }
 
   Datum datum() { return HeapTupleGetDatum(heap_form_tuple(columns_, values_, isnull_)); }

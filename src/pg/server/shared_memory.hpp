@@ -48,6 +48,14 @@ HTAB* attach_hash_table(const char* name, long size) {
   return SF_SHMEM_INIT_HASH(name, size, &control, HASH_ELEM | HASH_BLOBS);
 }
 
+// f may remove the entry that it is called with.
+template <typename Entry, typename Function>
+void for_each_entry(HTAB* table, Function&& f) {
+  HASH_SEQ_STATUS scan;
+  hash_seq_init(&scan, table);
+  while (auto* entry = static_cast<Entry*>(hash_seq_search(&scan))) f(entry);
+}
+
 // Finds the structure; true: it is new, and nothing in it is set. Needs AddinShmemInitLock.
 template <typename Part>
 bool attach_shared(Part*& part, const char* name, Size bytes = sizeof(Part)) {

@@ -169,18 +169,9 @@ void request_arrivals() { RequestAddinShmemSpace(bytes()); }
 
 void start_arrivals() {
   if (!attach_shared(arrivals, "streamfilter arrivals", bytes())) return;
+  memset(static_cast<void*>(arrivals), 0, bytes());
   pg_atomic_init_u64(&arrivals->next_number, 1);
-  pg_atomic_init_u32(&arrivals->erasing, 0);
-  pg_atomic_init_u32(&arrivals->waiting, 0);
   ConditionVariableInit(&arrivals->unmarked);
-  for (int i = 0; i < MaxBackends; ++i) {
-    Arrival* arrival = &arrivals->places[i];
-    pg_atomic_init_u64(&arrival->transaction, 0);
-    pg_atomic_init_u64(&arrival->filters, 0);
-    pg_atomic_init_u64(&arrival->keys, 0);
-    pg_atomic_init_u64(&arrival->erased, 0);
-    pg_atomic_init_u64(&arrival->number, 0);
-  }
 }
 
 }  // namespace streamfilter::pg

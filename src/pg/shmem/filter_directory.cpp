@@ -15,8 +15,10 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include <unistd.h>
+
+#include "access/xlog.h"
 #include "port/pg_bitutils.h"
-#include "postmaster/bgworker.h"
 #include "storage/proc.h"
 }
 
@@ -35,14 +37,6 @@ SharedState* shared_state = nullptr;
 
 namespace {
 
-void reset_state_copy(StateCopy* copy) {
-  for (pg_atomic_uint32* value : {&copy->to, &copy->spoiled, &copy->applying[0], &copy->applying[1],
-                                  &copy->phase, &copy->copied, &copy->noting})
-    pg_atomic_init_u32(value, 0);
-  copy->notes = nullptr;
-  copy->of = nullptr;
-}
-
 constexpr int kSliceLocks = 1024;
 constexpr int kSpareSlots = 64;   // for blocks that are made beside those of filters
 constexpr int kMaxSlots = 65536;  // slot numbers that the table in flight can store
@@ -51,6 +45,7 @@ constexpr char kSliceTranche[] = "streamfilter_slice";
 
 const SharedSection* sections = nullptr;
 int section_count = 0;
+bool has_running = false;  // of the postmaster: a crash does not change what it has reserved
 
 void for_each_section(void (*SharedSection::*what)()) {
   for (int i = 0; i < section_count; ++i)
@@ -67,6 +62,8 @@ uint32 bucket_count() { return std::bit_ceil(static_cast<uint32>(all_slots())); 
 Size directory_bytes() {
   return CACHELINEALIGN(add_size(slot_bytes(), mul_size(sizeof(FilterSlot*), bucket_count())));
 }
+
+Size running_bytes() { return mul_size(sizeof(RunningXids), static_cast<Size>(all_slots())); }
 
 Size arena_bytes() { return mul_size(static_cast<Size>(shared_memory_kb), 1024); }
 
@@ -129,6 +126,8 @@ int all_slots() { return std::min(max_filters + kSpareSlots, kMaxSlots); }
 void request_shared_state(MemoryCall* call) {
   call->go_on();
   RequestAddinShmemSpace(add_size(add_size(directory_bytes(), arena_bytes()), PG_CACHE_LINE_SIZE));
+  has_running = starts_in_recovery();
+  if (has_running) RequestAddinShmemSpace(running_bytes());
   RequestNamedLWLockTranche(kDirectoryTranche, 1);
   RequestNamedLWLockTranche(kSliceTranche, kSliceLocks);
   for_each_section(&SharedSection::request);
@@ -142,6 +141,7 @@ void start_shared_state(MemoryCall* call) {
                     directory_bytes() + arena_bytes() + PG_CACHE_LINE_SIZE)) {
     memset(static_cast<void*>(shared_state), 0, directory_bytes());
     start_directory(reinterpret_cast<char*>(shared_state));
+    if (has_running) attach_shared(shared_state->running, "streamfilter standby", running_bytes());
   }
   for_each_section(&SharedSection::start);
   LWLockRelease(AddinShmemInitLock);
@@ -155,17 +155,15 @@ uint64 dynamic_limit() {
 }
 
 char* reserve_segment(uint64 size) {
-  char* start = nullptr;
   const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);
   for (Place& segment : shared_state->segments) {
     if (segment.start != nullptr) continue;
     if (shared_state->segments_in_use + size > dynamic_limit() / 2 || !take_dynamic(&segment, size))
-      break;
+      return nullptr;
     shared_state->segments_in_use += size;
-    start = segment.start;
-    break;
+    return segment.start;
   }
-  return start;
+  return nullptr;
 }
 
 Place* find_segment(const char* start) {
@@ -181,6 +179,10 @@ void init_shared_state(const SharedSection* others, int count) {
   section_count = count;
 }
 
+bool starts_in_recovery() {
+  return access(RECOVERY_SIGNAL_FILE, F_OK) == 0 || access(STANDBY_SIGNAL_FILE, F_OK) == 0;
+}
+
 void require_shared_state() {
   if (shared_state != nullptr) return;
   ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -193,22 +195,22 @@ void require_shared_state() {
 
 void reset_counters(FilterSlot* slot, TimestampTz now) {
   start_statistics(&slot->stats, now);
-  for (pg_atomic_uint64* value :
-       {&slot->loss.applied, &slot->loss.accepted, &slot->loss.looked_at, &slot->loss.fill,
-        &slot->loss.weight, &slot->loss.fresh, &slot->loss.passing, &slot->overfull_logged,
-        &slot->ahead_of_clock, &slot->unregistered, &slot->applied, &slot->exclusive_xact,
-        &slot->missing, &slot->wanted})
-    pg_atomic_init_u64(value, 0);
+  const auto clear = [](auto& part) { memset(static_cast<void*>(&part), 0, sizeof part); };
+  clear(slot->loss);
   pg_atomic_init_u64(&slot->loss.odds, LossEstimate::kUnknownOdds);
-  pg_atomic_init_u32(&slot->restorer, 0);
-  pg_atomic_init_u32(&slot->arriving_keys, 0);
-  pg_atomic_init_u32(&slot->arriving_erasures, 0);
-  pg_atomic_init_u32(&slot->prepared_removals, 0);
-  pg_atomic_init_u32(&slot->pins, 0);
-  pg_atomic_init_u32(&slot->exclusive_wanted, 0);
-  reset_state_copy(&slot->copy);
-  memset(static_cast<void*>(&slot->saved), 0, sizeof slot->saved);
-  pg_atomic_init_u64(&slot->saved.next_number, 1);
+  clear(slot->overfull_logged);
+  clear(slot->ahead_of_clock);
+  clear(slot->applied);
+  clear(slot->pins);
+  clear(slot->restoring);
+  clear(slot->unfinished);
+  clear(slot->saved);
+  clear(slot->standby);
+  clear(slot->log);
+  slot->set_aside[0] = '\0';
+  clear(slot->copy);
+  if (RunningXids* ran = running_xids(slot)) ran->count = -1;
+  pg_atomic_init_u64(&slot->log.next_number, 1);
 }
 
 LWLock* slice_lock(const FilterSlot* slot, uint32 slice) {
@@ -392,6 +394,13 @@ void format_all_slices(FilterSlot* slot, Header* block) {
   }
 }
 
+void copy_locked_slice(const FilterSlot* slot, uint32 slice, void* to) {
+  const Header* block = block_of(slot);
+  const LockHeld held(slice_lock(slot, slice), LW_SHARED);
+  memcpy(to, slice_at(block, slice).state, block->parameters.slice_bytes);
+  count_work(Work::bytes, block->parameters.slice_bytes);
+}
+
 int errhint_more_memory() {
   if (dynamic_memory().base == nullptr)
     return errhint(
@@ -418,6 +427,18 @@ MemoryUse memory_use() {
   use.free += left;
   use.largest_free = Max(use.largest_free, left);
   return use;
+}
+
+BackgroundWorker make_worker(const char* function, const char* name) {
+  BackgroundWorker worker{};
+  worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+  worker.bgw_start_time = BgWorkerStart_ConsistentState;
+  worker.bgw_restart_time = BGW_NEVER_RESTART;
+  strlcpy(worker.bgw_library_name, "streamfilter", sizeof worker.bgw_library_name);
+  strlcpy(worker.bgw_function_name, function, sizeof worker.bgw_function_name);
+  strlcpy(worker.bgw_name, name, sizeof worker.bgw_name);
+  strlcpy(worker.bgw_type, name, sizeof worker.bgw_type);
+  return worker;
 }
 
 // ---- emptied memory -----------------------------------------------------------------------------
@@ -451,21 +472,16 @@ void give_back_all() {
 }
 
 // Includes those that another process is giving back.
-bool is_any_emptied() {
+uint64 bytes_emptied() {
   const LockHeld held(shared_state->directory_lock, LW_SHARED);
-  return shared_state->emptied_bytes > 0;
+  return shared_state->emptied_bytes;
 }
 
 // False if no worker is free. Allocates nothing.
 bool start_worker() {
-  BackgroundWorker worker{};
+  BackgroundWorker worker = make_worker("streamfilter_memory_worker", "streamfilter memory");
   worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
   worker.bgw_start_time = BgWorkerStart_PostmasterStart;
-  worker.bgw_restart_time = BGW_NEVER_RESTART;
-  strlcpy(worker.bgw_library_name, "streamfilter", sizeof worker.bgw_library_name);
-  strlcpy(worker.bgw_function_name, "streamfilter_memory_worker", sizeof worker.bgw_function_name);
-  strlcpy(worker.bgw_name, "streamfilter memory", sizeof worker.bgw_name);
-  strlcpy(worker.bgw_type, "streamfilter memory", sizeof worker.bgw_type);
   return RegisterDynamicBackgroundWorker(&worker, nullptr);
 }
 
@@ -489,10 +505,7 @@ FilterSlot* take_spare(const FilterSlot* slot) {
 }  // namespace
 
 void give_back_slots() {
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  const uint64 bytes = shared_state->emptied_bytes;
-  LWLockRelease(shared_state->directory_lock);
-  if (bytes >= kMuch && start_worker()) return;
+  if (bytes_emptied() >= kMuch && start_worker()) return;
   give_back_all();
 }
 
@@ -500,7 +513,7 @@ void wait_for_emptied() {
   ConditionVariablePrepareToSleep(&shared_state->built);
   for (;;) {
     give_back_all();
-    if (!is_any_emptied()) break;
+    if (bytes_emptied() == 0) break;
     ConditionVariableSleep(&shared_state->built, wait_event(Wait::memory));
   }
   ConditionVariableCancelSleep();
@@ -545,49 +558,51 @@ uint64 bit_of(uint32 range) { return UINT64CONST(1) << range; }
 
 bool take_over_place(FilterSlot* slot) {
   uint32 nobody = 0;
-  return pg_atomic_compare_exchange_u32(&slot->restorer, &nobody, static_cast<uint32>(MyProcPid));
+  return pg_atomic_compare_exchange_u32(&slot->restoring.restorer, &nobody,
+                                        static_cast<uint32>(MyProcPid));
 }
 
 }  // namespace
 
 void begin_ranges(FilterSlot* slot, uint32 count) {
-  pg_atomic_write_u64(&slot->wanted, 0);
-  pg_atomic_write_u64(&slot->missing, ~UINT64CONST(0) >> (kMostRanges - count));
-  pg_atomic_write_u32(&slot->restorer, static_cast<uint32>(MyProcPid));
+  pg_atomic_write_u64(&slot->restoring.wanted, 0);
+  pg_atomic_write_u64(&slot->restoring.missing, ~UINT64CONST(0) >> (kMostRanges - count));
+  pg_atomic_write_u32(&slot->restoring.restorer, static_cast<uint32>(MyProcPid));
 }
 
 bool is_any_wanted(FilterSlot* slot) {
-  return (pg_atomic_read_u64(&slot->wanted) & pg_atomic_read_u64(&slot->missing)) != 0;
+  return (pg_atomic_read_u64(&slot->restoring.wanted) &
+          pg_atomic_read_u64(&slot->restoring.missing)) != 0;
 }
 
 uint32 next_range(FilterSlot* slot) {
-  const uint64 missing = pg_atomic_read_u64(&slot->missing),
-               wanted = pg_atomic_read_u64(&slot->wanted) & missing;
+  const uint64 missing = pg_atomic_read_u64(&slot->restoring.missing),
+               wanted = pg_atomic_read_u64(&slot->restoring.wanted) & missing;
   return static_cast<uint32>(pg_rightmost_one_pos64(wanted != 0 ? wanted : missing));
 }
 
 void end_range(FilterSlot* slot, uint32 range) {
-  pg_atomic_fetch_and_u64(&slot->missing, ~bit_of(range));
+  pg_atomic_fetch_and_u64(&slot->restoring.missing, ~bit_of(range));
   ConditionVariableBroadcast(&shared_state->built);
 }
 
 void miss_ranges(FilterSlot* slot, uint64 ranges) {
-  pg_atomic_fetch_or_u64(&slot->missing, ranges);
+  pg_atomic_fetch_or_u64(&slot->restoring.missing, ranges);
 }
 
 void end_restoring(FilterSlot* slot) {
   // An error may call this twice, and somebody else have taken over in between.
   auto own = static_cast<uint32>(MyProcPid);
-  if (pg_atomic_compare_exchange_u32(&slot->restorer, &own, 0))
+  if (pg_atomic_compare_exchange_u32(&slot->restoring.restorer, &own, 0))
     ConditionVariableBroadcast(&shared_state->built);
 }
 
 bool wait_for_ranges(FilterSlot* slot, uint64 ranges) {
   bool restored = true;
   LockWait wait(slot->relation);
-  pg_atomic_fetch_or_u64(&slot->wanted, ranges);
+  pg_atomic_fetch_or_u64(&slot->restoring.wanted, ranges);
   ConditionVariablePrepareToSleep(&shared_state->built);
-  while ((pg_atomic_read_u64(&slot->missing) & ranges) != 0) {
+  while ((pg_atomic_read_u64(&slot->restoring.missing) & ranges) != 0) {
     if (take_over_place(slot)) {
       restored = false;
       break;

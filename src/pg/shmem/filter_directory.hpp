@@ -3,6 +3,7 @@
 
 extern "C" {
 #include "access/xlogdefs.h"
+#include "postmaster/bgworker.h"
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 }
@@ -30,48 +31,102 @@ enum class SlotState : uint8 {
   counted,
 };
 
-// How the state of a filter is saved. Plain fields belong to the session that builds the slot or
-// follows the log.
+// What is saved of a filter's state. Plain fields here and below belong to the session that builds
+// the slot or follows the log.
 struct SavedState {
-  // What ran at some time: the latest ids one by one, those of long transactions as ranges without
-  // gaps.
-  struct RunningXids {
-    static constexpr uint32 kLatest = 32768, kRanges = 512;
-    struct Range {
-      TransactionId first, last;
-    };
-    TransactionId xmin, xmax;  // what is older than the one is done, from the other on not begun
-    int count;                 // of ranges; -1: they did not fit
-    Range ranges[kRanges];
-    uint64 latest[kLatest / 64];  // by the distance from xmax - 1
-  };
-
-  bool logged;                  // by the definition at the slot's last use
-  int64 identity;               // of this state's rows (identity_of); 0: not known yet
-  char set_aside[160];          // why the saved state is not used; empty: it is, or there is none
-  bool follows;                 // filled on a standby: replayed changes must be applied to it
-  TimestampTz last_saved;       // 0: never
-  TimestampTz restored;         // 0: not restored
-  pg_atomic_uint32 has_header;  // a committed row of the log, or an image, has the seed
-  pg_atomic_uint32 epoch;       // changes when an image is written
-  pg_atomic_uint32 committing[2];  // transactions about to commit, by parity of the epoch
-  pg_atomic_uint32 following;      // a session is following the log
-  pg_atomic_uint32 last_page;      // of the log, with the filter's latest row (write_state_row)
-  pg_atomic_uint64 next_number;    // of the log's next row
-  // Size of the rows, as tuples (StateScan, write_state_row), that committed transactions have
-  // written to the log since the last image, which subtracts what it has found here. So errors from
-  // rollbacks and crashes do not add up.
-  pg_atomic_uint64 log_bytes;
+  bool logged;                   // by the definition at the slot's last use
+  pg_atomic_uint32 has_header;   // a committed row of the log, or an image, has the seed
+  int64 identity;                // of this state's rows (identity_of); 0: not known yet
+  TimestampTz last_saved;        // 0: never
+  TimestampTz restored;          // 0: not restored
+  TimestampTz image;             // of the image at the last look
   pg_atomic_uint64 next_worker;  // when a worker may be started again, in monotonic_us()
-  // On a standby: image and snapshot at the last look.
-  TimestampTz image;
+};
+
+// Sessions in the midst of something, by parity of a phase. Who must see the end of all that have
+// begun waits for those of the phase before, whom a cancelled wait has left, begins another phase,
+// and waits for those of the last one.
+struct PhaseGate {
+  pg_atomic_uint32 phase;
+  pg_atomic_uint32 inside[2];
+};
+
+// Returns what leave_phase needs.
+inline uint32 enter_phase(PhaseGate* gate) {
+  // Either who waits later sees the count, or this loop sees the change of the phase.
+  for (;;) {
+    const uint32 phase = pg_atomic_read_u32(&gate->phase);
+    pg_atomic_fetch_add_u32(&gate->inside[phase & 1], 1);
+    if (pg_atomic_read_u32(&gate->phase) == phase) return phase;
+    pg_atomic_fetch_sub_u32(&gate->inside[phase & 1], 1);
+  }
+}
+
+inline void leave_phase(PhaseGate* gate, uint32 phase) {
+  pg_atomic_fetch_sub_u32(&gate->inside[phase & 1], 1);
+}
+
+// `wait` returns when nobody is inside.
+template <typename Wait>
+void wait_for_phases(PhaseGate* gate, const Wait& wait) {
+  const uint32 parity = pg_atomic_read_u32(&gate->phase) & 1;
+  wait(&gate->inside[1 - parity]);
+  pg_atomic_fetch_add_u32(&gate->phase, 1);
+  wait(&gate->inside[parity]);
+}
+
+// Where transactions write to the log.
+struct LogState {
+  PhaseGate commits;                     // transactions about to commit: an image waits for them
+  pg_atomic_uint32 last_page;            // with the filter's latest row (write_state_row)
+  mutable pg_atomic_uint64 next_number;  // of the next row
+  // Size of the rows, as tuples (StateScan, write_state_row), that committed transactions have
+  // written since the last image, which subtracts what it has found here. So errors from rollbacks
+  // and crashes do not add up.
+  mutable pg_atomic_uint64 bytes;
+};
+
+// The last look of a standby at the log.
+struct StandbyLook {
   XLogRecPtr replayed;
-  RunningXids ran;
-  // While it is restored by ranges: rows that its image has, 0: some are damaged; of them read;
-  // ranges of one slice; those, as bits, that nothing of the image is for any more.
-  int32 image_rows, image_rows_read;
-  uint32 ranges;
-  uint64 without_image;
+  pg_atomic_uint32 following;  // a session is following the log
+  bool follows;                // filled on a standby: replayed changes must be applied to it
+};
+
+// What ran at that look: the latest ids one by one, those of long transactions as ranges without
+// gaps. It takes more than the slot, so it lies apart, and only where the server starts as a
+// standby or in recovery. Anywhere else a follower reads everything anew.
+struct RunningXids {
+  static constexpr uint32 kLatest = 32768, kRanges = 512;
+  struct Range {
+    TransactionId first, last;
+  };
+  TransactionId xmin, xmax;  // what is older than the one is done, from the other on not begun
+  int count;                 // of ranges; -1: they did not fit, or there was no look
+  Range ranges[kRanges];
+  uint64 latest[kLatest / 64];  // by the distance from xmax - 1
+};
+
+// Of a live filter that is restored by ranges (below).
+struct Restoring {
+  mutable pg_atomic_uint64 missing,
+      wanted;                         // ranges, as bits: still missing; that a session waits for
+  uint64 without_image;               // those that nothing of the image is for any more
+  pg_atomic_uint32 restorer;          // pid of the restoring process
+  uint32 ranges;                      // of one slice
+  int32 image_rows, image_rows_read;  // rows that its image has, 0: some are damaged; of them read
+};
+
+// What a session looks at before it takes a key as new.
+struct Unfinished {
+  pg_atomic_uint64 unregistered;      // keys of transactions that are not in the table in flight
+  pg_atomic_uint64 exclusive_xact;    // full id of one to wait for before adding any key, or 0
+  pg_atomic_uint32 exclusive_wanted;  // others wait for it: it should hand the filter over
+  // Transactions marked as arriving (arrivals.hpp) that add keys which the table in flight does not
+  // have; that forget keys.
+  mutable pg_atomic_uint32 arriving_keys, arriving_erasures;
+  // Prepared ones that have emptied, replaced or dropped the filter (prepared_transactions.hpp).
+  mutable pg_atomic_uint32 prepared_removals;
 };
 
 // Sums of loss_estimate.hpp.
@@ -95,19 +150,20 @@ struct FilterSlot;
 // Of a filter that is copied to another size (state_copy.hpp).
 struct StateCopy {
   // Fields of a slot that is copied.
-  pg_atomic_uint32 to;           // slot number of the copy + 1; 0: not being copied
-  pg_atomic_uint32 spoiled;      // the filter was emptied, or the like
-  pg_atomic_uint32 applying[2];  // sessions that bring in changes, by parity of the phase
-  pg_atomic_uint32 phase;
+  pg_atomic_uint32 to;               // slot number of the copy + 1; 0: not being copied
+  mutable pg_atomic_uint32 spoiled;  // the filter was emptied, or the like
+  PhaseGate applying;                // sessions that bring in changes: the copier waits for them
   // Fields of a copy. The lock of the next slice is held where these two change.
   pg_atomic_uint32 copied;  // the copy has all slices below this one
-  pg_atomic_uint32 noting;  // is the next slice being copied?
+  pg_atomic_uint32 state;   // a CopyState
   CopyNotes* notes;
   FilterSlot* of;
 };
 
-// No two of them share a cache line, nor do what every row reads and what is counted.
+// A slot's members, by how long they stay as they are. No two slots share a cache line, nor do what
+// every row reads, what is counted, what a commit writes for the log, and what a copy needs.
 struct alignas(PG_CACHE_LINE_SIZE) FilterSlot {
+  // For as long as the slot is in use, but for steps of its life: under directory_lock.
   SlotState state;
   Oid database;  // set, with `relation`, by enter_slot
   Oid relation;
@@ -121,33 +177,26 @@ struct alignas(PG_CACHE_LINE_SIZE) FilterSlot {
   uint64 size;
   Place place;  // of the block
   bool zeroes;  // the place was zero when it was taken
+  // Until another slot of the list comes or goes, likewise.
   FilterSlot* next_in_bucket;
   FilterSlot *before_free, *after_free;
   FilterSlot* next_emptied;
+  // Changed by rows and commits, without a lock.
   alignas(PG_CACHE_LINE_SIZE) Statistics stats;
   LossEstimate loss;
   pg_atomic_uint64 overfull_logged;  // when the log was last told of that, in monotonic_us()
   pg_atomic_uint64 ahead_of_clock;   // the filter's time, in microseconds: that has gone back
-  pg_atomic_uint64 unregistered;     // keys of unfinished transactions that are not in that table
   pg_atomic_uint64 applied;          // how often transactions have brought their changes in
-  // While a live filter is restored: the ranges of slices still missing, as bits, the ranges that a
-  // session waits for, and the pid of the restoring process (below).
-  pg_atomic_uint64 missing, wanted;
-  pg_atomic_uint32 restorer;
-  // Transactions marked as arriving (arrivals.hpp) that add keys which the table in flight does not
-  // have; that forget keys.
-  pg_atomic_uint32 arriving_keys;
-  pg_atomic_uint32 arriving_erasures;
-  // Prepared transactions that have emptied, replaced or dropped the filter
-  // (prepared_transactions.hpp).
-  pg_atomic_uint32 prepared_removals;
+  Restoring restoring;               // while a session or worker restores it
+  Unfinished unfinished;             // until transactions end
   pg_atomic_uint32 pins;  // sessions that work on its bytes without a lock on its relation
-  pg_atomic_uint64
-      exclusive_xact;  // full id of a transaction to wait for before adding any key, or 0
-  pg_atomic_uint32 exclusive_wanted;  // others wait for it: it should hand the filter over
-  SavedState saved;
-  StateCopy copy;
+  SavedState saved;       // from one save to the next
+  StandbyLook standby;    // from look to look, until promotion
+  alignas(PG_CACHE_LINE_SIZE) LogState log;  // with every commit
+  char set_aside[160];  // why the saved state is not used; empty: it is, or there is none
+  StateCopy copy;       // while a resize copies it
 };
+static_assert(sizeof(FilterSlot) <= 15 * PG_CACHE_LINE_SIZE);
 
 constexpr int kMaxSegments = 32;
 
@@ -168,7 +217,8 @@ struct SharedState {
   // Slots by database and relation, except free and emptied ones: chains, the older slot first.
   FilterSlot** buckets;
   uint32 bucket_mask;
-  int slot_count;  // of all_slots()
+  int slot_count;        // of all_slots()
+  RunningXids* running;  // by slot; nullptr: the server has not started as a standby
   FilterSlot slots[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -199,9 +249,21 @@ void require_shared_state();
 
 inline Header* block_of(const FilterSlot* slot) { return slot->block; }
 
+// nullptr: the server has not started as a standby.
+inline RunningXids* running_xids(const FilterSlot* slot) {
+  RunningXids* all = shared_state->running;
+  return all != nullptr ? &all[slot - shared_state->slots] : nullptr;
+}
+
+// Does the server start to replay another server's WAL? Then its tables will change.
+bool starts_in_recovery();
+
 // The lock of one slice of a filter. A pool serves all filters, so two slices may share a lock:
 // nobody may hold two at a time.
 LWLock* slice_lock(const FilterSlot* slot, uint32 slice);
+
+// Copies a slice under its lock. Reads no more than that.
+void copy_locked_slice(const FilterSlot* slot, uint32 slice, void* to);
 
 // Sets a slot's counters, and its knowledge of saved state, to those of a new slot.
 void reset_counters(FilterSlot* slot, TimestampTz now);
@@ -263,6 +325,9 @@ void give_back_slots();
 // Helps, and waits until all is given back. Takes directory_lock; may raise.
 void wait_for_emptied();
 
+// A worker that runs this function in a database from a consistent state on, once.
+BackgroundWorker make_worker(const char* function, const char* name);
+
 // Marks an emptied slot's memory as given back. Needs directory_lock.
 void free_emptied(FilterSlot* slot);
 
@@ -303,7 +368,7 @@ int errhint_more_memory();
 constexpr uint32 kMostRanges = 64;
 
 inline bool is_whole(const FilterSlot* slot) {
-  return pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&slot->missing)) == 0;
+  return pg_atomic_read_u64(&slot->restoring.missing) == 0;
 }
 
 // Before others see the slot: all is missing, and this process restores it.

@@ -274,8 +274,7 @@ XactStatus xact_status(FullTransactionId transaction) {
   const LockHeld held(XactTruncationLock, LW_SHARED);
   // If nobody can know any more: rather keep a repeat than lose a row.
   const bool known = !TransactionIdPrecedes(xid, SF_OLDEST_CLOG_XID);
-  const bool committed = known && TransactionIdDidCommit(xid);
-  return committed ? XactStatus::committed : XactStatus::aborted;
+  return known && TransactionIdDidCommit(xid) ? XactStatus::committed : XactStatus::aborted;
 }
 
 InFlightPartition* partition_of(InFlightTag tag) { return &partitions[partition_number(tag)]; }
@@ -408,11 +407,8 @@ Size further_bytes() {
 }
 
 void init_further() {
-  pg_atomic_init_u32(&further->count, 0);
-  pg_atomic_init_u32(&further->growing, 0);
   ConditionVariableInit(&further->grown);
   for (FurtherTable& table : further->tables) pg_atomic_init_u32(&table.partitions, kClosed);
-  for (int i = 0; i < all_slots(); ++i) pg_atomic_init_u64(&further->keys[i], 0);
 }
 
 Size in_flight_bytes() {

@@ -71,8 +71,7 @@ void start_locked_work() {
   directory = &GetNamedLWLockTranche("streamfilter_directory")->lock;
   prepared = &GetNamedLWLockTranche("streamfilter_prepared")->lock;
   if (!is_new) return;
-  for (auto& held : shared->most)
-    for (pg_atomic_uint64& most : held) pg_atomic_init_u64(&most, 0);
+  memset(static_cast<void*>(shared), 0, sizeof *shared);
 }
 
 }  // namespace streamfilter::pg

@@ -54,11 +54,10 @@ const CountEntry* find_counts(Oid relation, uint32 slice) {
 
 // Otherwise counts of a filter whose creation was rolled back would stay for ever.
 void evict_oldest_counts() {
-  HASH_SEQ_STATUS scan;
-  hash_seq_init(&scan, counts);
   const CountEntry* oldest = nullptr;
-  while (const auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
+  for_each_entry<CountEntry>(counts, [&](const CountEntry* entry) {
     if (oldest == nullptr || entry->last_added < oldest->last_added) oldest = entry;
+  });
   hash_search(counts, &oldest->key, HASH_REMOVE, nullptr);
 }
 
@@ -155,43 +154,37 @@ void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& added) {
 void add_filter_counts(Oid relation, const RowCounts& added) {
   if (counts == nullptr) return;
   const LockHeld held(servers->lock, LW_EXCLUSIVE);
-  if (CountEntry* entry = promote_counts({MyDatabaseId, relation, kWholeFilter})) {
+  if (CountEntry* entry = promote_counts({MyDatabaseId, relation, kWholeFilter}))
     entry->filter.counts += added;
-  }
 }
 
 bool has_counts(Oid database, Oid relation) {
   if (counts == nullptr) return false;
   bool found = false;
   const LockHeld held(servers->lock, LW_SHARED);
-  HASH_SEQ_STATUS scan;
-  hash_seq_init(&scan, counts);
-  while (const auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
-    found |= is_of(&entry->key, database, relation);
+  for_each_entry<CountEntry>(
+      counts, [&](const CountEntry* entry) { found |= is_of(&entry->key, database, relation); });
   return found;
 }
 
 void forget_counts(Oid database, Oid relation) {
   if (counts == nullptr) return;
   const LockHeld held(servers->lock, LW_EXCLUSIVE);
-  HASH_SEQ_STATUS scan;
-  hash_seq_init(&scan, counts);
-  while (auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
+  for_each_entry<CountEntry>(counts, [=](const CountEntry* entry) {
     if (is_of(&entry->key, database, relation))
       hash_search(counts, &entry->key, HASH_REMOVE, nullptr);
+  });
 }
 
 void reset_counts(Oid relation) {
   if (counts == nullptr) return;
   const TimestampTz now = GetCurrentTimestamp();
   const LockHeld held(servers->lock, LW_EXCLUSIVE);
-  HASH_SEQ_STATUS scan;
-  hash_seq_init(&scan, counts);
-  while (auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan))) {
-    if (!is_of(&entry->key, MyDatabaseId, relation)) continue;
+  for_each_entry<CountEntry>(counts, [=](CountEntry* entry) {
+    if (!is_of(&entry->key, MyDatabaseId, relation)) return;
     entry->filter = {{}, now};
     entry->slice = {};
-  }
+  });
 }
 
 SliceCounts read_slice_counts(Oid relation, uint32 slice) {
@@ -213,11 +206,10 @@ FilterWork read_filter_work(Oid relation) {
 void visit_filter_work(void (*visit)(Oid database, Oid relation, const FilterWork& work, void* arg),
                        void* arg) {
   if (counts == nullptr) return;
-  HASH_SEQ_STATUS scan;
-  hash_seq_init(&scan, counts);
-  while (const auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
+  for_each_entry<CountEntry>(counts, [=](const CountEntry* entry) {
     if (entry->key.slice == kWholeFilter)
       visit(entry->key.database, entry->key.relation, entry->filter, arg);
+  });
 }
 
 void put_filter_work(Oid database, Oid relation, const FilterWork& work) {
@@ -234,7 +226,6 @@ void start_server_health() {
   if (attach_shared(servers, "streamfilter servers")) {
     memset(static_cast<void*>(servers), 0, sizeof *servers);
     servers->lock = &GetNamedLWLockTranche(kTranche)->lock;
-    pg_atomic_init_u32(&servers->count, 0);
   }
   counts = attach_hash_table<CountKey, CountEntry>("streamfilter slice counts", kMaxCounts);
 }

@@ -16,35 +16,22 @@ uint32 slot_number(const FilterSlot* slot) {
   return static_cast<uint32>(slot - shared_state->slots) + 1;
 }
 
+CopyState state_of(StateCopy* copy) {
+  return static_cast<CopyState>(pg_atomic_read_u32(&copy->state));
+}
+
+void move_copy(StateCopy* copy, CopyEvent event) {
+  const auto& move = kCopyMoves[static_cast<int>(event)];
+  Assert(state_of(copy) >= move.first && state_of(copy) <= move.last);
+  pg_atomic_write_u32(&copy->state, static_cast<uint32>(move.to));
+}
+
 bool is_none(pg_atomic_uint32* count) {
   pg_memory_barrier();
   return pg_atomic_read_u32(count) == 0;
 }
 
-void wait_for_none(pg_atomic_uint32* count, void (*between)()) {
-  while (!is_none(count)) {
-    if (between != nullptr)
-      between();
-    else
-      pg_usleep(1000);
-  }
-}
-
 }  // namespace
-
-uint32 enter_apply(FilterSlot* slot) {
-  StateCopy* copy = &slot->copy;
-  for (;;) {
-    const uint32 phase = pg_atomic_read_u32(&copy->phase);
-    pg_atomic_fetch_add_u32(&copy->applying[phase & 1], 1);
-    if (pg_atomic_read_u32(&copy->phase) == phase) return phase;
-    pg_atomic_fetch_sub_u32(&copy->applying[phase & 1], 1);
-  }
-}
-
-void leave_apply(FilterSlot* slot, uint32 phase) {
-  pg_atomic_fetch_sub_u32(&slot->copy.applying[phase & 1], 1);
-}
 
 FilterSlot* copy_of(FilterSlot* slot) {
   const uint32 number = pg_atomic_read_u32(&slot->copy.to);
@@ -54,11 +41,11 @@ FilterSlot* copy_of(FilterSlot* slot) {
 CopyGate copy_gate(FilterSlot* copy, uint32 slice) {
   const uint32 copied = pg_atomic_read_u32(&copy->copy.copied);
   if (slice < copied) return CopyGate::apply;
-  return slice == copied && pg_atomic_read_u32(&copy->copy.noting) != 0 ? CopyGate::note
-                                                                        : CopyGate::skip;
+  return slice == copied && state_of(&copy->copy) == CopyState::noting ? CopyGate::note
+                                                                       : CopyGate::skip;
 }
 
-void note_change(FilterSlot* copy, uint8 type, const Element& element) {
+void note_change(FilterSlot* copy, ChangeType type, const Element& element) {
   CopyNotes* notes = copy->copy.notes;
   if (notes->count == notes->capacity) {
     notes->overflowed = true;
@@ -67,32 +54,25 @@ void note_change(FilterSlot* copy, uint8 type, const Element& element) {
   notes->notes[(notes->first + notes->count++) % notes->capacity] = {element, type};
 }
 
-void insert_into_copy(FilterSlot* copy, const Element& element) {
+void change_copy(FilterSlot* copy, ChangeType type, const Element& element) {
   Header* header = block_of(copy);
   const uint32 slice = slice_of(header->parameters, element.hash);
   const LockHeld held(slice_lock(copy, slice), LW_EXCLUSIVE);
-  switch (copy_gate(copy, slice)) {
-    case CopyGate::skip: break;
-    case CopyGate::note: note_change(copy, kAddition, element); break;
-    case CopyGate::apply: insert_new(header, element); break;
-  }
+  const CopyGate gate = copy_gate(copy, slice);
+  unsigned rank;
+  if (gate == CopyGate::note)
+    note_change(copy, type, element);
+  else if (gate == CopyGate::apply && type == ChangeType::promote)
+    promote(header, element, rank);
+  else if (gate == CopyGate::apply)
+    insert_new(header, element);
 }
 
 void promote_in_copy(FilterSlot* slot, const Element& element) {
   if (likely(pg_atomic_read_u32(&slot->copy.to) == 0)) return;
-  const uint32 phase = enter_apply(slot);
-  if (FilterSlot* copy = copy_of(slot)) {
-    Header* header = block_of(copy);
-    const uint32 slice = slice_of(header->parameters, element.hash);
-    const LockHeld held(slice_lock(copy, slice), LW_EXCLUSIVE);
-    unsigned rank;
-    switch (copy_gate(copy, slice)) {
-      case CopyGate::skip: break;
-      case CopyGate::note: note_change(copy, kPromotion, element); break;
-      case CopyGate::apply: promote(header, element, rank); break;
-    }
-  }
-  leave_apply(slot, phase);
+  const uint32 phase = enter_phase(&slot->copy.applying);
+  if (FilterSlot* copy = copy_of(slot)) change_copy(copy, ChangeType::promote, element);
+  leave_phase(&slot->copy.applying, phase);
 }
 
 bool begin_copy(FilterSlot* slot, FilterSlot* copy, uint64 note_bytes) {
@@ -103,6 +83,7 @@ bool begin_copy(FilterSlot* slot, FilterSlot* copy, uint64 note_bytes) {
   notes->capacity = static_cast<uint32>(
       (note_bytes - offsetof(CopyNotes, notes) - alignof(CopyNotes)) / sizeof(CopyNote));
   state->notes = notes;
+  move_copy(state, CopyEvent::begins);
   pg_atomic_write_u32(&slot->copy.spoiled, 0);
   uint32 none = 0;
   pg_memory_barrier();
@@ -112,12 +93,13 @@ bool begin_copy(FilterSlot* slot, FilterSlot* copy, uint64 note_bytes) {
 }
 
 void wait_for_applying(FilterSlot* slot, void (*between)()) {
-  StateCopy* copy = &slot->copy;
-  const uint32 parity = pg_atomic_read_u32(&copy->phase) & 1;
-  // If the last wait was cancelled, sessions of the previous phase may still be there.
-  wait_for_none(&copy->applying[1 - parity], between);
-  pg_atomic_fetch_add_u32(&copy->phase, 1);
-  wait_for_none(&copy->applying[parity], between);
+  wait_for_phases(&slot->copy.applying, [between](pg_atomic_uint32* inside) {
+    while (!is_none(inside))
+      if (between != nullptr)
+        between();
+      else
+        pg_usleep(1000);
+  });
 }
 
 void begin_slice(FilterSlot* copy, uint32 slice) {
@@ -125,7 +107,7 @@ void begin_slice(FilterSlot* copy, uint32 slice) {
   CopyNotes* notes = copy->copy.notes;
   notes->first = notes->count = 0;
   notes->overflowed = false;
-  pg_atomic_write_u32(&copy->copy.noting, 1);
+  move_copy(&copy->copy, CopyEvent::next_slice);
 }
 
 Noted apply_notes(FilterSlot* copy, uint32 slice, void (*apply)(Header* header, const CopyNote&)) {
@@ -133,7 +115,7 @@ Noted apply_notes(FilterSlot* copy, uint32 slice, void (*apply)(Header* header, 
   StateCopy* state = &copy->copy;
   CopyNotes* notes = state->notes;
   if (notes->overflowed) {
-    pg_atomic_write_u32(&state->noting, 0);
+    move_copy(state, CopyEvent::overflowed);
     return Noted::overflowed;
   }
   for (uint32 left = kNotesTogether; notes->count > 0; --left, --notes->count) {
@@ -142,7 +124,7 @@ Noted apply_notes(FilterSlot* copy, uint32 slice, void (*apply)(Header* header, 
     count_work(Work::bytes, kLine);
     notes->first = (notes->first + 1) % notes->capacity;
   }
-  pg_atomic_write_u32(&state->noting, 0);
+  move_copy(state, CopyEvent::slice_done);
   pg_atomic_write_u32(&state->copied, slice + 1);
   return Noted::done;
 }
@@ -154,6 +136,7 @@ void end_copy(FilterSlot* copy) {
   copy->copy.of = nullptr;
   uint32 own = slot_number(copy);
   if (pg_atomic_compare_exchange_u32(&slot->copy.to, &own, 0)) wait_for_applying(slot, nullptr);
+  move_copy(&copy->copy, CopyEvent::ends);
 }
 
 }  // namespace streamfilter::pg

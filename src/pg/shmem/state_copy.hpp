@@ -7,18 +7,39 @@
 // next, they are noted; otherwise they are ignored. The copier declares a slice the next one, waits
 // for sessions that have entered before, and reads the filter, which then has their changes. Later
 // changes are noted, and may be in what it reads as well: applying a change twice does no harm.
+//
+//   | before  | begins  | next slice | slice done | overflowed | ends |
+//   |---------|---------|------------|------------|------------|------|
+//   | none    | between |            |            |            | none |
+//   | between |         | noting     |            |            | none |
+//   | noting  |         |            | between    | between    | none |
+//
+// The copier moves it: to and from `noting`, and `copied` with it, under the next slice's lock,
+// under which others read both; else under no lock, when nobody has the copy.
 #pragma once
 
+#include "pg/shmem/change_type.hpp"
 #include "pg/shmem/filter_directory.hpp"
 
 namespace streamfilter::pg {
 
-// A change: one of ChangeType (own_changes.hpp), or the promotion of a found key.
-constexpr uint8 kAddition = 0, kPromotion = 255;
+enum class CopyState : uint8 { none, between, noting };
+enum class CopyEvent : uint8 { begins, next_slice, slice_done, overflowed, ends };
+
+// By event: from which states, the first to the last, it leads to which.
+constexpr struct {
+  CopyState first, last, to;
+} kCopyMoves[] = {
+    {CopyState::none, CopyState::none, CopyState::between},
+    {CopyState::between, CopyState::between, CopyState::noting},
+    {CopyState::noting, CopyState::noting, CopyState::between},
+    {CopyState::noting, CopyState::noting, CopyState::between},
+    {CopyState::none, CopyState::noting, CopyState::none},
+};
 
 struct CopyNote {
   Element element;
-  uint8 type;
+  ChangeType type;
 };
 
 // A ring, read and written under the lock of the next slice.
@@ -28,21 +49,17 @@ struct CopyNotes {
   CopyNote notes[FLEXIBLE_ARRAY_MEMBER];
 };
 
-// Call around bringing in changes. In between, nothing may raise, or wait for more than short
-// locks.
-uint32 enter_apply(FilterSlot* slot);
-void leave_apply(FilterSlot* slot, uint32 phase);
-
-// The copy, for sessions that have entered; nullptr if there is none.
+// The copy, for sessions that have entered StateCopy::applying, as who brings in changes must;
+// until they leave, nothing may raise, or wait for more than short locks. nullptr: there is none.
 FilterSlot* copy_of(FilterSlot* slot);
 
 // What to do with changes of a copy's slice, whose lock is held.
 enum class CopyGate : uint8 { skip, note, apply };
 CopyGate copy_gate(FilterSlot* copy, uint32 slice);
-void note_change(FilterSlot* copy, uint8 type, const Element& element);
+void note_change(FilterSlot* copy, ChangeType type, const Element& element);
 
-// Inserts a new key of a prepared transaction, for sessions that have entered.
-void insert_into_copy(FilterSlot* copy, const Element& element);
+// Adds a new key or promotes one, for sessions that have entered.
+void change_copy(FilterSlot* copy, ChangeType type, const Element& element);
 
 // Promotes a key that was found.
 void promote_in_copy(FilterSlot* slot, const Element& element);

@@ -55,26 +55,22 @@ CountEntry* find_counts(Oid trigger) { return find_counts(MyDatabaseId, trigger)
 
 bool has_entries(Oid database) {
   bool found = false;
-  HASH_SEQ_STATUS scan;
-  hash_seq_init(&scan, entries);
-  while (const auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
-    found |= entry->key.database == database;
+  for_each_entry<CountEntry>(
+      entries, [&](const CountEntry* entry) { found |= entry->key.database == database; });
   return found;
 }
 
 // Evicts an entry that has not counted for long enough.
 bool evict_idle(TimestampTz now) {
   if (now < shared->look_after) return false;
-  HASH_SEQ_STATUS scan;
-  hash_seq_init(&scan, entries);
   CountEntry* oldest = nullptr;
   uint64 oldest_added = 0;
-  while (auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
-    if (const uint64 added = pg_atomic_read_u64(&entry->last_added);
-        oldest == nullptr || added < oldest_added) {
-      oldest = entry;
-      oldest_added = added;
-    }
+  for_each_entry<CountEntry>(entries, [&](CountEntry* entry) {
+    const uint64 added = pg_atomic_read_u64(&entry->last_added);
+    if (oldest != nullptr && added >= oldest_added) return;
+    oldest = entry;
+    oldest_added = added;
+  });
   if (now - static_cast<TimestampTz>(oldest_added) < kIdle) {
     shared->look_after = now + kPause;
     return false;
@@ -112,15 +108,13 @@ void add(CountEntry* entry, const PendingTriggerCounts* pending) {
 }
 
 void flush(const PendingTriggerCounts* pending) {
-  LWLockAcquire(shared->lock, LW_SHARED);
-  CountEntry* entry = find_counts(pending->trigger);
-  if (entry != nullptr) add(entry, pending);
-  LWLockRelease(shared->lock);
-  if (entry != nullptr) return;
-  LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-  entry = make_entry(pending);
-  if (entry != nullptr) add(entry, pending);
-  LWLockRelease(shared->lock);
+  const auto add_to = [pending](CountEntry* entry) {
+    if (entry != nullptr) add(entry, pending);
+    return entry != nullptr;
+  };
+  if (const LockHeld held(shared->lock, LW_SHARED); add_to(find_counts(pending->trigger))) return;
+  const LockHeld held(shared->lock, LW_EXCLUSIVE);
+  add_to(make_entry(pending));
 }
 
 }  // namespace
@@ -170,9 +164,7 @@ bool has_trigger_counts(Oid database, Oid trigger) {
   if (all_pending != nullptr && hash_search(all_pending, &trigger, HASH_FIND, nullptr) != nullptr)
     return true;
   const LockHeld held(shared->lock, LW_SHARED);
-  const bool found =
-      OidIsValid(trigger) ? find_counts(database, trigger) != nullptr : has_entries(database);
-  return found;
+  return OidIsValid(trigger) ? find_counts(database, trigger) != nullptr : has_entries(database);
 }
 
 void forget_trigger_counts(Oid database, Oid trigger) {
@@ -182,10 +174,9 @@ void forget_trigger_counts(Oid database, Oid trigger) {
     const CountKey key = {database, trigger};
     hash_search(entries, &key, HASH_REMOVE, nullptr);
   } else {
-    HASH_SEQ_STATUS scan;
-    hash_seq_init(&scan, entries);
-    while (auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
+    for_each_entry<CountEntry>(entries, [=](const CountEntry* entry) {
       if (entry->key.database == database) hash_search(entries, &entry->key, HASH_REMOVE, nullptr);
+    });
   }
 }
 
@@ -193,11 +184,10 @@ void reset_trigger_counts(Oid filter) {
   if (shared == nullptr) return;
   const TimestampTz now = GetCurrentTimestamp();
   const LockHeld held(shared->lock, LW_EXCLUSIVE);
-  HASH_SEQ_STATUS scan;
-  hash_seq_init(&scan, entries);
-  while (auto* entry = static_cast<CountEntry*>(hash_seq_search(&scan)))
+  for_each_entry<CountEntry>(entries, [=](CountEntry* entry) {
     if (entry->key.database == MyDatabaseId && (!OidIsValid(filter) || entry->filter == filter))
       clear(entry, now);
+  });
 }
 
 void request_trigger_counts() {
@@ -228,7 +218,7 @@ uint64 hash_of(const char* name, uint64 position = 0) {
 template <typename Visit>
 void for_each_counter(Statistics* stats, Visit&& visit) {
   for (int i = 0; i < RowCounts::kCount; ++i)
-    visit(hash_of(kRowCounters[i].name), &stats->counts.values[i]);
+    visit(hash_of(RowCounts::kInfo[i].name), &stats->counts.values[i]);
   for (unsigned i = 0; i < kMaxRanks; ++i) visit(hash_of("found_at", i), &stats->found_at[i]);
   for (unsigned i = 0; i <= kFillSteps; ++i) visit(hash_of("missed_at", i), &stats->missed_at[i]);
 }

@@ -92,7 +92,7 @@ bool read_checkpoint(uint64* system, uint64* checkpoint) {
 bool is_kept(const FilterSlot* slot) {
   return slot->state == SlotState::counted ||
          (slot->state == SlotState::live &&
-          pg_atomic_read_u32(const_cast<pg_atomic_uint32*>(&slot->prepared_removals)) == 0);
+          pg_atomic_read_u32(&slot->unfinished.prepared_removals) == 0);
 }
 
 bool has_block(const FilterSlot* slot) {
@@ -259,22 +259,18 @@ bool read_filter(FILE* file) {
   return true;
 }
 
-// Does the server start to replay another server's WAL? Then its tables will change.
-bool replays() {
-  return access(RECOVERY_SIGNAL_FILE, F_OK) == 0 || access(STANDBY_SIGNAL_FILE, F_OK) == 0;
-}
-
 // Is it the file of the last shutdown?
 bool is_of_this_past(const FileHeader& header) {
   uint64 system, checkpoint;
-  return !replays() && read_checkpoint(&system, &checkpoint) && header.system == system &&
-         header.checkpoint == checkpoint;
+  return !starts_in_recovery() && read_checkpoint(&system, &checkpoint) &&
+         header.system == system && header.checkpoint == checkpoint;
 }
 
 // Was it copied from another data directory? One of this server's own could be of any age.
 bool is_of_old_cluster(const FileHeader& header) {
   ControlFileData control;
-  return !replays() && read_control_file(&control) && header.system != control.system_identifier;
+  return !starts_in_recovery() && read_control_file(&control) &&
+         header.system != control.system_identifier;
 }
 
 // The file has another name before anything of it is read: a start that dies of what it holds does

@@ -270,8 +270,7 @@ SF_FUNCTION(streamfilter_forget_all_saved) {
 SF_FUNCTION(streamfilter_log_bytes) {
   const FilterSlot* slot = peek_slot(load_filter_relation(PG_GETARG_OID(0)));
   if (slot == nullptr) PG_RETURN_NULL();
-  PG_RETURN_INT64(static_cast<int64>(
-      pg_atomic_read_u64(const_cast<pg_atomic_uint64*>(&slot->saved.log_bytes))));
+  PG_RETURN_INT64(static_cast<int64>(pg_atomic_read_u64(&slot->log.bytes)));
 }
 
 // ---- functions for use in any query -------------------------------------------------------------

@@ -1,4 +1,4 @@
-// The tables of counter_list.hpp in SQL, and streamfilter_triggers: the work of this database's
+// The table of counter_list.hpp in SQL, and streamfilter_triggers: the work of this database's
 // triggers.
 #include "pg/server/postgres.hpp"
 
@@ -19,24 +19,13 @@ namespace streamfilter::pg {
 namespace {
 
 // As Prometheus names metrics: the unit comes last.
-const char* metric_of(const char* prefix, const char* name) {
+const char* metric_of(const CounterInfo& counter) {
   constexpr char kBytes[] = "bytes_";
-  if (strncmp(name, kBytes, strlen(kBytes)) != 0) return psprintf("%s%s_total", prefix, name);
-  return psprintf("%s%s_bytes_total", prefix, name + strlen(kBytes));
-}
-
-template <int n>
-void put_table(ReturnSetInfo* set, const char* counts_of, const char* prefix,
-               const CounterInfo (&table)[n]) {
-  for (const CounterInfo& counter : table) {
-    NamedRow row(set->setDesc);
-    row.put("counts_of", counts_of);
-    row.put("name", counter.name);
-    row.put("metric", metric_of(prefix, counter.name));
-    row.put("unit", counter.unit);
-    row.put("help", counter.help);
-    row.add_to(set);
-  }
+  const bool of_filter = strcmp(counter.of, "filter") == 0;
+  const char* prefix = of_filter ? "streamfilter" : psprintf("streamfilter_%s", counter.of);
+  if (strncmp(counter.name, kBytes, strlen(kBytes)) != 0)
+    return psprintf("%s_%s_total", prefix, counter.name);
+  return psprintf("%s_%s_bytes_total", prefix, counter.name + strlen(kBytes));
 }
 
 RowCounts row_counts_of(const FilterHandle* filter) {
@@ -70,9 +59,15 @@ using namespace streamfilter::pg;
 // streamfilter_counters(): a row per counter.
 SF_FUNCTION(streamfilter_counters) {
   ReturnSetInfo* set = begin_rows(fcinfo);
-  put_table(set, "filter", "streamfilter_", kRowCounters);
-  put_table(set, "trigger", "streamfilter_trigger_", kTriggerCounters);
-  put_table(set, "slice", "streamfilter_slice_", kSliceCounters);
+  for (const CounterInfo& counter : kCounters) {
+    NamedRow row(set->setDesc);
+    row.put("counts_of", counter.of);
+    row.put("name", counter.name);
+    row.put("metric", metric_of(counter));
+    row.put("unit", counter.unit);
+    row.put("help", counter.help);
+    row.add_to(set);
+  }
   return static_cast<Datum>(0);
 }
 
@@ -107,7 +102,7 @@ SF_FUNCTION(streamfilter_trigger_stat) {
     TriggerCounts counts;
     TimestampTz since;
     if (read_trigger_counts(row.trigger, &counts, &since)) {
-      result.put_counts(kTriggerCounters, counts);
+      result.put_counts(counts);
       result.put_time("since", since);
     }
   }

@@ -42,19 +42,19 @@ struct Numbers {
   bool overfull = false;
   bool clock_went_back = false;
   TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0, stats_reset = 0;
-  char set_aside[sizeof SavedState::set_aside] = "";
+  char set_aside[sizeof FilterSlot::set_aside] = "";
 };
 
 void read_state(Numbers& numbers, FilterSlot* slot, const FilterRelation* relation) {
   const Parameters& parameters = relation->definition.parameters;
   numbers.exists = true;
   numbers.dynamic = is_dynamic(slot) ? slot->size : 0;
-  numbers.in_flight = count_in_flight(slot) + pg_atomic_read_u64(&slot->unregistered);
+  numbers.in_flight = count_in_flight(slot) + pg_atomic_read_u64(&slot->unfinished.unregistered);
   numbers.created = time_in(slot->stats.created);
   numbers.last_reset = time_in(slot->stats.last_reset);
   numbers.last_saved = slot->saved.last_saved;
   numbers.restored = slot->saved.restored;
-  strlcpy(numbers.set_aside, slot->saved.set_aside, sizeof numbers.set_aside);
+  strlcpy(numbers.set_aside, slot->set_aside, sizeof numbers.set_aside);
   numbers.clock_went_back = pg_atomic_read_u64(&slot->ahead_of_clock) != 0;
   numbers.totals = read_totals(slot, parameters);
   const OverfullLimit limit = overfull_limit(parameters, promised_fpr_of(relation));
@@ -113,7 +113,7 @@ void fill_row(NamedRow& row, const FilterRelation* relation) {
   row.put("params", json_to_jsonb(json.data));
   row.put_count("memory", parameters.memory);
   row.put_count("dynamic_memory", numbers.dynamic);
-  row.put_counts(kRowCounters, numbers.counts, is_remote(relation));
+  row.put_counts(numbers.counts, is_remote(relation));
   row.put_count("in_flight", numbers.in_flight);
   row.put_rate("lost_estimate", numbers.lost);
   // A state that was not yet restored has unknown contents.
@@ -144,8 +144,7 @@ void put_slice(ReturnSetInfo* result, const FilterRelation* relation, uint32 sli
   row.put("server", found == nullptr ? nullptr : found->servername);
   row.put("lost", BoolGetDatum(since != 0));
   row.put_time("lost_since", since);
-  if (slice < kMaxCountedSlices)
-    row.put_counts(kSliceCounters, read_slice_counts(relation->relid, slice));
+  if (slice < kMaxCountedSlices) row.put_counts(read_slice_counts(relation->relid, slice));
   row.add_to(result);
 }
 
@@ -253,7 +252,7 @@ SF_FUNCTION(streamfilter_tree_node) {
     if (OidIsValid(relation->parent)) row.put("parent", ObjectIdGetDatum(relation->parent));
     row.put("level", Int32GetDatum(relation->level));
     // Other servers count what reaches them.
-    if (!is_remote(relation)) row.put_counts(kRowCounters, counts_to_show(relation));
+    if (!is_remote(relation)) row.put_counts(counts_to_show(relation));
   }
   PG_RETURN_DATUM(row.datum());
 }

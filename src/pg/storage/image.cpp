@@ -7,7 +7,6 @@ extern "C" {
 #include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "commands/vacuum.h"
-#include "postmaster/bgworker.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/procarray.h"
@@ -34,22 +33,16 @@ namespace {
 constexpr int64 kRetry = 10 * USECS_PER_SEC;
 constexpr int kLongestCommit = 60000;  // ms
 
-void wait_for_commits_of(FilterSlot* slot, uint32 parity, const char* name) {
-  for (int waited = 0; pg_atomic_read_u32(&slot->saved.committing[parity]) > 0; ++waited) {
-    if (waited >= kLongestCommit)
-      ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE), errmsg("could not save filter \"%s\"", name),
-              errdetail("Transactions that use it have been committing for more than a minute."));
-    pause(1, wait_event(Wait::commits));
-  }
-}
-
-// Waits until all transactions that had begun to commit have finished. Some may be of the previous
-// epoch, if an earlier save was cancelled during this wait.
+// Waits until all transactions that had begun to commit have finished.
 void wait_for_commits(FilterSlot* slot, const char* name) {
-  const uint32 parity = pg_atomic_read_u32(&slot->saved.epoch) & 1;
-  wait_for_commits_of(slot, 1 - parity, name);
-  pg_atomic_fetch_add_u32(&slot->saved.epoch, 1);
-  wait_for_commits_of(slot, parity, name);
+  wait_for_phases(&slot->log.commits, [name](pg_atomic_uint32* inside) {
+    for (int waited = 0; pg_atomic_read_u32(inside) > 0; ++waited) {
+      if (waited >= kLongestCommit)
+        ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE), errmsg("could not save filter \"%s\"", name),
+                errdetail("Transactions that use it have been committing for more than a minute."));
+      pause(1, wait_event(Wait::commits));
+    }
+  });
 }
 
 class ImageWriter {
@@ -105,11 +98,7 @@ void write_slices(ImageWriter* writer, const FilterSlot* slot) {
   const Size size = header->parameters.slice_bytes;
   char* buffer = static_cast<char*>(MemoryContextAllocHuge(CurrentMemoryContext, size));
   for (uint32 i = 0; i < header->parameters.slices; ++i) {
-    LWLock* lock = slice_lock(slot, i);
-    LWLockAcquire(lock, LW_SHARED);
-    memcpy(buffer, bytes_of_slice(header, i), size);
-    count_work(Work::bytes, size);
-    LWLockRelease(lock);
+    copy_locked_slice(slot, i, buffer);
     writer->write_slice(i, buffer, size);
   }
   pfree(buffer);
@@ -151,7 +140,7 @@ bool begin_save(SlotSave* save, FilterSlot* slot, const char* name, FilterSlot* 
     return false;
   CommandCounterIncrement();  // makes rows visible that this command has written or deleted before
   // Transactions that added to it have committed, so the snapshot sees their rows.
-  save->log_bytes = pg_atomic_read_u64(&slot->saved.log_bytes);
+  save->log_bytes = pg_atomic_read_u64(&slot->log.bytes);
   save->snapshot = register_latest_snapshot();
   stop_at(FaultPoint::save);
   resolve_prepared(slot->relation);
@@ -168,7 +157,7 @@ void finish_save(SlotSave* save, const Header* state) {
   delete_rows(save->tables.log, filter, save->snapshot);
   // If the image is damaged one day, the log must still be readable.
   const Size header_bytes =
-      write_log_header(save->tables.log, slot, LogChange::image, block_of(slot));
+      write_log_header(save->tables.log, slot, ChangeType::image, block_of(slot));
   UnregisterSnapshot(save->snapshot);
   close_state_tables(save->tables);
   // Last: a savepoint may catch a failure.
@@ -179,7 +168,7 @@ void finish_save(SlotSave* save, const Header* state) {
 }
 
 void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes) {
-  const uint64 bytes = pg_atomic_read_u64(&slot->saved.log_bytes) + more_bytes;
+  const uint64 bytes = pg_atomic_read_u64(&slot->log.bytes) + more_bytes;
   if (bytes < Max(slot->size, static_cast<uint64>(min_log_size_kb) * 1024) ||
       copy_of(slot) != nullptr)
     return;
@@ -187,15 +176,10 @@ void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes) {
   uint64 next = pg_atomic_read_u64(&slot->saved.next_worker);
   if (now < next || !pg_atomic_compare_exchange_u64(&slot->saved.next_worker, &next, now + kRetry))
     return;
-  BackgroundWorker worker{};
-  worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+  BackgroundWorker worker = make_worker("streamfilter_save_worker", "streamfilter save");
   worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-  worker.bgw_restart_time = BGW_NEVER_RESTART;
-  strlcpy(worker.bgw_library_name, "streamfilter", sizeof worker.bgw_library_name);
-  strlcpy(worker.bgw_function_name, "streamfilter_save_worker", sizeof worker.bgw_function_name);
   snprintf(worker.bgw_name, sizeof worker.bgw_name, "streamfilter save of filter %u",
            slot->relation);
-  strlcpy(worker.bgw_type, "streamfilter save", sizeof worker.bgw_type);
   memcpy(worker.bgw_extra, &slot->database, sizeof(Oid));
   memcpy(worker.bgw_extra + sizeof(Oid), &slot->relation, sizeof(Oid));
   BackgroundWorkerHandle* handle;
@@ -300,9 +284,9 @@ uint64 move_log_rows(Relation log, const FilterSlot* from, FilterSlot* to) {
       ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
               errmsg("the saved log of filter \"%s\" is damaged", get_rel_name(from->relation)));
     // The copy has its own header and collations.
-    if (!is_header(row.change) && row.change != LogChange::collations) {
+    if (!is_header(row.change) && row.change != ChangeType::collations) {
       row.identity = to->saved.identity;
-      bytes += write_state_row(log, row, &to->saved.last_page);
+      bytes += write_state_row(log, row, &to->log.last_page);
     }
     simple_heap_delete(log, &tuple->t_self);
   }

@@ -12,7 +12,7 @@ struct SlotSave {
   FilterSlot* slot;
   StateTables tables;
   Snapshot snapshot;  // sees the rows that become superfluous
-  uint64 log_bytes;   // SavedState::log_bytes before that
+  uint64 log_bytes;   // LogState::bytes before that
 };
 // Takes the locks for one save; nobody else saves a filter of the database until the transaction
 // ends.

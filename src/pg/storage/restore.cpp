@@ -83,9 +83,9 @@ void choose(StateReading* reading, Choice* choice) {
   for (uint64 i = 0; i < log.count; ++i) {
     const LogRow& row = log.rows[i];
     if (row.identity != choice->identity) continue;
-    if (row.change == LogChange::image && !image->found && image->damage == nullptr)
+    if (row.change == ChangeType::image && !image->found && image->damage == nullptr)
       image->damage = "It is missing.";
-    if (row.change != LogChange::reset) continue;
+    if (row.change != ChangeType::reset) continue;
     choice->first_row = row.number + 1;
     choice->use_image = false;
     image->damage = nullptr;  // the image would not be used anyway
@@ -93,7 +93,7 @@ void choose(StateReading* reading, Choice* choice) {
 }
 
 void note_set_aside(FilterSlot* slot, const FilterRelation* relation, const char* reason) {
-  strlcpy(slot->saved.set_aside, reason != nullptr ? reason : "", sizeof slot->saved.set_aside);
+  strlcpy(slot->set_aside, reason != nullptr ? reason : "", sizeof slot->set_aside);
   if (reason == nullptr) return;
   ereport(LOG, errmsg("the saved state of filter \"%s\" is set aside", relation->name),
           errdetail("%s", reason));
@@ -102,7 +102,7 @@ void note_set_aside(FilterSlot* slot, const FilterRelation* relation, const char
 // The keys' collations when the newest header was written; nullptr: not saved.
 const LogRow* saved_collations(const LogRows& log) {
   for (uint64 i = log.count; i > 0; --i)
-    if (log.rows[i - 1].change == LogChange::collations) return &log.rows[i - 1];
+    if (log.rows[i - 1].change == ChangeType::collations) return &log.rows[i - 1];
   return nullptr;
 }
 
@@ -150,10 +150,10 @@ void note_state(const StateReading& reading, const Choice& choice, const Paramet
   saved->last_saved = choice.use_image ? image.saved : 0;
   saved->image = image.saved;
   pg_atomic_write_u32(&saved->has_header, choice.found);
-  pg_atomic_write_u64(&saved->log_bytes, reading.log.bytes);
-  pg_atomic_write_u64(&saved->next_number, reading.next_number);
-  pg_atomic_write_u32(&saved->last_page, reading.last_page);
-  saved->follows = reading.standby;
+  pg_atomic_write_u64(&reading.slot->log.bytes, reading.log.bytes);
+  pg_atomic_write_u64(&reading.slot->log.next_number, reading.next_number);
+  pg_atomic_write_u32(&reading.slot->log.last_page, reading.last_page);
+  reading.slot->standby.follows = reading.standby;
 }
 
 // Is the image all that a row needs, beside a log that is not too long? Then rows may come before
@@ -243,8 +243,7 @@ void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Para
   // It may have been logged before; the first change must delete what is still saved. On a standby
   // it may become logged.
   pg_atomic_write_u32(&slot->saved.has_header, 1);
-  slot->saved.follows = RecoveryInProgress();
-  slot->saved.ran.count = -1;
+  slot->standby.follows = RecoveryInProgress();
 }
 
 bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters) {
@@ -334,15 +333,16 @@ TimestampTz image_time(Relation table, Oid filter, Snapshot snapshot) {
 // Applies what has become visible since the last look. False: everything must be read again.
 bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   SavedState* saved = &slot->saved;
+  RunningXids* ran = running_xids(slot);
   // Before there was a header to be found, the seed was not known.
-  if (saved->ran.count < 0 || pg_atomic_read_u32(&saved->has_header) == 0) return false;
+  if (ran == nullptr || ran->count < 0 || pg_atomic_read_u32(&saved->has_header) == 0) return false;
   const bool standby = RecoveryInProgress();
   const XLogRecPtr replayed = standby ? GetXLogReplayRecPtr(nullptr) : InvalidXLogRecPtr;
-  if (standby && replayed == saved->replayed) return true;
+  if (standby && replayed == slot->standby.replayed) return true;
   StateReading reading;
   if (!begin_reading(&reading, slot, relation, "following")) return true;
-  reading.seen = saved;
-  reading.next_number = pg_atomic_read_u64(&saved->next_number);
+  reading.seen = ran;
+  reading.next_number = pg_atomic_read_u64(&slot->log.next_number);
   bool complete = try_to_read(read_prepared, &reading) == nullptr;
   reading.snapshot = register_latest_snapshot();
   complete = complete &&
@@ -350,10 +350,10 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
              try_to_read(read_log, &reading) == nullptr && !reading.unsure;
   if (complete) {
     Header* block = block_of(slot);
-    saved->ran.count = -1;  // an error in between: all must be read again
+    ran->count = -1;  // an error in between: all must be read again
     replay_rows(reading, block, PG_INT64_MIN, saved->identity);
-    pg_atomic_write_u64(&saved->next_number, reading.next_number);
-    pg_atomic_fetch_add_u64(&saved->log_bytes, static_cast<int64>(reading.log.bytes));
+    pg_atomic_write_u64(&slot->log.next_number, reading.next_number);
+    pg_atomic_fetch_add_u64(&slot->log.bytes, static_cast<int64>(reading.log.bytes));
     remember_snapshot(slot, reading.snapshot, replayed);
   }
   end_reading(&reading);
@@ -362,20 +362,20 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
 
 void stop_following(int, Datum slot) {
   const NoRaise marked;
-  pg_atomic_write_u32(&reinterpret_cast<FilterSlot*>(DatumGetPointer(slot))->saved.following, 0);
+  pg_atomic_write_u32(&reinterpret_cast<FilterSlot*>(DatumGetPointer(slot))->standby.following, 0);
   ConditionVariableBroadcast(&shared_state->built);
 }
 
 }  // namespace
 
 void follow_log(FilterSlot* slot, const FilterRelation* relation) {
-  SavedState* saved = &slot->saved;
+  StandbyLook* look = &slot->standby;
   LockWait wait(relation->relid);
   // One session works at a time; the others wait until the filter is as new as they need.
   ConditionVariablePrepareToSleep(&shared_state->built);
   for (;;) {
     uint32 idle = 0;
-    if (pg_atomic_compare_exchange_u32(&saved->following, &idle, 1)) break;
+    if (pg_atomic_compare_exchange_u32(&look->following, &idle, 1)) break;
     wait.sleep(&shared_state->built);
   }
   ConditionVariableCancelSleep();
@@ -383,10 +383,10 @@ void follow_log(FilterSlot* slot, const FilterRelation* relation) {
   PG_ENSURE_ERROR_CLEANUP(stop_following, PointerGetDatum(slot));
   {
     const bool promoted = !RecoveryInProgress();
-    if (saved->follows) {
+    if (look->follows) {
       const bool logged = relation->options.persistence == Persistence::logged;
       if (logged && !play_news(slot, relation)) load_again(slot, relation);
-      if (promoted) saved->follows = false;
+      if (promoted) look->follows = false;
     }
   }
   PG_END_ENSURE_ERROR_CLEANUP(stop_following, PointerGetDatum(slot));

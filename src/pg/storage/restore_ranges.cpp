@@ -29,7 +29,7 @@ struct LoggedChanges {
 };
 
 uint32 count_ranges(const FilterSlot* slot) {
-  return Min(block_of(slot)->parameters.slices * slot->saved.ranges, kMostRanges);
+  return Min(block_of(slot)->parameters.slices * slot->restoring.ranges, kMostRanges);
 }
 
 // Of `parts` that divide `all`, the one that has `number`; and the first number of one.
@@ -49,7 +49,7 @@ struct Range {
 Range range_at(const FilterSlot* slot, uint32 number) {
   const Parameters& parameters = block_of(slot)->parameters;
   const uint64 each = chunks_of(parameters.slice_bytes);
-  const uint32 parts = slot->saved.ranges;
+  const uint32 parts = slot->restoring.ranges;
   Range range;
   if (parts == 1) {
     const uint32 ranges = count_ranges(slot);
@@ -68,7 +68,7 @@ Range range_at(const FilterSlot* slot, uint32 number) {
 }
 
 uint64 ranges_of_slice(const FilterSlot* slot, uint32 slice) {
-  const uint32 parts = slot->saved.ranges;
+  const uint32 parts = slot->restoring.ranges;
   if (parts > 1) return ~UINT64CONST(0) >> (kMostRanges - parts) << (slice * parts);
   return UINT64CONST(1) << part_with(slice, block_of(slot)->parameters.slices, count_ranges(slot));
 }
@@ -135,14 +135,14 @@ bool empty_used_slice(FilterSlot* slot, uint32 slice, bool (*sound)(const Filter
   const bool empties = sound == nullptr || !sound(slot, slice);
   if (empties) {
     miss_ranges(slot, ranges_of_slice(slot, slice));
-    slot->saved.without_image |= ranges_of_slice(slot, slice);
+    slot->restoring.without_image |= ranges_of_slice(slot, slice);
     format_slice(block_of(slot), slice);
   }
   return empties;
 }
 
 void read_image_of(StateReading* reading, uint32 number, const Range& range) {
-  if ((reading->slot->saved.without_image >> number & 1) != 0) return;
+  if ((reading->slot->restoring.without_image >> number & 1) != 0) return;
   reading->chunks = &range.chunks;
   if (const char* damage = try_to_read(read_image, reading)) reading->image.damage = damage;
   reading->chunks = nullptr;
@@ -156,14 +156,14 @@ bool restore_range(StateReading* reading, const LoggedChanges& log, uint32 numbe
   if (reading->image.damage != nullptr) {
     warn_damaged(slot, reading->relation, "image", reading->image.damage);
     reading->image.damage = nullptr;
-    slot->saved.image_rows = 0;
-    if (slot->saved.ranges > 1) {
+    slot->restoring.image_rows = 0;
+    if (slot->restoring.ranges > 1) {
       empty_used_slice(slot, range.slices.first, nullptr);
       return false;
     }
     empty_slices(reading->block, range.slices);
   }
-  slot->saved.image_rows_read = reading->image.read;
+  slot->restoring.image_rows_read = reading->image.read;
   for (uint64 i = log.starts[number]; i < log.starts[number + 1]; ++i)
     replay_change(slot, reading->block, log.changes[i]);
   end_range(slot, number);
@@ -178,9 +178,10 @@ void on_error(int, Datum slot) {
 // False: slices that lacked a chunk are empty, and the log must be read again.
 bool check_rows(const StateReading& reading) {
   FilterSlot* slot = reading.slot;
-  SavedState* saved = &slot->saved;
-  if (saved->image_rows == 0 || saved->image_rows == saved->image_rows_read) return true;
-  saved->image_rows = 0;
+  Restoring* restoring = &slot->restoring;
+  if (restoring->image_rows == 0 || restoring->image_rows == restoring->image_rows_read)
+    return true;
+  restoring->image_rows = 0;
   warn_damaged(slot, reading.relation, "image", "Chunks are missing.");
   bool are_sound = true;
   for (uint32 i = 0; i < block_of(slot)->parameters.slices; ++i) {
@@ -225,7 +226,7 @@ bool restore_missing(StateReading* reading, const LoggedChanges& log, uint64 ran
   volatile bool goes_on = true;  // with this log
   PG_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
   {
-    while (goes_on && (pg_atomic_read_u64(&slot->missing) & ranges) != 0) {
+    while (goes_on && (pg_atomic_read_u64(&slot->restoring.missing) & ranges) != 0) {
       CHECK_FOR_INTERRUPTS();
       if (is_to_give_way(slot)) give_way();
       goes_on = restore_range(reading, log, next_range(slot));
@@ -259,10 +260,10 @@ bool go_on(FilterSlot* slot, const FilterRelation* relation, uint64 ranges) {
   if (const char* damage = try_to_read(read_log, &reading))
     warn_damaged(slot, relation, "log", damage);
   reading.image.saved = slot->saved.image;
-  reading.image.read = slot->saved.image_rows_read;
-  reading.progress->begin("reading image",
-                          static_cast<uint64>(Max(slot->saved.image_rows - reading.image.read, 0)),
-                          "rows");
+  reading.image.read = slot->restoring.image_rows_read;
+  reading.progress->begin(
+      "reading image", static_cast<uint64>(Max(slot->restoring.image_rows - reading.image.read, 0)),
+      "rows");
   const bool is_done = restore_missing(&reading, collect_changes(reading, PG_INT64_MIN), ranges);
   if (is_done && is_whole(slot)) slot->saved.restored = GetCurrentTimestamp();
   end_reading(&reading);
@@ -314,17 +315,17 @@ bool can_read_by_ranges(const StateReading& reading) {
 
 bool divide_into_ranges(StateReading* reading, uint32 least) {
   const Parameters& parameters = reading->block->parameters;
-  SavedState* saved = &reading->slot->saved;
-  saved->ranges = ranges_of_slice(parameters);
-  saved->without_image = 0;
-  if (saved->ranges > 1 && !read_counters(reading)) saved->ranges = 1;
+  Restoring* restoring = &reading->slot->restoring;
+  restoring->ranges = ranges_of_slice(parameters);
+  restoring->without_image = 0;
+  if (restoring->ranges > 1 && !read_counters(reading)) restoring->ranges = 1;
   return reading->image.damage == nullptr && count_ranges(reading->slot) >= least;
 }
 
 uint32 range_of_key(const FilterSlot* slot, uint64 hash) {
   const Header* block = block_of(slot);
   const Parameters& parameters = block->parameters;
-  const uint32 slice = slice_of(parameters, hash), parts = slot->saved.ranges;
+  const uint32 slice = slice_of(parameters, hash), parts = slot->restoring.ranges;
   if (parts == 1) return part_with(slice, parameters.slices, count_ranges(slot));
   return slice * parts +
          part_with(line_of_key(block, hash) / kRowData, chunks_of(parameters.slice_bytes), parts);
@@ -332,8 +333,8 @@ uint32 range_of_key(const FilterSlot* slot, uint64 hash) {
 
 void restore_by_ranges(StateReading* reading, int64 first_row, const Opening* opening) {
   const LoggedChanges log = collect_changes(*reading, first_row);
-  reading->slot->saved.image_rows = reading->image.chunks;
-  reading->slot->saved.image_rows_read = reading->image.read;
+  reading->slot->restoring.image_rows = reading->image.chunks;
+  reading->slot->restoring.image_rows_read = reading->image.read;
   begin_ranges(reading->slot, count_ranges(reading->slot));
   opening->open(opening->arg);
   if (opening->leaves_rest || restore_missing(reading, log, PG_UINT64_MAX))
@@ -367,22 +368,9 @@ void await_slices(FilterSlot* slot, const FilterRelation* relation, uint64 range
 
 bool is_restore_worker = false, opens_early = false;
 
-BackgroundWorker make_restore_worker(const char* function, const char* name) {
-  BackgroundWorker worker{};
-  worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
-  worker.bgw_start_time = BgWorkerStart_ConsistentState;
-  worker.bgw_restart_time = BGW_NEVER_RESTART;
-  strlcpy(worker.bgw_library_name, "streamfilter", sizeof worker.bgw_library_name);
-  strlcpy(worker.bgw_function_name, function, sizeof worker.bgw_function_name);
-  strlcpy(worker.bgw_name, name, sizeof worker.bgw_name);
-  strlcpy(worker.bgw_type, name, sizeof worker.bgw_type);
-  return worker;
-}
-
 BackgroundWorkerHandle* start_restore_worker(Oid database, Oid filter) {
   if (restore_workers == 0 || !IsUnderPostmaster) return nullptr;
-  BackgroundWorker worker =
-      make_restore_worker("streamfilter_restore_worker", "streamfilter restore");
+  BackgroundWorker worker = make_worker("streamfilter_restore_worker", "streamfilter restore");
   worker.bgw_main_arg = ObjectIdGetDatum(database);
   memcpy(worker.bgw_extra, &filter, sizeof filter);
   worker.bgw_notify_pid = MyProcPid;

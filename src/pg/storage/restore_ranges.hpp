@@ -3,10 +3,6 @@
 // few and a key uses one line.
 #pragma once
 
-extern "C" {
-#include "postmaster/bgworker.h"
-}
-
 #include "pg/storage/state_reader.hpp"
 
 namespace streamfilter::pg {
@@ -48,8 +44,6 @@ extern bool is_restore_worker, opens_early;
 
 // The error by which it gives up a filter that another session wants to lock.
 constexpr int kGivesWay = ERRCODE_OBJECT_IN_USE;
-
-BackgroundWorker make_restore_worker(const char* function, const char* name);
 
 // Starts one for a database: all that is saved there; or for one filter of it. nullptr: there are
 // to be none, or no place is free.

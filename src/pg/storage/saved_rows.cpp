@@ -10,14 +10,25 @@ struct RolesRecord {
 };
 static_assert(sizeof(RolesRecord) == 24);
 
+// By ChangeType; a space: it is never in the log.
+constexpr char kLetters[] = "a ze     rhic";
+static_assert(sizeof kLetters - 1 == static_cast<std::size_t>(ChangeType::unknown));
+
 }  // namespace
 
-std::size_t change_size(LogChange change) {
-  return change == LogChange::roles ? sizeof(RolesRecord) : sizeof(std::uint64_t);
+char letter_of(ChangeType change) { return kLetters[static_cast<std::size_t>(change)]; }
+
+ChangeType change_of_letter(char letter) {
+  const char* at = letter > ' ' ? std::strchr(kLetters, letter) : nullptr;
+  return at != nullptr ? static_cast<ChangeType>(at - kLetters) : ChangeType::unknown;
 }
 
-void write_change(char* data, LogChange change, const Element& element) {
-  if (change != LogChange::roles) {
+std::size_t change_size(ChangeType change) {
+  return change == ChangeType::roles ? sizeof(RolesRecord) : sizeof(std::uint64_t);
+}
+
+void write_change(char* data, ChangeType change, const Element& element) {
+  if (change != ChangeType::roles) {
     std::memcpy(data, &element.hash, sizeof element.hash);
     return;
   }
@@ -26,28 +37,28 @@ void write_change(char* data, LogChange change, const Element& element) {
 }
 
 std::uint64_t count_changes(const LogRow& row) {
-  if (is_header(row.change) || row.change == LogChange::collations) return 0;
-  return row.change == LogChange::reset ? 1 : row.size / change_size(row.change);
+  if (is_header(row.change) || row.change == ChangeType::collations) return 0;
+  return row.change == ChangeType::reset ? 1 : row.size / change_size(row.change);
 }
 
 LoggedChange logged_change_at(const LogRow& row, std::uint64_t position) {
   RolesRecord record{};
   const std::size_t size = change_size(row.change);
-  if (row.change != LogChange::reset) std::memcpy(&record, row.data + position * size, size);
+  if (row.change != ChangeType::reset) std::memcpy(&record, row.data + position * size, size);
   return {row.change, {record.hash, record.importance, record.time}};
 }
 
 bool is_sound(const LogRow& row) {
   switch (row.change) {
-    case LogChange::header:
-    case LogChange::image: return row.size == sizeof(Header);
-    case LogChange::reset: return row.size == 0;
-    case LogChange::collations: return row.size > 0;
-    case LogChange::add:
-    case LogChange::roles:
-    case LogChange::erase: return row.size > 0 && row.size % change_size(row.change) == 0;
+    case ChangeType::header:
+    case ChangeType::image: return row.size == sizeof(Header);
+    case ChangeType::reset: return row.size == 0;
+    case ChangeType::collations: return row.size > 0;
+    case ChangeType::add:
+    case ChangeType::roles:
+    case ChangeType::erase: return row.size > 0 && row.size % change_size(row.change) == 0;
+    default: return false;
   }
-  return false;
 }
 
 std::int64_t sum_of(const ImageRow& row) {

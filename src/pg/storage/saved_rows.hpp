@@ -6,31 +6,24 @@
 #pragma once
 
 #include "core/kind/kind_registry.hpp"
+#include "pg/shmem/change_type.hpp"
 
 namespace streamfilter::pg {
 
 // Maximum of data bytes in a row: a row fills a page.
 constexpr std::size_t kRowData = 7936;
 
-// Meaning of a log row.
-enum class LogChange : char {
-  header = 'h',  // data is the Header: parameters and seed
-  image = 'i',   // the same, and an image has everything before
-  add = 'a',     // hashes, 8 bytes each
-  roles = 'r',   // hash, importance, time, 24 bytes each
-  erase = 'e',   // hashes
-  reset = 'z',   // no data
-  // collations of the keys of the last header: text, as in saved_definition.hpp
-  collations = 'c',
-};
+// What a row of the log says, by its letter there; `unknown` has none.
+char letter_of(ChangeType change);
+ChangeType change_of_letter(char letter);
 
-inline bool is_header(LogChange change) {
-  return change == LogChange::header || change == LogChange::image;
+inline bool is_header(ChangeType change) {
+  return change == ChangeType::header || change == ChangeType::image;
 }
 
 struct LogRow {
   std::uint32_t filter;  // its OID
-  LogChange change;
+  ChangeType change;
   std::int64_t number;  // ascends with time, for one filter
   // of definition and seed: rows of another identity belong to another state
   std::int64_t identity;
@@ -55,14 +48,14 @@ struct ImageRow {
 bool is_sound(const LogRow& row);
 std::uint64_t count_changes(const LogRow& row);
 struct LoggedChange {
-  LogChange change;
+  ChangeType change;
   Element element;
 };
 LoggedChange logged_change_at(const LogRow& row, std::uint64_t position);
 
 // Bytes of one change, and writing it there.
-std::size_t change_size(LogChange change);
-void write_change(char* data, LogChange change, const Element& element);
+std::size_t change_size(ChangeType change);
+void write_change(char* data, ChangeType change, const Element& element);
 
 // ---- an image
 

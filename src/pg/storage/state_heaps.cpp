@@ -296,9 +296,9 @@ void aim_at_page(Relation log, Oid filter, uint32 next_page) {
 
 Size write_state_row(Relation table, const LogRow& row, pg_atomic_uint32* last_page) {
   bytea* data = make_bytea(row.data, row.size);
-  const Datum values[kLogColumns] = {
-      ObjectIdGetDatum(row.filter), CharGetDatum(static_cast<char>(row.change)),
-      Int64GetDatum(row.number), Int64GetDatum(row.identity), PointerGetDatum(data)};
+  const Datum values[kLogColumns] = {ObjectIdGetDatum(row.filter),
+                                     CharGetDatum(letter_of(row.change)), Int64GetDatum(row.number),
+                                     Int64GetDatum(row.identity), PointerGetDatum(data)};
   aim_at_page(table, row.filter, pg_atomic_read_u32(last_page));
   BlockNumber page;
   const Size bytes = insert_tuple(table, values, &page);
@@ -323,7 +323,7 @@ bool read_state_row(Relation table, HeapTuple tuple, LogRow* row) {
   Datum values[kImageColumns];
   if (!deform(table, tuple, kLogColumns, values)) return false;
   row->filter = DatumGetObjectId(values[0]);
-  row->change = static_cast<LogChange>(DatumGetChar(values[1]));
+  row->change = change_of_letter(DatumGetChar(values[1]));
   row->number = DatumGetInt64(values[2]);
   row->identity = DatumGetInt64(values[3]);
   return read_data(tuple, values[4], &row->data, &row->size);

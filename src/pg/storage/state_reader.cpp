@@ -39,8 +39,8 @@ void keep_log_row(LogRows* rows, const LogRow& row) {
   kept->data = data;
 }
 
-bool brings_no_keys(LogChange change) {
-  return is_header(change) || change == LogChange::reset || change == LogChange::collations;
+bool brings_no_keys(ChangeType change) {
+  return is_header(change) || change == ChangeType::reset || change == ChangeType::collations;
 }
 
 void sort_rows(LogRows* rows) {
@@ -52,7 +52,7 @@ void sort_rows(LogRows* rows) {
 bool is_wanted(StateReading* reading, HeapTupleHeader tuple) {
   if (reading->seen == nullptr) return true;
   const TransactionId xid = HeapTupleHeaderGetRawXmin(tuple);
-  if (!TransactionIdIsNormal(xid) || !is_news(reading->seen, xid)) return false;
+  if (!TransactionIdIsNormal(xid) || !is_news(*reading->seen, xid)) return false;
   // Frozen since then, or long ago.
   reading->unsure |= HeapTupleHeaderXminFrozen(tuple);
   return true;
@@ -85,7 +85,7 @@ void read_prepared(StateReading* reading) {
     reading->next_number = Max(reading->next_number, static_cast<uint64>(row.number) + 1);
     reading->has_prepared = true;
     if (is_header(row.change)) keep_log_row(&reading->prepared, row);
-    if (row.change != LogChange::add && row.change != LogChange::roles) continue;
+    if (row.change != ChangeType::add && row.change != ChangeType::roles) continue;
     const uint64 count = count_changes(row);
     for (uint64 i = 0; i < count; ++i)
       if (!put_back_in_flight(reading->slot, xid, logged_change_at(row, i).element)) {
@@ -231,7 +231,7 @@ const LogRow* newest_header(const LogRows& log) {
 namespace {
 
 void replay_row(FilterSlot* slot, Header* block, const LogRow& row) {
-  if (row.change == LogChange::reset) return format_all_slices(slot, block);
+  if (row.change == ChangeType::reset) return format_all_slices(slot, block);
   const uint64 count = count_changes(row);
   for (uint64 i = 0; i < count; ++i) replay_change(slot, block, logged_change_at(row, i));
 }
@@ -263,7 +263,7 @@ void end_reading(StateReading* reading) {
 }
 
 void replay_change(FilterSlot* slot, Header* block, const LoggedChange& change) {
-  if (change.change != LogChange::erase) return insert_new_in_slices(slot, block, change.element);
+  if (change.change != ChangeType::erase) return insert_new_in_slices(slot, block, change.element);
   if (ops_of(block).erase == nullptr) return;
   const LockHeld held(slice_lock(slot, slice_of(block->parameters, change.element.hash)),
                       LW_EXCLUSIVE);
@@ -282,9 +282,8 @@ void replay_rows(const StateReading& reading, Header* block, int64 from, int64 i
 
 void warn_damaged(FilterSlot* slot, const FilterRelation* relation, const char* what,
                   const char* detail) {
-  char* state = slot->saved.set_aside;
-  if (state[0] == '\0')
-    snprintf(state, sizeof slot->saved.set_aside, "damaged %s: %s", what, detail);
+  char* state = slot->set_aside;
+  if (state[0] == '\0') snprintf(state, sizeof slot->set_aside, "damaged %s: %s", what, detail);
   ereport(WARNING, errcode(ERRCODE_DATA_CORRUPTED),
           errmsg("the saved %s of filter \"%s\" is damaged", what, relation->name),
           errdetail("%s", detail),
@@ -345,12 +344,12 @@ bool comes_before(TransactionId one, TransactionId other) {
 }
 
 // Stores ascending ids. If older ones make too many ranges, count stays -1.
-void remember(const TransactionId* ids, uint32 count, SavedState::RunningXids* ran) {
+void remember(const TransactionId* ids, uint32 count, RunningXids* ran) {
   uint32 made = 0;
   memset(ran->latest, 0, sizeof ran->latest);
   for (uint32 i = 0; i < count; ++i) {
     const uint32 age = ran->xmax - 1 - ids[i];
-    if (age < SavedState::RunningXids::kLatest) {
+    if (age < RunningXids::kLatest) {
       ran->latest[age / 64] |= uint64{1} << age % 64;
       continue;
     }
@@ -363,7 +362,7 @@ void remember(const TransactionId* ids, uint32 count, SavedState::RunningXids* r
       ran->ranges[made - 1].last = ids[i];
       continue;
     }
-    if (made == SavedState::RunningXids::kRanges) return;
+    if (made == RunningXids::kRanges) return;
     ran->ranges[made++] = {ids[i], ids[i]};
   }
   ran->count = static_cast<int>(made);
@@ -374,8 +373,8 @@ void remember(const TransactionId* ids, uint32 count, SavedState::RunningXids* r
 // An overflowed snapshot lacks subtransactions. None of them has written to the log: a transaction
 // does so at commit, under its own id, which is never left out.
 void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed) {
-  SavedState* saved = &slot->saved;
-  SavedState::RunningXids* ran = &saved->ran;
+  RunningXids* ran = running_xids(slot);
+  if (ran == nullptr) return;
   ran->xmin = snapshot->xmin;
   ran->xmax = snapshot->xmax;
   ran->count = -1;
@@ -387,17 +386,16 @@ void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed)
     remember(ids, static_cast<uint32>(snapshot->subxcnt), ran);
     pfree(ids);
   }
-  saved->replayed = replayed;
+  slot->standby.replayed = replayed;
 }
 
-bool is_news(const SavedState* saved, TransactionId xid) {
-  const SavedState::RunningXids& ran = saved->ran;
+bool is_news(const RunningXids& ran, TransactionId xid) {
   if (comes_before(xid, ran.xmin)) return false;
   if (!comes_before(xid, ran.xmax)) return true;
   const uint32 age = ran.xmax - 1 - xid;
-  if (age < SavedState::RunningXids::kLatest) return ran.latest[age / 64] >> age % 64 & 1;
-  const SavedState::RunningXids::Range* end = ran.ranges + ran.count;
-  const SavedState::RunningXids::Range* range = std::partition_point(
+  if (age < RunningXids::kLatest) return ran.latest[age / 64] >> age % 64 & 1;
+  const RunningXids::Range* end = ran.ranges + ran.count;
+  const RunningXids::Range* range = std::partition_point(
       ran.ranges, end, [xid](const auto& each) { return comes_before(each.last, xid); });
   return range != end && !comes_before(xid, range->first);
 }

@@ -80,7 +80,7 @@ struct StateReading {
   bool is_fresh = false;    // the block is that of the slot, of dynamic memory that nobody has used
   uint64 room = 0;          // bytes that there are for it
   Snapshot snapshot = nullptr;
-  const SavedState* seen = nullptr;  // if given, skips log rows from before (is_news)
+  const RunningXids* seen = nullptr;  // if given, skips log rows from before (is_news)
   Progress* progress = nullptr;
   MemoryContext context = nullptr, caller = nullptr;
   const StateScan::Chunks* chunks = nullptr;  // given: of the image only these
@@ -136,6 +136,6 @@ void warn_damaged(FilterSlot* slot, const FilterRelation* relation, const char* 
 // Remembers the snapshot of the last look, and up to which WAL position it was replayed.
 void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed);
 // Was the transaction running at that look, or did it begin later?
-bool is_news(const SavedState* saved, TransactionId xid);
+bool is_news(const RunningXids& ran, TransactionId xid);
 
 }  // namespace streamfilter::pg

@@ -14,13 +14,13 @@ class LogWriter {
  public:
   LogWriter(Relation table, const TransactionChanges* changes)
       : table_(table), slot_(changes->slot), row_{changes->slot->relation,
-                                                  LogChange::add,
+                                                  ChangeType::add,
                                                   0,
                                                   changes->slot->saved.identity,
                                                   buffer,
                                                   0} {}
 
-  void add(LogChange change, const Element& element) {
+  void add(ChangeType change, const Element& element) {
     const Size size = change_size(change);
     if (change != row_.change || row_.size + size > kRowData) flush();
     row_.change = change;
@@ -35,7 +35,7 @@ class LogWriter {
 
   void write_reset() {
     LogRow row = row_;
-    row.change = LogChange::reset;
+    row.change = ChangeType::reset;
     row.size = 0;
     write(row);
   }
@@ -45,8 +45,8 @@ class LogWriter {
  private:
   void write(LogRow& row) {
     CHECK_FOR_INTERRUPTS();
-    row.number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot_->saved.next_number, 1));
-    bytes_ += write_state_row(table_, row, &slot_->saved.last_page);
+    row.number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot_->log.next_number, 1));
+    bytes_ += write_state_row(table_, row, &slot_->log.last_page);
   }
 
   Relation table_;
@@ -55,35 +55,35 @@ class LogWriter {
   LogRow row_;
 };
 
-LogChange sort_of(const ChangeLog* log, const Change* change) {
-  if (change->is(ChangeType::erase)) return LogChange::erase;
-  return log->has_roles ? LogChange::roles : LogChange::add;
+ChangeType sort_of(const ChangeLog* log, const Change* change) {
+  if (change->is(ChangeType::erase)) return ChangeType::erase;
+  return log->has_roles ? ChangeType::roles : ChangeType::add;
 }
 
 }  // namespace
 
-Size write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header) {
-  const auto write = [table, slot](LogChange sort, const char* data, Size size) {
-    const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->saved.next_number, 1));
+Size write_log_header(Relation table, FilterSlot* slot, ChangeType change, const Header* header) {
+  const auto write = [table, slot](ChangeType sort, const char* data, Size size) {
+    const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->log.next_number, 1));
     return write_state_row(table,
                            LogRow{slot->relation, sort, number, slot->saved.identity, data, size},
-                           &slot->saved.last_page);
+                           &slot->log.last_page);
   };
   const Size bytes = write(change, reinterpret_cast<const char*>(header), sizeof(Header));
   const char* collations = collations_of(slot->relation);
   if (collations[0] == '\0') return bytes;
-  return bytes + write(LogChange::collations, collations, Min(strlen(collations), kRowData));
+  return bytes + write(ChangeType::collations, collations, Min(strlen(collations), kRowData));
 }
 
 void write_log_records(Relation table, TransactionChanges* changes) {
   const ChangeLog* log = &changes->log;
   // Not before the lock is held: a save waits for transactions that have entered, and holds a lock.
-  changes->saving.epoch = enter_commit(changes->slot);
+  changes->saving.epoch = enter_phase(&changes->slot->log.commits);
   changes->saving.committing = true;
   LogWriter writer(table, changes);
   if (pg_atomic_read_u32(&changes->slot->saved.has_header) == 0)
     changes->saving.logged_bytes +=
-        write_log_header(table, changes->slot, LogChange::header, changes->header);
+        write_log_header(table, changes->slot, ChangeType::header, changes->header);
   uint32 start = 0;
   if (log->last_reset != kNoChange) {
     writer.write_reset();
@@ -97,20 +97,6 @@ void write_log_records(Relation table, TransactionChanges* changes) {
   }
   writer.flush();
   changes->saving.logged_bytes += writer.bytes();
-}
-
-uint32 enter_commit(FilterSlot* slot) {
-  // Either a later image sees the count, or this loop sees the change of the epoch.
-  for (;;) {
-    const uint32 epoch = pg_atomic_read_u32(&slot->saved.epoch);
-    pg_atomic_fetch_add_u32(&slot->saved.committing[epoch & 1], 1);
-    if (pg_atomic_read_u32(&slot->saved.epoch) == epoch) return epoch;
-    pg_atomic_fetch_sub_u32(&slot->saved.committing[epoch & 1], 1);
-  }
-}
-
-void leave_commit(FilterSlot* slot, uint32 epoch) {
-  pg_atomic_fetch_sub_u32(&slot->saved.committing[epoch & 1], 1);
 }
 
 }  // namespace streamfilter::pg

@@ -9,15 +9,11 @@ namespace streamfilter::pg {
 // Writes the row that makes the log readable: the definition's parameters and the seed; then a row
 // with the keys' collations, unless all come with the server. `change` says whether there is an
 // image, too. Returns the bytes in the log.
-Size write_log_header(Relation table, FilterSlot* slot, LogChange change, const Header* header);
+Size write_log_header(Relation table, FilterSlot* slot, ChangeType change, const Header* header);
 
 // Writes the changes of a transaction that is about to commit or to be prepared, and that has
-// locked the log. May raise.
+// locked the log. May raise. Enters LogState::commits until the transaction has committed: an image
+// waits for it, so that it has everything it makes superfluous.
 void write_log_records(Relation table, TransactionChanges* changes);
-
-// Call around the commit of a transaction that writes to a filter's log; images wait for it.
-// Returns what `leave_commit` needs.
-uint32 enter_commit(FilterSlot* slot);
-void leave_commit(FilterSlot* slot, uint32 epoch);
 
 }  // namespace streamfilter::pg

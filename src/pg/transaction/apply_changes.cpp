@@ -29,7 +29,7 @@ class SliceLock {
   }
 
   // Must the change not be applied to the locked slice? Then this has done what is needed.
-  bool takes(uint8 type, const Element& element) {
+  bool takes(ChangeType type, const Element& element) {
     if (likely(gate_ == CopyGate::apply)) return false;
     if (gate_ == CopyGate::note) note_change(copy_, type, element);
     return true;
@@ -86,7 +86,7 @@ void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* heade
   const LockBatches batches(count, header->parameters.slices, [&](uint32 i) {
     const Change* change = reader.next();
     elements[i] = reader.element();
-    types[i] = static_cast<ChangeType>(change->type);
+    types[i] = change->what();
     is_skipped[i] = skips && change->repeated;
     return slice_of(header->parameters, change->hash);
   });
@@ -104,7 +104,7 @@ void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* heade
       lock->acquire(batches.number(i));
     }
     const uint32 at = batches.at(i);
-    if (lock->takes(static_cast<uint8>(types[at]), elements[at])) continue;
+    if (lock->takes(types[at], elements[at])) continue;
     if (slot != nullptr && types[at] == ChangeType::add) count_if_late(slot, header, elements[at]);
     if (is_skipped[at])
       count_insertion(header, batches.number(i), true);
@@ -133,10 +133,10 @@ void apply_probes(const ChangeLog* log, uint32 start, uint32 count, Header* head
 void apply_one(const ChangeLog* log, uint32 position, Header* header, FilterSlot* slot,
                SliceLock* lock) {
   ChangeReader reader(log, position);
-  const auto type = static_cast<ChangeType>(reader.next()->type);
+  const auto type = reader.next()->what();
   const Element element = reader.element();
   lock->acquire(slice_of(header->parameters, element.hash));
-  if (!lock->takes(static_cast<uint8>(type), element)) {
+  if (!lock->takes(type, element)) {
     if (slot != nullptr && type == ChangeType::add) count_if_late(slot, header, element);
     apply_change(type, element, header);
   }
@@ -171,26 +171,24 @@ void apply_to_copy(const ChangeLog* log, FilterSlot* slot, FilterSlot* copy) {
 
 }  // namespace
 
-static_assert(kAddition == static_cast<uint8>(ChangeType::add));
-
 void apply_note(Header* header, const CopyNote& note) {
   unsigned rank;
-  if (note.type == kPromotion)
+  if (note.type == ChangeType::promote)
     promote(header, note.element, rank);
   else
-    apply_change(static_cast<ChangeType>(note.type), note.element, header);
+    apply_change(note.type, note.element, header);
 }
 
 void apply_committed(const ChangeLog* log, Header* header, FilterSlot* slot) {
-  const uint32 phase = enter_apply(slot);
+  const uint32 phase = enter_phase(&slot->copy.applying);
   if (FilterSlot* copy = copy_of(slot)) apply_to_copy(log, slot, copy);
   apply_changes(log, header, slot);
-  leave_apply(slot, phase);
+  leave_phase(&slot->copy.applying, phase);
   if (log->last_reset != kNoChange) note_emptied(slot);
 }
 
 void note_emptied(FilterSlot* slot) {
-  pg_atomic_write_u64(&slot->missing, 0);
+  pg_atomic_write_u64(&slot->restoring.missing, 0);
   pg_atomic_write_u64(&slot->ahead_of_clock, 0);
   pg_atomic_write_u64(&slot->stats.last_reset, static_cast<uint64>(GetCurrentTimestamp()));
 }

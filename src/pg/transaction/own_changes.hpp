@@ -4,27 +4,21 @@
 #pragma once
 
 #include "core/kind/kind_registry.hpp"
+#include "pg/shmem/change_type.hpp"
 
 namespace streamfilter::pg {
-
-enum class ChangeType : uint8 {
-  add,     // a new key
-  repeat,  // a key that was added before, for kinds that learn from repeats
-  erase,   // forgets one key
-  reset,   // forgets all keys
-  merge,   // merges a value
-};
 
 struct Change {
   uint64 hash;  // of the key; for merge, the address of the value
   // the previous change of the same key; for reset and merge, the previous one of these
   uint32 previous;
-  uint32 type : 3;
+  uint32 type : 3;        // up to ChangeType::merge
   uint32 registered : 1;  // in the table of keys in flight, so others see the key
   uint32 repeated : 1;    // the key's next change is a repeat
   uint32 owner : 27;      // if registered: index in TransactionChanges::owners
 
-  bool is(ChangeType wanted) const { return type == static_cast<uint32>(wanted); }
+  ChangeType what() const { return static_cast<ChangeType>(type); }
+  bool is(ChangeType wanted) const { return what() == wanted; }
 };
 static_assert(sizeof(Change) == 16);
 

@@ -14,6 +14,8 @@ extern "C" {
 #include "storage/lmgr.h"
 }
 
+#include <utility>
+
 #include "pg/server/fault_points.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/server/shared_memory.hpp"
@@ -41,27 +43,27 @@ struct PreparedKey {
   double importance;
   int64 time;
   uint32 next;  // of the same transaction; or in the chain of unused places
-  PreparedChange change;
+  ChangeType change;
   bool done;  // applied, or forgotten
 };
 
 // A transaction with keys here. It never moves.
 struct PreparedTransaction {
-  FullTransactionId transaction;  // invalid: unused place
-  uint32 first, last;             // its keys, in order
-  uint32 next;                    // in the same bucket; or in the chain of unused places
-  bool resolving;                 // has ended, and a session is at work on its keys
-  bool removes;                   // has other changes than keys
-  bool several;                   // changes several filters
-  Oid filter;                     // changes this one
+  FullTransactionId transaction = InvalidFullTransactionId;  // invalid: unused place
+  uint32 first = kNone, last = kNone;                        // its keys, in order
+  uint32 next = kNone;      // in the same bucket; or in the chain of unused places
+  bool resolving = false;   // has ended, and a session is at work on its keys
+  bool removes = false;     // has other changes than keys
+  bool several = false;     // changes several filters
+  Oid filter = InvalidOid;  // changes this one
 };
 
 struct KeyChunk {
-  PreparedKey* keys;  // nullptr: no chunk
-  uint32 capacity;
-  uint32 count;
-  uint32 used;         // places from here on were never used
-  uint32 unused_keys;  // used before, as a chain
+  PreparedKey* keys = nullptr;  // nullptr: no chunk
+  uint32 capacity = 0;
+  uint32 count = 0;
+  uint32 used = 0;             // places from here on were never used
+  uint32 unused_keys = kNone;  // used before, as a chain
 };
 
 struct PreparedKeys {
@@ -98,7 +100,7 @@ bool is_being_loaded(const PreparedKey& key) {
   return is_of_live_slot(key) && slot_of(key)->state == SlotState::building;
 }
 
-bool is_key(const PreparedKey& key) { return key.change <= PreparedChange::repeat; }
+bool is_key(const PreparedKey& key) { return key.change <= ChangeType::repeat; }
 
 // Such a key is not in the table of keys in flight; other sessions are told to wait for any key.
 bool is_hidden(const PreparedKey& key) {
@@ -109,7 +111,8 @@ bool is_hidden(const PreparedKey& key) {
 void count_removal(const PreparedKey& key, int32 by) {
   if (is_key(key)) return;
   prepared->removals += static_cast<uint32>(by);
-  if (is_of_live_slot(key)) pg_atomic_fetch_add_u32(&slot_of(key)->prepared_removals, by);
+  if (is_of_live_slot(key))
+    pg_atomic_fetch_add_u32(&slot_of(key)->unfinished.prepared_removals, by);
 }
 
 // The functions below need the lock, exclusive for changes.
@@ -151,7 +154,7 @@ PreparedTransaction* enter_transaction(FullTransactionId transaction) {
   *at = prepared->unused_transactions;
   PreparedTransaction* entered = &prepared->transactions[*at];
   prepared->unused_transactions = entered->next;
-  *entered = {transaction, kNone, kNone, kNone, false, false, false, InvalidOid};
+  *entered = {.transaction = transaction};
   return entered;
 }
 
@@ -176,7 +179,7 @@ void store_key(FullTransactionId transaction, const PreparedKey& key) {
   key_at(at).next = kNone;
   (of->first == kNone ? of->first : key_at(of->last).next) = at;
   of->last = at;
-  if (is_hidden(key)) pg_atomic_fetch_add_u32(&slot_of(key)->arriving_keys, 1);
+  if (is_hidden(key)) pg_atomic_fetch_add_u32(&slot_of(key)->unfinished.arriving_keys, 1);
   count_removal(key, 1);
   of->removes |= !is_key(key);
   of->several |= OidIsValid(of->filter) && of->filter != slot_of(key)->relation;
@@ -186,7 +189,7 @@ void store_key(FullTransactionId transaction, const PreparedKey& key) {
 void free_key(uint32 at) {
   PreparedKey& key = key_at(at);
   KeyChunk& chunk = prepared->chunks[at >> kPlaceBits];
-  if (is_hidden(key)) pg_atomic_fetch_sub_u32(&slot_of(key)->arriving_keys, 1);
+  if (is_hidden(key)) pg_atomic_fetch_sub_u32(&slot_of(key)->unfinished.arriving_keys, 1);
   count_removal(key, -1);
   key.next = chunk.unused_keys;
   chunk.unused_keys = at;
@@ -213,15 +216,12 @@ constexpr uint32 kStep = 256;  // keys
 // nullptr: there is no such transaction, or another session resolves it. Keys behind `last`
 // belong to filters that are being loaded.
 PreparedTransaction* begin_resolving(FullTransactionId transaction, uint32* last) {
-  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+  const LockHeld held(prepared->lock, LW_EXCLUSIVE);
   const uint32 at = *find_transaction(transaction);
-  PreparedTransaction* of = at != kNone ? &prepared->transactions[at] : nullptr;
-  if (of != nullptr && of->resolving) of = nullptr;
-  if (of != nullptr) {
-    of->resolving = true;
-    *last = of->last;
-  }
-  LWLockRelease(prepared->lock);
+  if (at == kNone || prepared->transactions[at].resolving) return nullptr;
+  PreparedTransaction* of = &prepared->transactions[at];
+  of->resolving = true;
+  *last = of->last;
   return of;
 }
 
@@ -230,7 +230,7 @@ PreparedTransaction* begin_resolving(FullTransactionId transaction, uint32* last
 void remove_done(PreparedTransaction* of) {
   uint32 kept = kNone;  // the last one that stays
   for (bool more = true; more;) {
-    LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+    const LockHeld held(prepared->lock, LW_EXCLUSIVE);
     uint32* link = kept == kNone ? &of->first : &key_at(kept).next;
     for (uint32 i = 0; *link != kNone && i < kStep; ++i) {
       const uint32 at = *link;
@@ -245,24 +245,20 @@ void remove_done(PreparedTransaction* of) {
     }
     more = *link != kNone;
     if (!more) end_resolving(of);
-    LWLockRelease(prepared->lock);
   }
   ConditionVariableBroadcast(&prepared->ended);
 }
 
 // Adds a chunk. False: there are too many. Takes the lock.
 bool add_part(char* start, uint32 places) {
-  bool added = false;
-  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
+  const LockHeld held(prepared->lock, LW_EXCLUSIVE);
   for (KeyChunk& chunk : prepared->chunks) {
     if (chunk.keys != nullptr) continue;
-    chunk = {reinterpret_cast<PreparedKey*>(start), places, 0, 0, kNone};
+    chunk = {.keys = reinterpret_cast<PreparedKey*>(start), .capacity = places};
     prepared->capacity += places;
-    added = true;
-    break;
+    return true;
   }
-  LWLockRelease(prepared->lock);
-  return added;
+  return false;
 }
 
 // Makes room for `keys` more keys, first come, first served. The caller holds no lock.
@@ -283,17 +279,14 @@ bool make_room_for(uint64 keys) {
 
 // Removes an empty chunk and returns its memory; nullptr if there is none. Takes the lock.
 char* remove_unused_part() {
-  char* start = nullptr;
-  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  for (uint32 i = 1; i < kMaxChunks && start == nullptr; ++i) {
+  const LockHeld held(prepared->lock, LW_EXCLUSIVE);
+  for (uint32 i = 1; i < kMaxChunks; ++i) {
     KeyChunk& chunk = prepared->chunks[i];
     if (chunk.keys == nullptr || chunk.count > 0) continue;
-    start = reinterpret_cast<char*>(chunk.keys);
     prepared->capacity -= chunk.capacity;
-    chunk = {nullptr, 0, 0, 0, kNone};
+    return reinterpret_cast<char*>(std::exchange(chunk, {}).keys);
   }
-  LWLockRelease(prepared->lock);
-  return start;
+  return nullptr;
 }
 
 // The caller holds no lock.
@@ -304,36 +297,33 @@ void give_back_unused() {
 }
 
 void empty(FilterSlot* slot) {
-  const uint32 phase = enter_apply(slot);
+  const uint32 phase = enter_phase(&slot->copy.applying);
   if (copy_of(slot) != nullptr) pg_atomic_write_u32(&slot->copy.spoiled, 1);
   if (!renew_block(slot)) format_all_slices(slot, block_of(slot));
-  leave_apply(slot, phase);
+  leave_phase(&slot->copy.applying, phase);
   note_emptied(slot);
 }
 
 void add(const PreparedKey& key) {
   FilterSlot* slot = slot_of(key);
   Header* header = block_of(slot);
-  Element element;
-  element.hash = key.hash;
-  element.importance = key.importance;
-  element.time = key.time;
-  const uint32 phase = enter_apply(slot);
-  if (FilterSlot* copy = copy_of(slot)) insert_into_copy(copy, element);
+  const Element element = {key.hash, key.importance, key.time};
+  const uint32 phase = enter_phase(&slot->copy.applying);
+  if (FilterSlot* copy = copy_of(slot)) change_copy(copy, ChangeType::add, element);
   count_work(Work::bytes, kLine);
   count_if_late(slot, header, element);
   insert_new_in_slices(slot, header, element);
-  leave_apply(slot, phase);
+  leave_phase(&slot->copy.applying, phase);
 }
 
 // Definitions are applied later.
 void apply(const PreparedKey& key) {
   FilterSlot* slot = slot_of(key);
   switch (key.change) {
-    case PreparedChange::reset: empty(slot); break;
-    case PreparedChange::saved: slot->saved.logged = true; break;
-    case PreparedChange::drop:
-    case PreparedChange::define: return;
+    case ChangeType::reset: empty(slot); break;
+    case ChangeType::saved: slot->saved.logged = true; break;
+    case ChangeType::drop:
+    case ChangeType::define: return;
     default: add(key);
   }
   // Its transaction has written a header, if there was none. Otherwise all transactions prepared
@@ -345,9 +335,9 @@ void apply(const PreparedKey& key) {
 void define(const PreparedKey& key, bool committed) {
   if (!is_of_live_slot(key)) return;
   FilterSlot* slot = slot_of(key);
-  if (key.change == PreparedChange::define && committed)
+  if (key.change == ChangeType::define && committed)
     make_live(slot);
-  else if (key.change == (committed ? PreparedChange::drop : PreparedChange::define))
+  else if (key.change == (committed ? ChangeType::drop : ChangeType::define))
     free_slot(slot);
 }
 
@@ -365,12 +355,11 @@ class KeySlot {
     FilterSlot* slot = slot_of(key);
     if (slot == slot_ && key.generation == generation_) return state_;
     leave();
-    LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+    const LockHeld held(shared_state->directory_lock, LW_SHARED);
     state_ = !is_of_live_slot(key)  ? State::gone
              : is_being_loaded(key) ? State::loading
                                     : State::ready;
     if (state_ == State::ready) pin_slot(slot);
-    LWLockRelease(shared_state->directory_lock);
     slot_ = slot;
     generation_ = key.generation;
     return state_;
@@ -418,7 +407,7 @@ class Ending {
       stop_at(FaultPoint::resolving);
       if (committed_)
         apply(key);
-      else if (key.change == PreparedChange::add)
+      else if (key.change == ChangeType::add)
         pg_atomic_fetch_add_u64(slot_of(key)->stats.counts[RowCount::rolled_back], 1);
     });
   }
@@ -428,7 +417,7 @@ class Ending {
     uint32 count = 0;
     for_each([&](const PreparedKey& key) {
       if (!key.done) return;
-      if (committed_ && is_of_live_slot(key) && key.change <= PreparedChange::reset)
+      if (committed_ && is_of_live_slot(key) && key.change <= ChangeType::reset)
         pg_atomic_fetch_add_u64(&slot_of(key)->applied, 1);
       if (key.owner == 0) return;
       if (count == kMaxRemoved) {
@@ -444,7 +433,7 @@ class Ending {
   void define_all() {
     uint32 first = kNone;
     for (uint32 at = of_->first; first == kNone; at = key_at(at).next) {
-      if (key_at(at).change >= PreparedChange::drop) first = at;
+      if (key_at(at).change >= ChangeType::drop) first = at;
       if (at == last_) break;
     }
     if (first == kNone) return;
@@ -478,11 +467,9 @@ bool resolve_prepared(FullTransactionId transaction, bool committed) {
 }
 
 bool is_being_resolved(FullTransactionId transaction) {
-  LWLockAcquire(prepared->lock, LW_SHARED);
+  const LockHeld held(prepared->lock, LW_SHARED);
   const uint32 at = *find_transaction(transaction);
-  const bool resolving = at != kNone && prepared->transactions[at].resolving;
-  LWLockRelease(prepared->lock);
-  return resolving;
+  return at != kNone && prepared->transactions[at].resolving;
 }
 
 void wait_until_ended(FullTransactionId transaction) {
@@ -517,13 +504,9 @@ void store_keys(const TransactionChanges* changes, FullTransactionId transaction
     const Element element = reader.element();
     store_key(transaction,
               {by, change->registered ? changes->owners[change->owner] : 0, changes->generation,
-               element.hash, element.importance, element.time, kNone,
-               change->is(ChangeType::add)     ? PreparedChange::add
-               : change->is(ChangeType::reset) ? PreparedChange::reset
-                                               : PreparedChange::repeat,
-               false});
+               element.hash, element.importance, element.time, kNone, change->what(), false});
   }
-  if (has_saved(changes)) store_change(transaction, {PreparedChange::saved, changes->slot});
+  if (has_saved(changes)) store_change(transaction, {ChangeType::saved, changes->slot});
 }
 
 // Whose transactions matter to a caller.
@@ -540,16 +523,12 @@ bool is_of(const PreparedTransaction& of, Concern concern) {
 // The transaction in place `at` or the next one that matters, and sets `at` to its place; invalid
 // if there is none.
 FullTransactionId transaction_at(uint32* at, Concern concern) {
-  FullTransactionId found = InvalidFullTransactionId;
-  LWLockAcquire(prepared->lock, LW_SHARED);
+  const LockHeld held(prepared->lock, LW_SHARED);
   for (; *at < transaction_capacity(); ++*at) {
     const PreparedTransaction& of = prepared->transactions[*at];
-    if (!FullTransactionIdIsValid(of.transaction) || !is_of(of, concern)) continue;
-    found = of.transaction;
-    break;
+    if (FullTransactionIdIsValid(of.transaction) && is_of(of, concern)) return of.transaction;
   }
-  LWLockRelease(prepared->lock);
-  return found;
+  return InvalidFullTransactionId;
 }
 
 // Read without the lock: a transaction that ends now may be found next time.
@@ -568,7 +547,7 @@ bool is_erased(const TransactionChanges* changes, uint64 hash) {
 FullTransactionId find_adding_what_is_erased() {
   FullTransactionId found = InvalidFullTransactionId;
   if (!is_anything_prepared()) return found;
-  LWLockAcquire(prepared->lock, LW_SHARED);
+  const LockHeld held(prepared->lock, LW_SHARED);
   for (const TransactionChanges* changes = first_changes(); changes != nullptr;
        changes = changes->next) {
     if (!changes->erases) continue;
@@ -582,7 +561,6 @@ FullTransactionId find_adding_what_is_erased() {
       });
     }
   }
-  LWLockRelease(prepared->lock);
   return found;
 }
 
@@ -626,20 +604,14 @@ enum class StoreResult : uint8 { done, too_many_keys, too_many_transactions };
 // Takes the lock.
 StoreResult store_all(FullTransactionId transaction, uint64 count, const SlotChange* slots,
                       uint32 slot_count) {
-  StoreResult result = StoreResult::done;
-  LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
-  if (!has_room_for(transaction))
-    result = StoreResult::too_many_transactions;
-  else if (!has_room_for(count))
-    result = StoreResult::too_many_keys;
-  else {
-    for (const TransactionChanges* changes = first_changes(); changes != nullptr;
-         changes = changes->next)
-      store_keys(changes, transaction);
-    for (uint32 i = 0; i < slot_count; ++i) store_change(transaction, slots[i]);
-  }
-  LWLockRelease(prepared->lock);
-  return result;
+  const LockHeld held(prepared->lock, LW_EXCLUSIVE);
+  if (!has_room_for(transaction)) return StoreResult::too_many_transactions;
+  if (!has_room_for(count)) return StoreResult::too_many_keys;
+  for (const TransactionChanges* changes = first_changes(); changes != nullptr;
+       changes = changes->next)
+    store_keys(changes, transaction);
+  for (uint32 i = 0; i < slot_count; ++i) store_change(transaction, slots[i]);
+  return StoreResult::done;
 }
 
 }  // namespace
@@ -679,12 +651,9 @@ namespace {
 
 bool put_back(InFlightTag tag, Owner owner) {
   InFlightPartition* partition = partition_of(tag);
-  LWLockAcquire(lock_of(partition), LW_EXCLUSIVE);
+  const LockHeld held(lock_of(partition), LW_EXCLUSIVE);
   InFlightEntry* entry = find_entry(partition, tag);
-  const bool done =
-      owner_of_entry(entry) != 0 || add_prepared_in_flight(partition, entry, tag, owner);
-  LWLockRelease(lock_of(partition));
-  return done;
+  return owner_of_entry(entry) != 0 || add_prepared_in_flight(partition, entry, tag, owner);
 }
 
 }  // namespace
@@ -701,7 +670,7 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
     if (!grow_in_flight(tag)) break;
   const PreparedKey key = {owner,        registered ? owner : 0, slot->generation,
                            element.hash, element.importance,     element.time,
-                           kNone,        PreparedChange::add,    false};
+                           kNone,        ChangeType::add,        false};
   for (;;) {
     LWLockAcquire(prepared->lock, LW_EXCLUSIVE);
     const bool enters = has_room_for(full), fits = enters && has_room_for(1);
@@ -769,20 +738,13 @@ void start_prepared() {
   prepared->count = prepared->removals = 0;
   prepared->capacity = capacity();
   prepared->unused_transactions = kNone;
-  for (KeyChunk& chunk : prepared->chunks) chunk = {nullptr, 0, 0, 0, kNone};
-  prepared->chunks[0] = {prepared->keys, capacity(), 0, 0, kNone};
+  for (KeyChunk& chunk : prepared->chunks) chunk = {};
+  prepared->chunks[0] = {.keys = prepared->keys, .capacity = capacity()};
   prepared->transactions = reinterpret_cast<PreparedTransaction*>(prepared->keys + capacity());
   prepared->buckets = reinterpret_cast<uint32*>(prepared->transactions + transaction_capacity());
   for (uint32 i = 0; i < transaction_capacity(); ++i) {
     prepared->buckets[i] = kNone;
-    prepared->transactions[i] = {InvalidFullTransactionId,
-                                 kNone,
-                                 kNone,
-                                 prepared->unused_transactions,
-                                 false,
-                                 false,
-                                 false,
-                                 InvalidOid};
+    prepared->transactions[i] = {.next = prepared->unused_transactions};
     prepared->unused_transactions = i;
   }
 }

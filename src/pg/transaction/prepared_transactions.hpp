@@ -15,17 +15,9 @@ namespace streamfilter::pg {
 // Raises 0A000 if the transaction has done more to filters than add keys and empty them.
 void refuse_to_prepare_changes();
 
-// What COMMIT PREPARED does to a slot. ROLLBACK PREPARED frees slots that were to be defined.
-enum class PreparedChange : uint8 {
-  add,     // adds a new key
-  repeat,  // repeats a key that was added before
-  reset,   // forgets all keys
-  saved,   // an image is saved
-  drop,    // frees the slot
-  define,  // makes the slot the filter's state
-};
+// What COMMIT PREPARED does to a slot: saved, drop or define.
 struct SlotChange {
-  PreparedChange change;
+  ChangeType change;
   FilterSlot* slot;
 };
 

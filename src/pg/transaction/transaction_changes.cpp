@@ -6,6 +6,7 @@ extern "C" {
 }
 
 #include "pg/server/citus.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/arrivals.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/transaction/apply_changes.hpp"
@@ -91,10 +92,11 @@ bool hides_keys(const TransactionChanges* changes) {
 }
 
 void announce(TransactionChanges* changes) {
+  Unfinished* of = &changes->slot->unfinished;
   changes->announced_keys = hides_keys(changes);
   changes->announced_erasures = changes->erases;
-  if (changes->announced_keys) pg_atomic_fetch_add_u32(&changes->slot->arriving_keys, 1);
-  if (changes->announced_erasures) pg_atomic_fetch_add_u32(&changes->slot->arriving_erasures, 1);
+  if (changes->announced_keys) pg_atomic_fetch_add_u32(&of->arriving_keys, 1);
+  if (changes->announced_erasures) pg_atomic_fetch_add_u32(&of->arriving_erasures, 1);
 }
 
 // Beyond so many, the mark says that any key may be among them.
@@ -129,14 +131,14 @@ ArrivalMark mark_of_changes() {
 
 void release_slot(TransactionChanges* changes) {
   if (!is_alive(changes)) return;
-  if (changes->announced_keys) pg_atomic_fetch_sub_u32(&changes->slot->arriving_keys, 1);
-  if (changes->announced_erasures) pg_atomic_fetch_sub_u32(&changes->slot->arriving_erasures, 1);
-  if (changes->published > 0)
-    pg_atomic_fetch_sub_u64(&changes->slot->unregistered, changes->published);
+  Unfinished* of = &changes->slot->unfinished;
+  if (changes->announced_keys) pg_atomic_fetch_sub_u32(&of->arriving_keys, 1);
+  if (changes->announced_erasures) pg_atomic_fetch_sub_u32(&of->arriving_erasures, 1);
+  if (changes->published > 0) pg_atomic_fetch_sub_u64(&of->unregistered, changes->published);
   uint64 self = U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
   if (changes->overflowed && self != 0 &&
-      pg_atomic_compare_exchange_u64(&changes->slot->exclusive_xact, &self, 0))
-    pg_atomic_write_u32(&changes->slot->exclusive_wanted, 0);
+      pg_atomic_compare_exchange_u64(&of->exclusive_xact, &self, 0))
+    pg_atomic_write_u32(&of->exclusive_wanted, 0);
 }
 
 void apply(TransactionChanges* changes) {
@@ -148,7 +150,8 @@ void apply(TransactionChanges* changes) {
 
 void publish_count(TransactionChanges* changes) {
   const int64 more = static_cast<int64>(changes->unregistered) - changes->published;
-  if (more != 0 && is_alive(changes)) pg_atomic_fetch_add_u64(&changes->slot->unregistered, more);
+  if (more != 0 && is_alive(changes))
+    pg_atomic_fetch_add_u64(&changes->slot->unfinished.unregistered, more);
   changes->published = changes->unregistered;
 }
 
@@ -242,8 +245,7 @@ void begin_new_keys(TransactionChanges* changes) {
 }
 
 void withdraw_registrations(TransactionChanges* changes) {
-  const uint32 registered = withdraw_from(changes, 0);
-  changes->unregistered += registered;
+  changes->unregistered += withdraw_from(changes, 0);
   publish_count(changes);
 }
 
@@ -428,31 +430,27 @@ bool renew_owners(TransactionChanges* changes, const Savepoints& savepoints) {
 bool register_key(TransactionChanges* changes, Change* change, uint32 owner) {
   const InFlightTag tag = in_flight_tag(changes->generation, change->hash);
   InFlightPartition* partition = partition_of(tag);
-  for (;;) {
-    LWLockAcquire(lock_of(partition), LW_EXCLUSIVE);
+  do {
+    const LockHeld held(lock_of(partition), LW_EXCLUSIVE);
     InFlightEntry* entry = find_entry(partition, tag);
     const Owner there = owner_of_entry(entry);
-    // A key that was erased and added again is there already.
-    const bool own = there != 0 && TransactionIdIsCurrentTransactionId(
-                                       XidFromFullTransactionId(transaction_of(there)));
-    bool added = false;
-    if (there == 0)
-      added = add_in_flight(partition, entry, tag, changes->owners[owner], changes->registered);
-    // of an ended transaction: otherwise this transaction would have waited for it
-    else if (!own) {
+    if (there == 0) {
+      if (!add_in_flight(partition, entry, tag, changes->owners[owner], changes->registered))
+        continue;
+    } else if (TransactionIdIsCurrentTransactionId(
+                   XidFromFullTransactionId(transaction_of(there)))) {
+      return true;  // a key that was erased and added again
+    } else {
+      // of an ended transaction: otherwise this transaction would have waited for it
       entry->owner = changes->owners[owner];
-      added = true;
     }
-    LWLockRelease(lock_of(partition));
-    if (added) {
-      change->registered = 1;
-      change->owner = owner;
-      ++changes->registered;
-      --changes->unregistered;
-    }
-    if (added || own) return true;
-    if (!grow_in_flight(tag)) return false;
-  }
+    change->registered = 1;
+    change->owner = owner;
+    ++changes->registered;
+    --changes->unregistered;
+    return true;
+  } while (grow_in_flight(tag));
+  return false;
 }
 
 // Registers the keys of one savepoint.
@@ -485,10 +483,7 @@ bool register_all_keys(TransactionChanges* changes) {
   const Savepoints savepoints = savepoints_of(changes);
   const bool done = renew_owners(changes, savepoints) && register_keys(changes, savepoints);
   pfree(savepoints.at);
-  if (!done)
-    withdraw_registrations(changes);
-  else
-    publish_count(changes);
+  done ? publish_count(changes) : withdraw_registrations(changes);
   return done;
 }
 

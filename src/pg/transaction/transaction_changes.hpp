@@ -22,7 +22,7 @@ struct Savepoint {
 struct Saving {
   bool logged;         // the changes go to the log, too
   bool needs_image;    // nothing is saved of the state before these changes
-  bool committing;     // enter_commit was called, for `epoch`
+  bool committing;     // enter_phase was called, for `epoch`
   bool locked;         // lock_for_save was called
   bool replaced;       // the saved state is deleted, or replaced by an image
   bool writes_header;  // this transaction saves the header
@@ -51,12 +51,12 @@ struct TransactionChanges {
   bool erases;          // it has forgotten a key
   bool only_adds;       // a key in the log is an added one: it has forgotten none, emptied and
                         // merged nothing, and keys do not expire
-  bool announced_keys;  // counted in FilterSlot::arriving_keys
+  bool announced_keys;  // counted in Unfinished::arriving_keys
   bool announced_erasures;
   int64 latest;         // latest time of a key
   uint32 registered;    // keys in the table of keys in flight
   uint32 unregistered;  // keys only in the log
-  uint32 published;     // of these, counted in FilterSlot::unregistered
+  uint32 published;     // of these, counted in Unfinished::unregistered
   ChangeLog log;
   Savepoint* savepoints;
   Owner* owners;
