@@ -9,7 +9,7 @@
 // - An image deletes the log rows that its snapshot sees. These are committed, but their changes
 //   come into the filter only after that. So begin_save takes the snapshot first, then brings in
 //   changes of prepared transactions that have ended, and waits for all who have entered their
-//   commit (enter_commit). Only then slices are copied.
+//   commit (LogState::commits). Only then slices are copied.
 // - Who commits later may be in a slice that is copied later still. The rows stay in the log, and
 //   are replayed on an image that has their changes: to bring in a change twice does no harm.
 // - The image comes with the transaction that writes it, or not at all. Others wait for the lock on
