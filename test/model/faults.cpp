@@ -5,14 +5,14 @@
 namespace checker {
 namespace {
 
-constexpr const char* kPoints[] = {"pre_commit",   "marking",      "committed",     "applied",
-                                   "resolve",      "load",         "restore",       "restore_range",
-                                   "save",         "resize_slice", "resize_copied", "resize_saved",
-                                   "resize_locked"};
+constexpr const char* kPoints[] = {"pre_commit",    "marking",      "committed",    "applied",
+                                   "resolve",       "load",         "restore",      "replay",
+                                   "restore_range", "save",         "resize_slice", "resize_copied",
+                                   "resize_saved",  "resize_locked"};
 // An error at these points only fails the statement of the session.
-constexpr const char* kMayFail[] = {"pre_commit",    "load",         "restore",
-                                    "restore_range", "save",         "resize_slice",
-                                    "resize_copied", "resize_saved", "resize_locked"};
+constexpr const char* kMayFail[] = {
+    "pre_commit", "load",         "restore",       "replay",       "restore_range",
+    "save",       "resize_slice", "resize_copied", "resize_saved", "resize_locked"};
 
 template <size_t kCount>
 const char* draw(Random& random, const char* const (&names)[kCount]) {

@@ -4,6 +4,7 @@
 # before the latest 32,768: the answers stay right, and it follows row by row when they are gone.
 # flavours: faults
 use Sf;
+use FaultPoints;
 
 my $primary = start_node('primary', q{
 	streamfilter.shared_memory = '16MB'
@@ -21,6 +22,7 @@ sql(q{
 		END LOOP;
 	END $$;
 	INSERT INTO events SELECT generate_series(1, 100)});
+my $faults = FaultPoints->new($primary);
 my $standby = start_standby('standby');
 
 # What the standby knows, once it is as the primary is.
@@ -118,6 +120,14 @@ $restored = restored();
 sql('INSERT INTO events VALUES (4)');
 is(known_there(1, 1000), 4, 'it follows again');
 is(restored(), $restored, 'row by row');
+
+# --- A session that fails while it reads all of a new image --------------------------------------------------------------------
+
+sql(q{INSERT INTO events VALUES (5); SELECT streamfilter_save('seen'); INSERT INTO events VALUES (6)});
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+$standby->safe_psql('postgres', q{SELECT streamfilter_fault('replay', 'fail')});
+like(said(q{SELECT count(*) FROM seen WHERE id = 5}, $standby), qr/ERROR:  fault injected at replay/, 'a session fails while it reads the filter anew');
+is(known_there(1, 1000), 6, 'the next one reads all of it');
 
 # --- What a session asks here, and after a promotion -----------------------------------------------------------------------------
 

@@ -16,11 +16,11 @@ namespace streamfilter::pg {
 namespace {
 
 constexpr const char* kPoints[] = {
-    "pre_commit",       "commit_wait",   "marking",        "logged",        "committed",
-    "applied",          "resolve",       "resolving",      "load",          "restore",
-    "restore_range",    "save",          "judge",          "grow",          "lookup",
-    "resize_slice",     "resize_copied", "resize_saved",   "resize_locked", "diverted",
-    "settle_confirmed", "settle_taken",  "settle_restored"};
+    "pre_commit", "commit_wait",      "marking",       "logged",         "committed",
+    "applied",    "resolve",          "resolving",     "load",           "restore",
+    "replay",     "restore_range",    "save",          "judge",          "grow",
+    "lookup",     "resize_slice",     "resize_copied", "resize_saved",   "resize_locked",
+    "diverted",   "settle_confirmed", "settle_taken",  "settle_restored"};
 constexpr const char* kActions[] = {"pass", "stop", "fail", "kill", "skip"};
 enum class Action : uint32 { pass, stop, fail, kill, skip };
 constexpr int kLongestStop = 60'000;  // ms

@@ -25,6 +25,7 @@ enum class FaultPoint : uint8 {
   resolving,      // this session ends it, and a change of it is not in its filter
   load,           // a filter's saved state is about to be read
   restore,        // what belongs to it is known, and none of it in the filter
+  replay,         // the image is read, and rows of the log are not replayed
   restore_range,  // rows may come, and not all of the filter is there
   save,           // what is saved now is known, and not written
   judge,          // the keys of a batch were looked up, and none is answered or added yet

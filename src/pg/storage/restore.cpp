@@ -193,6 +193,7 @@ void load_at_once(StateReading* reading, Choice* choice, const Parameters& param
   FilterSlot* slot = reading->slot;
   if (image.damage != nullptr) warn_damaged(slot, relation, "image", image.damage);
   if (damage != nullptr) warn_damaged(slot, relation, "log", damage);
+  stop_at(FaultPoint::replay);
   if (choice->found) replay_rows(*reading, reading->block, choice->first_row, choice->identity);
 }
 
@@ -282,6 +283,8 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
     return retire(slot, relation);
   auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
       CurrentMemoryContext, parameters.memory, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+  // An error on the way: what the slot says of the image is not yet so of its bytes.
+  if (RunningXids* ran = running_xids(slot); ran != nullptr) ran->count = -1;
   load(slot, relation, parameters, copy, /*zeroes=*/true);
   // More has been replayed in between.
   if (!has_same_geometry(copy->parameters, parameters)) return retire(slot, relation);
