@@ -6,6 +6,7 @@ extern "C" {
 }
 
 #include "pg/handle/key_builder.hpp"
+#include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
 
@@ -185,7 +186,7 @@ void warn_of_late(const FilterHandle* filter) {
   const MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
   told = lappend_oid(told, relid);
   MemoryContextSwitchTo(caller);
-  ereport(WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+  ereport(WARNING, errcode(kLateEvent),
           errmsg("an event comes too late for filter \"%s\"", filter->relation->name),
           errdetail("Its time is before the filter's window and lateness. It passes and is not "
                     "remembered."),

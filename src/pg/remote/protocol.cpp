@@ -167,7 +167,8 @@ bool end_call(RemoteCall* call) {
 }
 
 bool is_lock_conflict(const PGresult* error) {
-  return has_sqlstate(error, "55P03") || has_sqlstate(error, "40P01");
+  return has_sqlstate(error, ERRCODE_LOCK_NOT_AVAILABLE) ||
+         has_sqlstate(error, ERRCODE_T_R_DEADLOCK_DETECTED);
 }
 
 struct DefinitionReader {
@@ -232,7 +233,7 @@ bool run_function(Connection* connection, const char* query,
   if (!queue_transaction(connection) || !queue_command(connection, query, parameters) ||
       !exchange(connection, &kResultRow, visit, context))
     return false;
-  if (connection->error != nullptr && has_sqlstate(connection->error, "42883"))
+  if (connection->error != nullptr && has_sqlstate(connection->error, ERRCODE_UNDEFINED_FUNCTION))
     ereport(
         ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
         errmsg("server \"%s\" has a version of streamfilter that cannot do this", connection->name),
