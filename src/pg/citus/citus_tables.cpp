@@ -49,9 +49,7 @@ bool is_unused(Oid filter) {
 
 // The node for which streamfilter_distribute() has made the filter; nullptr: it has not.
 const char* group_of(Oid filter) {
-  const char* identity = find_option(options_of_filter(filter), "identity");
-  const char* separator = identity != nullptr ? strchr(identity, '@') : nullptr;
-  return separator != nullptr ? separator + 1 : nullptr;
+  return read_identity(find_option(options_of_filter(filter), "identity")).group;
 }
 
 void execute_commands(const char* commands) {
@@ -124,6 +122,12 @@ List* query_rows(const char* query, Oid type, Datum argument) {
   }
   SPI_finish();
   return rows;
+}
+
+Identity read_identity(const char* option) {
+  if (option == nullptr) return {};
+  const char* separator = strchr(option, '@');
+  return {pnstrdup(option, strcspn(option, "@")), separator != nullptr ? separator + 1 : nullptr};
 }
 
 const char* identity_command(const char* name, const char* identity) {

@@ -51,8 +51,7 @@ void add_fpr(Oid relid, const char* fpr) {
   int column = Anum_pg_foreign_table_ftoptions;
   bool isnull;
   const Datum former = SysCacheGetAttr(FOREIGNTABLEREL, tuple, column, &isnull);
-  DefElem* option =
-      makeDefElem(pstrdup("fpr"), reinterpret_cast<Node*>(makeString(pstrdup(fpr))), -1);
+  DefElem* option = make_option("fpr", fpr);
   Datum options =
       transformGenericOptions(ForeignTableRelationId, isnull ? PointerGetDatum(nullptr) : former,
                               list_make1(option), InvalidOid);

@@ -173,7 +173,7 @@ void explain_filter(Relation rel, ExplainState* es) {
   if (const char* slicing = slicing_of(parameters)) ExplainPropertyText("Slicing", slicing, es);
   if (const RelationOptions& options = filter->relation->options; options.parent != nullptr) {
     ExplainPropertyText("Parent", options.parent, es);
-    ExplainPropertyText("Tree", options.tree == TreeKind::dense ? "dense" : "sparse", es);
+    ExplainPropertyText("Tree", kTreeWords[static_cast<int>(options.tree)], es);
   }
   if (is_remote(filter->relation))
     explain_servers(filter->relation, es);

@@ -9,6 +9,8 @@ enum class FilterMode : uint8 {
   shadow,   // all rows pass unchanged; keys are remembered, repeats counted
   off,      // all rows pass unchanged; the filter is not asked
 };
+inline constexpr const char* kModeWords[] = {"enforce", "shadow", "off", nullptr};
+inline const char* name_of(FilterMode mode) { return kModeWords[static_cast<int>(mode)]; }
 
 extern int shared_memory_kb;        // streamfilter.shared_memory
 extern int dynamic_memory_kb;       // streamfilter.dynamic_memory

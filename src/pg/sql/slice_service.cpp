@@ -303,9 +303,7 @@ const char* text_argument(FunctionCallInfo fcinfo, int number) {
 }
 
 List* add_option(List* options, const char* name, const char* value) {
-  if (value == nullptr) return options;
-  return lappend(
-      options, makeDefElem(pstrdup(name), reinterpret_cast<Node*>(makeString(pstrdup(value))), -1));
+  return value == nullptr ? options : lappend(options, make_option(name, value));
 }
 
 List* options_of(const Definition& definition) {
@@ -425,9 +423,9 @@ SF_FUNCTION(streamfilter_hashes_define) {
     const FilterRelation* relation = load_filter_relation(relid);
     check_right_to_define(relation);
     check_relation(relation);
-    if (const char* producer = text_argument(fcinfo, 5); wanted != nullptr && !made)
-      check_producer_agrees(relation,
-                            {text_argument(fcinfo, 3), slicing_of_producer(producer), producer});
+    if (wanted != nullptr && !made)
+      check_producer_agrees(relation, read_producer(text_argument(fcinfo, 5)),
+                            text_argument(fcinfo, 3));
     char found[kMaxDefinitionText];
     print_definition(relation->definition.parameters, found, sizeof found);
     row.put("definition", found);
@@ -444,7 +442,7 @@ SF_FUNCTION(streamfilter_hashes_alter) {
             errmsg("the filter of streamfilter_hashes_alter must not be null"));
   const Oid relid = PG_GETARG_OID(0);
   const char* producer = text_argument(fcinfo, 3);
-  check_producer_agrees(lock_slices(relid)->relation, {nullptr, nullptr, producer});
+  check_producer_agrees(lock_slices(relid)->relation, read_producer(producer), nullptr);
   List* before = options_of_filter(relid);
   StringInfoData changes;
   initStringInfo(&changes);
