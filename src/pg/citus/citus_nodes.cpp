@@ -6,6 +6,9 @@ extern "C" {
 #include "utils/guc.h"
 }
 
+#include <algorithm>
+#include <bitset>
+
 #include "pg/catalog/option_list.hpp"
 #include "pg/citus/citus_nodes.hpp"
 #include "pg/citus/citus_tables.hpp"
@@ -62,37 +65,41 @@ bool nodes_have(const char* setting) {
 }
 
 // Asks the nodes once per value.
-void require_reach(SettingOrigin* origin, const char* setting, Oid table) {
-  if (!origin->travels && origin->is_default) origin->travels = nodes_have(setting);
+void require_reach(const Setting& setting, Oid table) {
+  SettingOrigin* origin = setting.origin;
+  if (!origin->travels && origin->is_default) origin->travels = nodes_have(setting.name);
   if (origin->travels) return;
-  const char* value = GetConfigOption(setting, false, false);
+  const char* value = GetConfigOption(setting.name, false, false);
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("%s of this session does not reach the nodes that hold table \"%s\"", setting,
+          errmsg("%s of this session does not reach the nodes that hold table \"%s\"", setting.name,
                  get_rel_name(table)),
           errdetail("Rows are judged there, by the settings of those nodes."),
           errhint("Type, in one transaction: SET LOCAL citus.propagate_set_commands = 'local'; "
                   "SET LOCAL %s = '%s'. Or change the mode for all sessions, here: ALTER FOREIGN "
                   "TABLE ... OPTIONS (ADD mode '%s').",
-                  setting, value, session_mode.given && enabled ? value : "off"));
+                  setting.name, value, session_mode.given && enabled ? value : "off"));
 }
 
-// Changes nothing of what is stored: rows may go on. Nodes are asked once a session.
-void tell_of_reach(bool is_set, const char* setting, bool* asked, Oid table) {
-  if (!is_set || *asked) return;
-  *asked = true;
-  if (nodes_have(setting)) return;
+// Rows may go on. Nodes are asked once a session.
+void tell_of_reach(const Setting& setting, Oid table) {
+  static std::bitset<32> asked;
+  const auto number = static_cast<std::size_t>(&setting - all_settings().data());
+  if (set_traveled || asked[number]) return;
+  asked.set(number);
+  if (nodes_have(setting.name)) return;
   ereport(NOTICE,
-          errmsg("%s of this session does not reach the nodes that hold table \"%s\"", setting,
+          errmsg("%s of this session does not reach the nodes that hold table \"%s\"", setting.name,
                  get_rel_name(table)),
           errhint("Type, in one transaction: SET LOCAL citus.propagate_set_commands = 'local'; "
                   "SET LOCAL %s = '%s'.",
-                  setting, GetConfigOption(setting, false, false)));
+                  setting.name, GetConfigOption(setting.name, false, false)));
 }
 
 // Is one set otherwise than by default, which nodes may not have?
 bool is_any_set() {
-  return session_mode.given || !enabled || report || !batch_insert ||
-         commit_wait_timeout_ms != kCommitWaitTimeout;
+  return std::ranges::any_of(all_settings(), [](const Setting& setting) {
+    return setting.reach != Reach::local && is_set(setting);
+  });
 }
 
 }  // namespace
@@ -189,14 +196,11 @@ void check_settings_reach(Oid table) {
   if (likely(!is_citus_loaded()) || !OidIsValid(table) || !is_any_set() ||
       !speaks_for_all_nodes() || !is_distributed_with_trigger(table))
     return;
-  if (session_mode.given) require_reach(&session_mode.origin, "streamfilter.mode", table);
-  if (!enabled) require_reach(&enabled_origin, "streamfilter.enabled", table);
-  if (set_traveled) return;
-  static bool asked[3] = {};
-  tell_of_reach(report, "streamfilter.report", &asked[0], table);
-  tell_of_reach(!batch_insert, "streamfilter.batch_insert", &asked[1], table);
-  tell_of_reach(commit_wait_timeout_ms != kCommitWaitTimeout, "streamfilter.commit_wait_timeout",
-                &asked[2], table);
+  for (const Setting& setting : all_settings()) {
+    if (!is_set(setting)) continue;
+    if (setting.reach == Reach::needed) require_reach(setting, table);
+    if (setting.reach == Reach::useful) tell_of_reach(setting, table);
+  }
 }
 
 void check_settings_reach(RunCall* call) {
