@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 
 #include "core/base/status.hpp"
 
@@ -59,6 +60,14 @@ inline int find_word(WordList words, const char* word) noexcept {
   for (int i = 0; words[i] != nullptr; ++i)
     if (std::strcmp(words[i], word) == 0) return i;
   return -1;
+}
+
+// The row of a table that has this name; nullptr: there is none.
+template <typename Rows>
+auto find_named(const Rows& rows, const char* name) noexcept -> decltype(&*std::begin(rows)) {
+  for (const auto& row : rows)
+    if (std::strcmp(row.name, name) == 0) return &row;
+  return nullptr;
 }
 
 // Appends "one, two, three".

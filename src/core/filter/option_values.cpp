@@ -104,12 +104,10 @@ bool parse_size(const char* text, std::uint64_t& bytes) noexcept {
     bytes = number;
     return unit == stop;
   }
-  for (const SizeUnit& known : kSizeUnits)
-    if (std::strcmp(known.name, unit) == 0) {
-      bytes = number << known.shift;
-      return bytes >> known.shift == number;
-    }
-  return false;
+  const SizeUnit* known = find_named(kSizeUnits, unit);
+  if (known == nullptr) return false;
+  bytes = number << known->shift;
+  return bytes >> known->shift == number;
 }
 
 void print_size(std::uint64_t bytes, char* buffer, std::size_t size) noexcept {

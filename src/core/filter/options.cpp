@@ -29,6 +29,7 @@ bool unknown_option(const FilterOps* ops, const char* name, WordList own_options
   };
   for (const CommonOption& option : kCommonOptions) add(option.name);
   for (const OptionSpec& option : options_of(ops)) add(option.name);
+  // Those of the host are no part of the filter.
   for (; *own_options != nullptr; ++own_options) add(*own_options);
   if (nearest.name() != nullptr)
     return problem.add_hint("Perhaps you meant the option \"%s\".", nearest.name());
@@ -48,12 +49,11 @@ const FilterOps* kind_of_auto_option(const char* name) noexcept {
 
 bool set_option(Definition& definition, const char* name, const char* value, Problem& problem,
                 WordList own_options) noexcept {
-  for (const CommonOption& option : kCommonOptions)
-    if (std::strcmp(option.name, name) == 0) {
-      if (!option.set(definition, option, value, problem)) return false;
-      definition.give(option.id);
-      return true;
-    }
+  if (const CommonOption* option = find_named(kCommonOptions, name)) {
+    if (!option->set(definition, *option, value, problem)) return false;
+    definition.give(option->id);
+    return true;
+  }
   const Kind kind = definition.parameters.kind;
   const FilterOps* ops = kind == Kind::automatic ? kind_of_auto_option(name) : find_ops(kind);
   if (const OptionSpec* option = ops != nullptr ? find_option(*ops, name) : nullptr)
@@ -62,17 +62,13 @@ bool set_option(Definition& definition, const char* name, const char* value, Pro
 }
 
 const OptionSpec* find_option(const FilterOps& ops, const char* name) noexcept {
-  for (const OptionSpec& option : ops.options)
-    if (std::strcmp(option.name, name) == 0) return &option;
-  return nullptr;
+  return find_named(ops.options, name);
 }
 
 bool is_option(const char* name) noexcept {
-  for (const CommonOption& option : kCommonOptions)
-    if (std::strcmp(option.name, name) == 0) return true;
-  const std::span all = all_ops();
-  return std::any_of(all.begin(), all.end(),
-                     [=](const FilterOps* ops) { return find_option(*ops, name) != nullptr; });
+  return find_named(kCommonOptions, name) != nullptr ||
+         std::ranges::any_of(
+             all_ops(), [=](const FilterOps* ops) { return find_option(*ops, name) != nullptr; });
 }
 
 const FilterOps* kind_of_options(const Definition& definition) noexcept {

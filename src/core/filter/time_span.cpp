@@ -12,47 +12,18 @@ constexpr std::uint64_t kMillisecond = 1000, kSecond = 1000000, kMinute = 60 * k
                         kMonth = 30 * kDay, kYear = 12 * kMonth;
 
 struct Unit {
-  const char* name;
   std::uint64_t size;
+  const char* words[6];
 };
-constexpr Unit kUnits[] = {
-    {"us", 1},
-    {"usec", 1},
-    {"usecs", 1},
-    {"microsecond", 1},
-    {"microseconds", 1},
-    {"ms", kMillisecond},
-    {"msec", kMillisecond},
-    {"msecs", kMillisecond},
-    {"millisecond", kMillisecond},
-    {"milliseconds", kMillisecond},
-    {"s", kSecond},
-    {"sec", kSecond},
-    {"secs", kSecond},
-    {"second", kSecond},
-    {"seconds", kSecond},
-    {"m", kMinute},
-    {"min", kMinute},
-    {"mins", kMinute},
-    {"minute", kMinute},
-    {"minutes", kMinute},
-    {"h", kHour},
-    {"hour", kHour},
-    {"hours", kHour},
-    {"d", kDay},
-    {"day", kDay},
-    {"days", kDay},
-    {"w", kWeek},
-    {"week", kWeek},
-    {"weeks", kWeek},
-    {"mon", kMonth},
-    {"mons", kMonth},
-    {"month", kMonth},
-    {"months", kMonth},
-    {"y", kYear},
-    {"year", kYear},
-    {"years", kYear},
-};
+constexpr Unit kUnits[] = {{1, {"us", "usec", "usecs", "microsecond", "microseconds"}},
+                           {kMillisecond, {"ms", "msec", "msecs", "millisecond", "milliseconds"}},
+                           {kSecond, {"s", "sec", "secs", "second", "seconds"}},
+                           {kMinute, {"m", "min", "mins", "minute", "minutes"}},
+                           {kHour, {"h", "hour", "hours"}},
+                           {kDay, {"d", "day", "days"}},
+                           {kWeek, {"w", "week", "weeks"}},
+                           {kMonth, {"mon", "mons", "month", "months"}},
+                           {kYear, {"y", "year", "years"}}};
 
 bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -123,12 +94,11 @@ class Reader {
   }
 
   bool read_unit(std::uint64_t& size) noexcept {
-    const char* start = at_;
-    while (is_letter(peek())) ++at_;
-    const auto length = static_cast<std::size_t>(at_ - start);
+    char word[16] = {};  // longer than any of them
+    for (std::size_t length = 0; is_letter(peek()); ++at_)
+      if (length + 1 < sizeof word) word[length++] = to_lower(*at_);
     for (const Unit& unit : kUnits)
-      if (std::strlen(unit.name) == length &&
-          std::equal(start, at_, unit.name, [](char a, char b) { return to_lower(a) == b; })) {
+      if (find_word(unit.words, word) >= 0) {
         size = unit.size;
         return true;
       }

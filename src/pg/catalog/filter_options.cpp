@@ -182,22 +182,18 @@ uint64 time_window(const Parameters& parameters) {
 }
 
 bool read_relation_option(DefElem* given, RelationOptions* relation_options, Fault& fault) {
-  for (const RelationOption& option : kRelationOptions) {
-    if (!is_named(given, option.name)) continue;
-    if (!option.read(value_of(given), option, relation_options))
-      refuse_value(given, option.hint, option.words, fault);
-    return true;
-  }
-  return false;
+  const RelationOption* option = find_named(kRelationOptions, given->defname);
+  if (option == nullptr) return false;
+  if (!option->read(value_of(given), *option, relation_options))
+    refuse_value(given, option->hint, option->words, fault);
+  return true;
 }
 
 bool keeps_state(List* options) {
   ListCell* cell;
   foreach (cell, options) {
-    bool keeps = false;
-    for (const RelationOption& option : kRelationOptions)
-      keeps |= option.keeps_state && is_named(lfirst_node(DefElem, cell), option.name);
-    if (!keeps) return false;
+    const auto* option = find_named(kRelationOptions, lfirst_node(DefElem, cell)->defname);
+    if (option == nullptr || !option->keeps_state) return false;
   }
   return true;
 }
@@ -294,16 +290,11 @@ bool has_window_of_rows(const Parameters& parameters) {
   return false;
 }
 
-struct KindNames {
-  char names[256];
-};
-
 template <Forgets when>
-KindNames kinds_that_forget() {
-  KindNames kinds;
-  list_kinds([](const FilterOps& ops) { return ops.forgets == when; }, kinds.names,
-             sizeof kinds.names);
-  return kinds;
+const char* kinds_that_forget() {
+  auto* names = static_cast<char*>(palloc(256));
+  list_kinds([](const FilterOps& ops) { return ops.forgets == when; }, names, 256);
+  return names;
 }
 
 }  // namespace
@@ -323,8 +314,8 @@ bool check_tree_options(List* options, const Definition& definition,
     fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a filter of kind %s cannot have a parent", ops->name);
     fault.add_detail("It forgets keys in its own time, so its nodes would not agree.");
     return fault.add_hint("Use kind %s, or kind %s with a window of time.",
-                          kinds_that_forget<Forgets::never>().names,
-                          kinds_that_forget<Forgets::after_window>().names);
+                          kinds_that_forget<Forgets::never>(),
+                          kinds_that_forget<Forgets::after_window>());
   }
   if (ops->forgets == Forgets::never) return true;
   if (relation_options.tree == TreeKind::dense) {

@@ -285,7 +285,8 @@ bool may_be_of_filters(Node* statement) {
 bool is_sent_by_citus(const VariableSetStmt* statement) {
   const char* sent = GetConfigOption("citus.propagate_set_commands", true, false);
   return statement->is_local && statement->name != nullptr && sent != nullptr &&
-         strcmp(sent, "local") == 0 && IsTransactionBlock() && is_own_setting(statement->name);
+         strcmp(sent, "local") == 0 && IsTransactionBlock() &&
+         find_named(all_settings(), statement->name) != nullptr;
 }
 
 void run_set(UtilityCall* call) {

@@ -165,7 +165,7 @@ void explain_filter(Relation rel, ExplainState* es) {
   if (es->format == EXPLAIN_FORMAT_TEXT) {
     char memory[32];
     print_size(parameters.memory, memory, sizeof memory);
-    const bool has_unit = strspn(memory, "0123456789") < strlen(memory);
+    const bool has_unit = parameters.memory % 1024 == 0;
     ExplainPropertyText("Memory", has_unit ? memory : psprintf("%s bytes", memory), es);
   } else {
     ExplainPropertyUInteger("Memory", nullptr, parameters.memory, es);

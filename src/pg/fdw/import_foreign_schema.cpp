@@ -115,18 +115,19 @@ bool is_there(const ForeignServer* known, List* place) {
 }
 
 [[noreturn]] void raise_unknown_server(const char* filter, List* place) {
-  StringInfoData options;
-  initStringInfo(&options);
+  List* options = NIL;
   ListCell* cell;
   foreach (cell, place)
     if (auto* option = static_cast<DefElem*>(lfirst(cell)); !is_named(option, "name"))
-      appendStringInfo(&options, "%s%s %s", options.len > 0 ? ", " : "",
-                       quote_identifier(option->defname), quote_literal_cstr(value_of(option)));
+      options = lappend(options, option);
+  StringInfoData text;
+  initStringInfo(&text);
+  append_options(&text, options);
   ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
           errmsg("filter \"%s\" has slices on a server that is not known here", filter),
-          errhint("CREATE SERVER %s FOREIGN DATA WRAPPER streamfilter OPTIONS (%s), with a user "
+          errhint("CREATE SERVER %s FOREIGN DATA WRAPPER streamfilter%s, with a user "
                   "mapping.",
-                  quote_identifier(find_option(place, "name")), options.data));
+                  quote_identifier(find_option(place, "name")), text.data));
   pg_unreachable();
 }
 

@@ -5,7 +5,6 @@ extern "C" {
 #include "utils/guc.h"
 }
 
-#include <algorithm>
 #include <climits>
 
 #include "pg/server/settings.hpp"
@@ -137,11 +136,6 @@ void define(const Setting& setting) {
 }  // namespace
 
 std::span<const Setting> all_settings() { return kSettings; }
-
-bool is_own_setting(const char* name) {
-  return std::ranges::any_of(
-      kSettings, [=](const Setting& setting) { return pg_strcasecmp(setting.name, name) == 0; });
-}
 
 bool is_set(const Setting& setting) {
   const SettingValue& value = setting.value;

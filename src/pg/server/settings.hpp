@@ -69,7 +69,6 @@ struct Setting {
 };
 
 std::span<const Setting> all_settings();
-bool is_own_setting(const char* name);
 
 // Has it another value than by default?
 bool is_set(const Setting& setting);

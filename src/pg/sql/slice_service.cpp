@@ -283,14 +283,6 @@ namespace {
 
 constexpr char kServer[] = "streamfilter";
 
-// What a producer wants; nullptr: the default.
-struct SliceRelation {
-  const char* definition;
-  const char* conflict;
-  const char* persistence;
-  const char* producer;
-};
-
 // An argument of the functions that producers call; nullptr: NULL.
 const char* text_argument(FunctionCallInfo fcinfo, int number) {
   return PG_ARGISNULL(number) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(number));
@@ -341,16 +333,13 @@ FilterHandle* lock_slices(Oid relid) {
 // Runs CREATE FOREIGN TABLE for a relation with slices of another server's filter as if it had been
 // typed, including its event triggers. Made of parse nodes, not of text, because the definition
 // comes from another server.
-void make_slice_relation(RangeVar* name, const SliceRelation& wanted) {
+void make_slice_relation(RangeVar* name, List* options) {
   auto* create = makeNode(CreateForeignTableStmt);
   create->base.relation = name;
   create->base.tableElts = list_make1(makeColumnDef("hash", INT8OID, -1, InvalidOid));
   create->base.oncommit = ONCOMMIT_NOOP;
   create->servername = pstrdup(kServer);
-  create->options = options_of(definition_in(wanted.definition));
-  create->options = add_option(create->options, "conflict", wanted.conflict);
-  create->options = add_option(create->options, "persistence", wanted.persistence);
-  create->options = add_option(create->options, "producer", wanted.producer);
+  create->options = options;
 
   auto* statement = makeNode(PlannedStmt);
   statement->commandType = CMD_UTILITY;
@@ -405,8 +394,10 @@ SF_FUNCTION(streamfilter_hashes_define) {
   }
   const bool made = !OidIsValid(relid) && wanted != nullptr;
   if (made) {
-    make_slice_relation(relation_name, {wanted, text_argument(fcinfo, 3), text_argument(fcinfo, 4),
-                                        text_argument(fcinfo, 5)});
+    List* options = options_of(definition_in(wanted));
+    options = add_option(options, "conflict", text_argument(fcinfo, 3));
+    options = add_option(options, "persistence", text_argument(fcinfo, 4));
+    make_slice_relation(relation_name, add_option(options, "producer", text_argument(fcinfo, 5)));
     relid = RangeVarGetRelid(relation_name, AccessShareLock, false);
   }
   row.put("made", BoolGetDatum(made));
