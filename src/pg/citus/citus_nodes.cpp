@@ -64,35 +64,37 @@ bool nodes_have(const char* setting) {
   return true;
 }
 
-// Asks the nodes once per value.
-void require_reach(const Setting& setting, Oid table) {
-  SettingOrigin* origin = setting.origin;
-  if (!origin->travels && origin->is_default) origin->travels = nodes_have(setting.name);
-  if (origin->travels) return;
-  const char* value = GetConfigOption(setting.name, false, false);
-  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("%s of this session does not reach the nodes that hold table \"%s\"", setting.name,
-                 get_rel_name(table)),
-          errdetail("Rows are judged there, by the settings of those nodes."),
-          errhint("Type, in one transaction: SET LOCAL citus.propagate_set_commands = 'local'; "
-                  "SET LOCAL %s = '%s'. Or change the mode for all sessions, here: ALTER FOREIGN "
-                  "TABLE ... OPTIONS (ADD mode '%s').",
-                  setting.name, value, session_mode.given && enabled ? value : "off"));
+// Have the nodes this value, by a SET LOCAL that travels or in their own configuration? They are
+// asked once per value, or once a session.
+bool reaches_nodes(const Setting& setting) {
+  static std::bitset<32> asked;
+  if (SettingOrigin* origin = setting.origin) {
+    if (!origin->travels && origin->is_default) origin->travels = nodes_have(setting.name);
+    return origin->travels;
+  }
+  const auto number = static_cast<std::size_t>(&setting - all_settings().data());
+  if (set_traveled || asked[number]) return true;
+  asked.set(number);
+  return nodes_have(setting.name);
 }
 
-// Rows may go on. Nodes are asked once a session.
-void tell_of_reach(const Setting& setting, Oid table) {
-  static std::bitset<32> asked;
-  const auto number = static_cast<std::size_t>(&setting - all_settings().data());
-  if (set_traveled || asked[number]) return;
-  asked.set(number);
-  if (nodes_have(setting.name)) return;
-  ereport(NOTICE,
+void require_reach(const Setting& setting, Oid table) {
+  if (reaches_nodes(setting)) return;
+  const bool needed = setting.reach == Reach::needed;
+  const char* value = GetConfigOption(setting.name, false, false);
+  const char* mode = session_mode.given && enabled ? value : "off";
+  const char* other_way = psprintf(
+      " Or change the mode for all sessions, here: ALTER FOREIGN TABLE ... OPTIONS (ADD "
+      "mode '%s').",
+      mode);
+  ereport(needed ? ERROR : NOTICE,
+          errcode(needed ? ERRCODE_FEATURE_NOT_SUPPORTED : ERRCODE_SUCCESSFUL_COMPLETION),
           errmsg("%s of this session does not reach the nodes that hold table \"%s\"", setting.name,
                  get_rel_name(table)),
+          needed ? errdetail("Rows are judged there, by the settings of those nodes.") : 0,
           errhint("Type, in one transaction: SET LOCAL citus.propagate_set_commands = 'local'; "
-                  "SET LOCAL %s = '%s'.",
-                  setting.name, GetConfigOption(setting.name, false, false)));
+                  "SET LOCAL %s = '%s'.%s",
+                  setting.name, value, needed ? other_way : ""));
 }
 
 // Is one set otherwise than by default, which nodes may not have?
@@ -196,11 +198,8 @@ void check_settings_reach(Oid table) {
   if (likely(!is_citus_loaded()) || !OidIsValid(table) || !is_any_set() ||
       !speaks_for_all_nodes() || !is_distributed_with_trigger(table))
     return;
-  for (const Setting& setting : all_settings()) {
-    if (!is_set(setting)) continue;
-    if (setting.reach == Reach::needed) require_reach(setting, table);
-    if (setting.reach == Reach::useful) tell_of_reach(setting, table);
-  }
+  for (const Setting& setting : all_settings())
+    if (setting.reach != Reach::local && is_set(setting)) require_reach(setting, table);
 }
 
 void check_settings_reach(RunCall* call) {

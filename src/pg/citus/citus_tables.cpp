@@ -21,14 +21,6 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// The number of this node, another one whenever Citus adds it; nullptr: of a coordinator, which
-// knows all filters.
-const char* worker_group() {
-  List* rows = query_rows("SELECT groupid FROM pg_catalog.pg_dist_local_group", OIDOID, 0);
-  const char* group = rows == NIL ? nullptr : text_at(static_cast<List*>(linitial(rows)), 0);
-  return group == nullptr || strcmp(group, "0") == 0 ? nullptr : group;
-}
-
 // Has the node no shard, and the filter no trigger? So it is when Citus activates a node that was
 // disabled, and its filter has missed what has happened meanwhile.
 bool is_unused(Oid filter) {
@@ -91,6 +83,12 @@ bool is_key(const TriggerPlan* plan, Relation table, const char* column) {
 
 bool has_citus() {
   return is_citus_loaded() && !creating_extension && OidIsValid(get_extension_oid("citus", true));
+}
+
+const char* worker_group() {
+  List* rows = query_rows("SELECT groupid FROM pg_catalog.pg_dist_local_group", OIDOID, 0);
+  const char* group = rows == NIL ? nullptr : text_at(static_cast<List*>(linitial(rows)), 0);
+  return group == nullptr || strcmp(group, "0") == 0 ? nullptr : group;
 }
 
 bool is_distributed(Oid table) {

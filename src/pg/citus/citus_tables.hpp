@@ -9,6 +9,10 @@ namespace streamfilter::pg {
 // Is Citus installed in this database, so that its functions and tables can be asked?
 bool has_citus();
 
+// The number of this node, another one whenever Citus adds it; nullptr: of a coordinator, which
+// knows all filters.
+const char* worker_group();
+
 // Call after CREATE TRIGGER on a node: makes the filter as on the coordinator, unless it exists.
 // One that was made before this node was removed and added again is made anew.
 void import_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger* declared);

@@ -130,9 +130,7 @@ void require_coordinator() {
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("streamfilter_distribute() needs extension citus"),
             errhint("On a single server a filter needs no distribution."));
-  List* rows = query_rows("SELECT groupid FROM pg_catalog.pg_dist_local_group", OIDOID, 0);
-  const char* group = rows == NIL ? nullptr : text_at(static_cast<List*>(linitial(rows)), 0);
-  if (group != nullptr && strcmp(group, "0") == 0) return;
+  if (worker_group() == nullptr) return;
   ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
           errmsg("filters are distributed from the coordinator"));
 }
