@@ -140,9 +140,10 @@ void write_memory(TextWriter& out, const Parameters& p) noexcept {
 }
 
 void write_slices(TextWriter& out, const Parameters& p) noexcept {
-  char slices[32];
-  print_slices(p, slices, sizeof slices);
-  out.add(slices);
+  out.add(std::uint64_t{p.slices2 > 0 ? p.slices / p.slices2 : p.slices});
+  if (p.slices2 == 0) return;
+  out.add(",");
+  out.add(std::uint64_t{p.slices2});
 }
 
 template <auto... member>
@@ -319,11 +320,7 @@ std::uint32_t default_slices(std::uint64_t memory) noexcept {
 
 void print_slices(const Parameters& parameters, char* buffer, std::size_t size) noexcept {
   TextWriter out(buffer, size);
-  const bool two = parameters.slices2 > 0;
-  out.add(std::uint64_t{two ? parameters.slices / parameters.slices2 : parameters.slices});
-  if (!two) return;
-  out.add(",");
-  out.add(std::uint64_t{parameters.slices2});
+  write_slices(out, parameters);
 }
 
 }  // namespace streamfilter

@@ -266,10 +266,9 @@ std::size_t print_option(const Parameters& parameters, const OptionSpec& option,
 }
 
 bool is_same_option(const OptionSpec& option, const Parameters& a, const Parameters& b) noexcept {
-  char left[512], right[512];
-  print_option(a, option, left, sizeof left);
-  print_option(b, option, right, sizeof right);
-  return std::strcmp(left, right) == 0;
+  const unsigned words = words_of(a, option);
+  return words == words_of(b, option) &&
+         std::equal(a.word + option.word, a.word + option.word + words, b.word + option.word);
 }
 
 }  // namespace streamfilter

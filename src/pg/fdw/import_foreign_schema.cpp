@@ -39,12 +39,6 @@ constexpr ColumnShape kRowColumns[] = {{NAMEOID, false, false, NAMEDATALEN},
 constexpr uint64 kMaxRowBytes = 64 * 1024 * 1024;  // of some 20,000 filters
 constexpr RowShape kRows = {kRowColumns, lengthof(kRowColumns), 0, 1'000'000, kMaxRowBytes};
 
-// A filter of a producer, as a server that holds slices of it knows it.
-struct KnownFilter {
-  const char* name;
-  const Producer* producer;
-};
-
 // libpq's memory, freed with a context.
 struct KeptResult {
   MemoryContextCallback callback;
@@ -156,14 +150,14 @@ const char* find_server(Oid wrapper, const char* filter, List* place) {
 }
 
 // Their local names, separated by commas, as in option servers.
-const char* servers_here(Oid wrapper, const KnownFilter& filter) {
+const char* servers_here(Oid wrapper, const char* filter, const Producer* producer) {
   StringInfoData names;
   initStringInfo(&names);
   ListCell* cell;
-  foreach (cell, filter.producer->servers)
+  foreach (cell, producer->servers)
     appendStringInfo(
         &names, "%s%s", names.len > 0 ? "," : "",
-        quote_identifier(find_server(wrapper, filter.name, static_cast<List*>(lfirst(cell)))));
+        quote_identifier(find_server(wrapper, filter, static_cast<List*>(lfirst(cell)))));
   return names.data;
 }
 
@@ -185,37 +179,38 @@ void append_column(StringInfo command, List* column) {
 }
 
 // Options of a filter there, checked like those of CREATE, with local names of its servers.
-List* read_options(const ForeignServer* server, const KnownFilter& filter) {
+List* read_options(const ForeignServer* server, const char* filter, const Producer* producer) {
   List* options = NIL;
   ListCell* cell;
-  foreach (cell, filter.producer->options) {
+  foreach (cell, producer->options) {
     auto* option = static_cast<DefElem*>(lfirst(cell));
-    options = lappend(options, is_named(option, "servers")
-                                   ? make_option("servers", servers_here(server->fdwid, filter))
-                                   : option);
+    options =
+        lappend(options, is_named(option, "servers")
+                             ? make_option("servers", servers_here(server->fdwid, filter, producer))
+                             : option);
   }
   Definition definition;
   RelationOptions relation_options;
   Fault fault;
   if (!read_table_options(options, &definition, &relation_options, fault))
     ereport(ERROR, errcode(fault.code),
-            errmsg("definition of filter \"%s\" on server \"%s\" cannot be read here", filter.name,
+            errmsg("definition of filter \"%s\" on server \"%s\" cannot be read here", filter,
                    server->servername),
             errdetail_internal("%s", fault.text()));
   if (relation_options.producer != nullptr)
-    raise_incomplete(server, filter.name,
+    raise_incomplete(server, filter,
                      _("It says where the slices come from, not what they are slices of."));
   return options;
 }
 
-char* make_command(const ForeignServer* server, const KnownFilter& filter) {
-  List* options = read_options(server, filter);
+char* make_command(const ForeignServer* server, const char* filter, const Producer* producer) {
+  List* options = read_options(server, filter, producer);
   const bool several = find_option(options, "servers") != nullptr;
   StringInfoData command;
   initStringInfo(&command);
-  appendStringInfo(&command, "CREATE FOREIGN TABLE %s (", quote_identifier(filter.name));
+  appendStringInfo(&command, "CREATE FOREIGN TABLE %s (", quote_identifier(filter));
   ListCell* cell;
-  foreach (cell, filter.producer->columns) {
+  foreach (cell, producer->columns) {
     if (foreach_current_index(cell) > 0) appendStringInfoString(&command, ", ");
     append_column(&command, static_cast<List*>(lfirst(cell)));
   }
@@ -236,11 +231,11 @@ List* import_foreign_schema(ImportForeignSchemaStmt* statement, Oid server_id) {
   const PGresult* rows = fetch_rows(server_id, statement->remote_schema);
   List* commands = NIL;
   for (int i = 0; i < PQntuples(rows); ++i) {
-    const KnownFilter filter = {read_value(rows, i, 0, server->servername),
-                                read_producer(read_value(rows, i, 1, server->servername))};
-    if (!IsImportableForeignTable(filter.name, statement)) continue;
-    if (filter.producer->damaged) raise_incomplete(server, filter.name, nullptr);
-    commands = lappend(commands, make_command(server, filter));
+    const char* filter = read_value(rows, i, 0, server->servername);
+    if (!IsImportableForeignTable(filter, statement)) continue;
+    const Producer* producer = read_producer(read_value(rows, i, 1, server->servername));
+    if (producer->damaged) raise_incomplete(server, filter, nullptr);
+    commands = lappend(commands, make_command(server, filter, producer));
   }
   return commands;
 }
