@@ -13,17 +13,21 @@ constexpr std::uint64_t kMillisecond = 1000, kSecond = 1000000, kMinute = 60 * k
 
 struct Unit {
   std::uint64_t size;
-  const char* words[6];
+  const char* words[7];  // first those that are written, of one and of many
 };
-constexpr Unit kUnits[] = {{1, {"us", "usec", "usecs", "microsecond", "microseconds"}},
-                           {kMillisecond, {"ms", "msec", "msecs", "millisecond", "milliseconds"}},
-                           {kSecond, {"s", "sec", "secs", "second", "seconds"}},
-                           {kMinute, {"m", "min", "mins", "minute", "minutes"}},
-                           {kHour, {"h", "hour", "hours"}},
-                           {kDay, {"d", "day", "days"}},
-                           {kWeek, {"w", "week", "weeks"}},
-                           {kMonth, {"mon", "mons", "month", "months"}},
-                           {kYear, {"y", "year", "years"}}};
+constexpr Unit kUnits[] = {
+    {1, {"us", "us", "usec", "usecs", "microsecond", "microseconds"}},
+    {kMillisecond, {"ms", "ms", "msec", "msecs", "millisecond", "milliseconds"}},
+    {kSecond, {"second", "seconds", "s", "sec", "secs"}},
+    {kMinute, {"minute", "minutes", "m", "min", "mins"}},
+    {kHour, {"hour", "hours", "h"}},
+    {kDay, {"day", "days", "d"}},
+    {kWeek, {"week", "weeks", "w"}},
+    {kMonth, {"month", "months", "mon", "mons"}},
+    {kYear, {"year", "years", "y"}},
+};
+constexpr int kLargestWritten = 5;
+static_assert(kUnits[kLargestWritten].size == kDay);
 
 bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -128,20 +132,12 @@ bool parse_time_span(const char* text, std::int64_t& microseconds) noexcept {
 }
 
 void write_time_span(TextWriter& out, std::uint64_t microseconds) noexcept {
-  struct Name {
-    const char* one;
-    const char* many;
-    std::uint64_t size;
-  };
-  static constexpr Name kNames[] = {
-      {" day", " days", kDay},          {" hour", " hours", kHour},
-      {" minute", " minutes", kMinute}, {" second", " seconds", kSecond},
-      {" ms", " ms", kMillisecond},     {" us", " us", 1}};
-  const Name* name = kNames;
-  while (microseconds % name->size != 0) ++name;
-  const std::uint64_t count = microseconds / name->size;
+  const Unit* unit = &kUnits[kLargestWritten];
+  while (microseconds % unit->size != 0) --unit;
+  const std::uint64_t count = microseconds / unit->size;
   out.add(count);
-  out.add(count == 1 ? name->one : name->many);
+  out.add(" ");
+  out.add(unit->words[count == 1 ? 0 : 1]);
 }
 
 }  // namespace streamfilter

@@ -7,7 +7,6 @@ extern "C" {
 }
 
 #include <algorithm>
-#include <bitset>
 
 #include "pg/catalog/option_list.hpp"
 #include "pg/citus/citus_nodes.hpp"
@@ -67,14 +66,14 @@ bool nodes_have(const char* setting) {
 // Have the nodes this value, by a SET LOCAL that travels or in their own configuration? They are
 // asked once per value, or once a session.
 bool reaches_nodes(const Setting& setting) {
-  static std::bitset<32> asked;
+  static bool asked[32] = {};
   if (SettingOrigin* origin = setting.origin) {
     if (!origin->travels && origin->is_default) origin->travels = nodes_have(setting.name);
     return origin->travels;
   }
   const auto number = static_cast<std::size_t>(&setting - all_settings().data());
   if (set_traveled || asked[number]) return true;
-  asked.set(number);
+  asked[number] = true;
   return nodes_have(setting.name);
 }
 
