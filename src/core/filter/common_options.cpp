@@ -163,8 +163,8 @@ void write_number(TextWriter& out, const Parameters& p) noexcept {
 bool is_diced(const Parameters& p) noexcept { return p.slicing == Slicing::diced; }
 
 template <auto member>
-unsigned number_of(const Parameters& p) noexcept {
-  return static_cast<unsigned>(p.*member);
+std::uint64_t number_of(const Parameters& p) noexcept {
+  return static_cast<std::uint64_t>(p.*member);
 }
 
 template <auto member>
@@ -191,17 +191,20 @@ constexpr CommonOption word_option(
   };
 }
 
-template <auto member>
-constexpr CommonOption probes_option(Common id, const char* name) noexcept {
+// A whole number; 0: not given.
+template <auto member, std::uint64_t most>
+constexpr CommonOption number_option(
+    Common id, const char* name,
+    bool (*is_needed)(const Parameters&) noexcept = is_not_first<member>) noexcept {
   return {
       .id = id,
       .name = name,
       .value = kValue<member>,
       .low = 1,
-      .high = kMaxProbes,
+      .high = static_cast<double>(most),
       .set = set_number<member>,
-      .in_range = [](const Parameters& p) noexcept { return p.*member <= kMaxProbes; },
-      .is_needed = has_k1_k2,
+      .in_range = [](const Parameters& p) noexcept { return p.*member <= most; },
+      .is_needed = is_needed,
       .write = write_number<member>,
   };
 }
@@ -227,17 +230,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
         .is_needed = [](const Parameters&) noexcept { return true; },
         .write = write_memory,
     },
-    {
-        .id = Common::keys,
-        .name = "keys",
-        .value = kValue<&Parameters::keys>,
-        .low = 1,
-        .high = kMaxKeys,
-        .set = set_number<&Parameters::keys>,
-        .in_range = [](const Parameters& p) noexcept { return p.keys <= kMaxKeys; },
-        .is_needed = [](const Parameters& p) noexcept { return p.keys > 0; },
-        .write = write_number<&Parameters::keys>,
-    },
+    number_option<&Parameters::keys, kMaxKeys>(Common::keys, "keys"),
     {
         .id = Common::fpr,
         .name = "fpr",
@@ -279,8 +272,8 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
     word_option<kLayoutWords, &Parameters::layout>(Common::layout, "layout"),
     word_option<kSlicingWords, &Parameters::slicing>(Common::slicing, "slicing"),
     word_option<kDiceWords, &Parameters::dice>(Common::dice, "dice", is_diced),
-    probes_option<&Parameters::k1>(Common::k1, "k1"),
-    probes_option<&Parameters::k2>(Common::k2, "k2"),
+    number_option<&Parameters::k1, kMaxProbes>(Common::k1, "k1", has_k1_k2),
+    number_option<&Parameters::k2, kMaxProbes>(Common::k2, "k2", has_k1_k2),
 };
 
 const CommonOption& find_common(Common id) noexcept {

@@ -4,7 +4,6 @@
 extern "C" {
 #include "catalog/pg_class.h"
 #include "commands/tablecmds.h"
-#include "nodes/makefuncs.h"
 #include "tcop/tcopprot.h"
 }
 

@@ -39,30 +39,20 @@ constexpr ColumnShape kRowColumns[] = {{NAMEOID, false, false, NAMEDATALEN},
 constexpr uint64 kMaxRowBytes = 64 * 1024 * 1024;  // of some 20,000 filters
 constexpr RowShape kRows = {kRowColumns, lengthof(kRowColumns), 0, 1'000'000, kMaxRowBytes};
 
-// libpq's memory, freed with a context.
-struct KeptResult {
-  MemoryContextCallback callback;
-  PGresult* result;
-};
+PGresult* rows = nullptr;  // libpq's memory: after an error it stays until the next import
 
-void clear_result(void* kept) { PQclear(static_cast<KeptResult*>(kept)->result); }
-
-KeptResult* make_kept_result() {
-  auto* kept = static_cast<KeptResult*>(palloc0(sizeof(KeptResult)));
-  kept->callback.func = clear_result;
-  kept->callback.arg = kept;
-  MemoryContextRegisterResetCallback(CurrentMemoryContext, &kept->callback);
-  return kept;
-}
-
-void keep_result(void* kept, const PGresult* result) {
+void keep_rows(void*, const PGresult* result) {
   if (PQresultStatus(result) == PGRES_TUPLES_OK)
-    static_cast<KeptResult*>(kept)->result =
-        PQcopyResult(result, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
+    rows = PQcopyResult(result, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
 }
 
-const char* read_value(const PGresult* result, int row, int column, const char* server) {
-  const char* value = PQgetvalue(result, row, column);
+void forget_rows() {
+  PQclear(rows);
+  rows = nullptr;
+}
+
+const char* read_value(int row, int column, const char* server) {
+  const char* value = PQgetvalue(rows, row, column);
   if (!pg_verifymbstr(value, static_cast<int>(strlen(value)), true))
     ereport(ERROR, errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
             errmsg("server \"%s\" has sent text that is invalid in encoding \"%s\"", server,
@@ -70,19 +60,15 @@ const char* read_value(const PGresult* result, int row, int column, const char* 
   return pstrdup(value);
 }
 
-// The rows of the query.
-const PGresult* fetch_rows(Oid server, const char* schema) {
+void fetch_rows(Oid server, const char* schema) {
   Connection* connection = find_connection(server, GetUserId());
-  KeptResult* kept = make_kept_result();
+  forget_rows();
   if (!ensure_connected(connection) || (connection->level > 0 && !queue_transaction(connection)) ||
-      !queue_command(connection, kQuery, {schema}) ||
-      !exchange(connection, &kRows, keep_result, kept))
+      !queue_command(connection, kQuery, {schema}) || !exchange(connection, &kRows, keep_rows))
     ereport(ERROR, errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
             errmsg("server \"%s\" cannot be reached", connection->name));
   if (connection->error != nullptr) raise_remote(connection);
-  if (kept->result == nullptr)
-    ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
-  return kept->result;
+  if (rows == nullptr) ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
 }
 
 [[noreturn]] void raise_incomplete(const ForeignServer* server, const char* filter,
@@ -228,15 +214,16 @@ List* import_foreign_schema(ImportForeignSchemaStmt* statement, Oid server_id) {
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
             errmsg("there is nothing to import from server \"%s\"", server->servername),
             errdetail("It is this server: it has none of the options host, port, dbname."));
-  const PGresult* rows = fetch_rows(server_id, statement->remote_schema);
+  fetch_rows(server_id, statement->remote_schema);
   List* commands = NIL;
   for (int i = 0; i < PQntuples(rows); ++i) {
-    const char* filter = read_value(rows, i, 0, server->servername);
+    const char* filter = read_value(i, 0, server->servername);
     if (!IsImportableForeignTable(filter, statement)) continue;
-    const Producer* producer = read_producer(read_value(rows, i, 1, server->servername));
+    const Producer* producer = read_producer(read_value(i, 1, server->servername));
     if (producer->damaged) raise_incomplete(server, filter, nullptr);
     commands = lappend(commands, make_command(server, filter, producer));
   }
+  forget_rows();
   return commands;
 }
 
