@@ -39,11 +39,6 @@ bool is_unused(Oid filter) {
              OIDOID, ObjectIdGetDatum(filter)) == NIL;
 }
 
-// The node for which streamfilter_distribute() has made the filter; nullptr: it has not.
-const char* group_of(Oid filter) {
-  return read_identity(find_option(options_of_filter(filter), "identity")).group;
-}
-
 void execute_commands(const char* commands) {
   SPI_connect();
   if (SPI_execute(commands, false, 0) < 0) elog(ERROR, "could not make a filter: %s", commands);
@@ -150,7 +145,8 @@ void import_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigg
   const char* group = worker_group();
   if (group == nullptr) return;
   // A node that was away missed what has happened to its filter, and no shard here needs its keys.
-  const char* made_for = OidIsValid(existing) ? group_of(existing) : nullptr;
+  const char* former = find_option(options_of_filter(existing), "identity");
+  const char* made_for = read_identity(former).group;
   const bool is_former = made_for != nullptr && strcmp(made_for, group) != 0;
   if (OidIsValid(existing) && !is_former &&
       (made_for == nullptr || is_on_shard(trigger, declared) || !is_unused(existing)))

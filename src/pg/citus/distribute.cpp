@@ -94,16 +94,6 @@ Creation read_creation(const char* commands) {
   return creation;
 }
 
-void raise_other(List* row, const char* filter, const char* full) {
-  ereport(ERROR, errcode(ERRCODE_DUPLICATE_TABLE),
-          errmsg("filter \"%s\" of node %s:%s is another one of that name", filter, text_at(row, 0),
-                 text_at(row, 1)),
-          errdetail("It was made for a filter that has been dropped elsewhere, and knows keys."),
-          errhint("Type: SELECT run_command_on_workers('DROP FOREIGN TABLE %s'), and repeat the "
-                  "call.",
-                  full));
-}
-
 void check_equal(List* rows, Oid relid, const char* filter, const char* full) {
   const Creation here = read_creation(definition_of(relid));
   ListCell* cell;
@@ -114,7 +104,14 @@ void check_equal(List* rows, Oid relid, const char* filter, const char* full) {
       if (there.identity.group != nullptr &&
           strcmp(there.identity.filter, identity_of_filter(relid)) == 0)
         continue;
-      raise_other(row, filter, full);
+      ereport(
+          ERROR, errcode(ERRCODE_DUPLICATE_TABLE),
+          errmsg("filter \"%s\" of node %s:%s is another one of that name", filter, text_at(row, 0),
+                 text_at(row, 1)),
+          errdetail("It was made for a filter that has been dropped elsewhere, and knows keys."),
+          errhint("Type: SELECT run_command_on_workers('DROP FOREIGN TABLE %s'), and repeat the "
+                  "call.",
+                  full));
     }
     ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
             errmsg("filter \"%s\" is defined otherwise on node %s:%s", filter, text_at(row, 0),

@@ -174,8 +174,6 @@ TypeHasher* key_hasher(FunctionCallInfo fcinfo, int number) {
 
 namespace {
 
-bool is_number(OptionType type) { return type == OptionType::integer || type == OptionType::real; }
-
 StringInfo begin_member(StringInfo out, const char* name) {
   appendStringInfo(out, "%s\"%s\": ", out->data[out->len - 1] == '{' ? "" : ", ", name);
   return out;
@@ -184,7 +182,7 @@ StringInfo begin_member(StringInfo out, const char* name) {
 void append_option(const Parameters& parameters, const OptionSpec& option, StringInfo out) {
   char value[512];
   print_option(parameters, option, value, sizeof value);
-  if (is_number(option.type))
+  if (option.type == OptionType::integer || option.type == OptionType::real)
     appendStringInfoString(out, value);
   else if (option.type == OptionType::reals)
     appendStringInfo(out, "[%s]", value);
