@@ -62,7 +62,7 @@ SELECT format('CREATE FOREIGN TABLE bad (user_id bigint, url text) SERVER stream
   $$kind 'bloom', memory '64kB', k '4', parent 'root', seed '5'$$,
   $$kind 'timer', memory '64kB', k '4', window '10 minutes', parent 'root'$$, $$kind 'sbf', memory '64kB', parent 'root'$$,
   $$kind 'timer', memory '64kB', k '4', window '10 minutes', parent 'root', tree 'dense'$$,
-  $$kind 'timer', memory '64kB', k '4', window '1000 rows', parent 'root'$$,
+  $$kind 'timer', memory '64kB', k '4', window '1000 rows', parent 'root'$$, $$kind 'timer', memory '64kB', k '4', window '1 row', parent 'root'$$,
   $$kind 'timer', memory '64kB', k '4', window '10 minutes', parent 'root', top_down '1'$$,
   $$kind 'bloom', memory '64kB', k '4', parent 'root', tree 'full'$$,
   $$kind 'bloom', memory '64kB', k '4', parent 'root', top_down '40'$$, $$kind 'bloom', memory '64kB', k '4', parent 'a.b.c'$$,

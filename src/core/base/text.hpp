@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 
 #include "core/base/status.hpp"
 
@@ -49,6 +50,33 @@ class TextWriter {
   std::size_t size_;
   std::size_t length_ = 0;
 };
+
+// The words of an enum, in the order of its values, which begin with 0; ends with nullptr.
+using WordList = const char* const*;
+inline constexpr const char* kNoWords[] = {nullptr};
+
+// The number of a word; -1: it is none of them.
+inline int find_word(WordList words, const char* word) noexcept {
+  for (int i = 0; words[i] != nullptr; ++i)
+    if (std::strcmp(words[i], word) == 0) return i;
+  return -1;
+}
+
+// The row of a table that has this name; nullptr: there is none.
+template <typename Rows>
+auto find_named(const Rows& rows, const char* name) noexcept -> decltype(&*std::begin(rows)) {
+  for (const auto& row : rows)
+    if (std::strcmp(row.name, name) == 0) return &row;
+  return nullptr;
+}
+
+// Appends "one, two, three".
+inline void add_words(TextWriter& out, WordList words) noexcept {
+  for (int i = 0; words[i] != nullptr; ++i) {
+    out.add(i > 0 ? ", " : "");
+    out.add(words[i]);
+  }
+}
 
 // "Perhaps you meant …": the known name nearest to a misspelt one.
 

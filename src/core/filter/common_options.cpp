@@ -12,11 +12,6 @@ namespace {
 
 constexpr unsigned kMaxProbes = 64;
 
-constexpr const char* kLayouts[] = {"scattered", "blocked", nullptr};
-constexpr const char* kNulls[] = {"distinct", "not distinct", nullptr};
-constexpr const char* kSlicings[] = {"horizontal", "vertical", "diced", nullptr};
-constexpr const char* kDices[] = {"hv", "vh", nullptr};
-
 // ---- setting
 
 bool set_kind(Definition& definition, const CommonOption&, const char* value,
@@ -71,12 +66,6 @@ bool set_fpr(Definition& definition, const CommonOption&, const char* value,
   return true;
 }
 
-bool set_keys(Definition& definition, const CommonOption& option, const char* value,
-              Problem& problem) noexcept {
-  return read_whole_number(option.name, value, option.low, option.high, definition.parameters.keys,
-                           problem);
-}
-
 bool set_seed(Definition& definition, const CommonOption& option, const char* value,
               Problem& problem) noexcept {
   std::uint64_t seed;
@@ -121,14 +110,15 @@ bool set_choice(Definition& definition, const CommonOption& option, const char* 
   return true;
 }
 
-// Reads k1 or k2.
+// Reads a whole number.
 template <auto member>
-bool set_probes(Definition& definition, const CommonOption& option, const char* value,
+bool set_number(Definition& definition, const CommonOption& option, const char* value,
                 Problem& problem) noexcept {
   std::uint64_t number;
   if (!read_whole_number(option.name, value, option.low, option.high, number, problem))
     return false;
-  definition.parameters.*member = static_cast<std::uint8_t>(number);
+  auto& target = definition.parameters.*member;
+  target = static_cast<std::remove_reference_t<decltype(target)>>(number);
   return true;
 }
 
@@ -150,9 +140,10 @@ void write_memory(TextWriter& out, const Parameters& p) noexcept {
 }
 
 void write_slices(TextWriter& out, const Parameters& p) noexcept {
-  char slices[32];
-  print_slices(p, slices, sizeof slices);
-  out.add(slices);
+  out.add(std::uint64_t{p.slices2 > 0 ? p.slices / p.slices2 : p.slices});
+  if (p.slices2 == 0) return;
+  out.add(",");
+  out.add(std::uint64_t{p.slices2});
 }
 
 template <auto... member>
@@ -162,14 +153,60 @@ constexpr OptionValue kValue = {
       return ((a.*member == b.*member) && ...);
     }};
 
-template <const char* const* choices, auto member>
-void write_choice(TextWriter& out, const Parameters& p) noexcept {
-  out.add(choices[static_cast<unsigned>(p.*member)]);
-}
-
 template <auto member>
 void write_number(TextWriter& out, const Parameters& p) noexcept {
   out.add(std::uint64_t{p.*member});
+}
+
+// ---- rows of the table
+
+bool is_diced(const Parameters& p) noexcept { return p.slicing == Slicing::diced; }
+
+template <auto member>
+std::uint64_t number_of(const Parameters& p) noexcept {
+  return static_cast<std::uint64_t>(p.*member);
+}
+
+template <auto member>
+bool is_not_first(const Parameters& p) noexcept {
+  return number_of<member>(p) != 0;
+}
+
+// An option that is a word of an enum.
+template <const auto& words, auto member>
+constexpr CommonOption word_option(
+    Common id, const char* name,
+    bool (*is_needed)(const Parameters&) noexcept = is_not_first<member>) noexcept {
+  return {
+      .id = id,
+      .name = name,
+      .value = kValue<member>,
+      .choices = words,
+      .set = set_choice<member>,
+      .in_range =
+          [](const Parameters& p) noexcept { return number_of<member>(p) < std::size(words) - 1; },
+      .is_needed = is_needed,
+      .write = [](TextWriter& out,
+                  const Parameters& p) noexcept { out.add(words[number_of<member>(p)]); },
+  };
+}
+
+// A whole number; 0: not given.
+template <auto member, std::uint64_t most>
+constexpr CommonOption number_option(
+    Common id, const char* name,
+    bool (*is_needed)(const Parameters&) noexcept = is_not_first<member>) noexcept {
+  return {
+      .id = id,
+      .name = name,
+      .value = kValue<member>,
+      .low = 1,
+      .high = static_cast<double>(most),
+      .set = set_number<member>,
+      .in_range = [](const Parameters& p) noexcept { return p.*member <= most; },
+      .is_needed = is_needed,
+      .write = write_number<member>,
+  };
 }
 
 }  // namespace
@@ -193,17 +230,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
         .is_needed = [](const Parameters&) noexcept { return true; },
         .write = write_memory,
     },
-    {
-        .id = Common::keys,
-        .name = "keys",
-        .value = kValue<&Parameters::keys>,
-        .low = 1,
-        .high = kMaxKeys,
-        .set = set_keys,
-        .in_range = [](const Parameters& p) noexcept { return p.keys <= kMaxKeys; },
-        .is_needed = [](const Parameters& p) noexcept { return p.keys > 0; },
-        .write = write_number<&Parameters::keys>,
-    },
+    number_option<&Parameters::keys, kMaxKeys>(Common::keys, "keys"),
     {
         .id = Common::fpr,
         .name = "fpr",
@@ -225,16 +252,7 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
         .is_needed = [](const Parameters& p) noexcept { return p.seed != 0; },
         .write = write_number<&Parameters::seed>,
     },
-    {
-        .id = Common::nulls,
-        .name = "nulls",
-        .value = kValue<&Parameters::nulls>,
-        .choices = kNulls,
-        .set = set_choice<&Parameters::nulls>,
-        .in_range = [](const Parameters& p) noexcept { return p.nulls <= Nulls::not_distinct; },
-        .is_needed = [](const Parameters& p) noexcept { return p.nulls != Nulls::distinct; },
-        .write = write_choice<kNulls, &Parameters::nulls>,
-    },
+    word_option<kNullsWords, &Parameters::nulls>(Common::nulls, "nulls"),
     {
         .id = Common::slices,
         .name = "slices",
@@ -251,58 +269,11 @@ const CommonOption kCommonOptions[kCommonOptionCount] = {
             },
         .write = write_slices,
     },
-    {
-        .id = Common::layout,
-        .name = "layout",
-        .value = kValue<&Parameters::layout>,
-        .choices = kLayouts,
-        .set = set_choice<&Parameters::layout>,
-        .in_range = [](const Parameters& p) noexcept { return p.layout <= Layout::blocked; },
-        .is_needed = [](const Parameters& p) noexcept { return p.layout != Layout::scattered; },
-        .write = write_choice<kLayouts, &Parameters::layout>,
-    },
-    {
-        .id = Common::slicing,
-        .name = "slicing",
-        .value = kValue<&Parameters::slicing>,
-        .choices = kSlicings,
-        .set = set_choice<&Parameters::slicing>,
-        .in_range = [](const Parameters& p) noexcept { return p.slicing <= Slicing::diced; },
-        .is_needed = [](const Parameters& p) noexcept { return p.slicing != Slicing::horizontal; },
-        .write = write_choice<kSlicings, &Parameters::slicing>,
-    },
-    {
-        .id = Common::dice,
-        .name = "dice",
-        .value = kValue<&Parameters::dice>,
-        .choices = kDices,
-        .set = set_choice<&Parameters::dice>,
-        .in_range = [](const Parameters& p) noexcept { return p.dice <= Dice::vh; },
-        .is_needed = [](const Parameters& p) noexcept { return p.slicing == Slicing::diced; },
-        .write = write_choice<kDices, &Parameters::dice>,
-    },
-    {
-        .id = Common::k1,
-        .name = "k1",
-        .value = kValue<&Parameters::k1>,
-        .low = 1,
-        .high = kMaxProbes,
-        .set = set_probes<&Parameters::k1>,
-        .in_range = [](const Parameters& p) noexcept { return p.k1 <= kMaxProbes; },
-        .is_needed = has_k1_k2,
-        .write = write_number<&Parameters::k1>,
-    },
-    {
-        .id = Common::k2,
-        .name = "k2",
-        .value = kValue<&Parameters::k2>,
-        .low = 1,
-        .high = kMaxProbes,
-        .set = set_probes<&Parameters::k2>,
-        .in_range = [](const Parameters& p) noexcept { return p.k2 <= kMaxProbes; },
-        .is_needed = has_k1_k2,
-        .write = write_number<&Parameters::k2>,
-    },
+    word_option<kLayoutWords, &Parameters::layout>(Common::layout, "layout"),
+    word_option<kSlicingWords, &Parameters::slicing>(Common::slicing, "slicing"),
+    word_option<kDiceWords, &Parameters::dice>(Common::dice, "dice", is_diced),
+    number_option<&Parameters::k1, kMaxProbes>(Common::k1, "k1", has_k1_k2),
+    number_option<&Parameters::k2, kMaxProbes>(Common::k2, "k2", has_k1_k2),
 };
 
 const CommonOption& find_common(Common id) noexcept {
@@ -342,11 +313,7 @@ std::uint32_t default_slices(std::uint64_t memory) noexcept {
 
 void print_slices(const Parameters& parameters, char* buffer, std::size_t size) noexcept {
   TextWriter out(buffer, size);
-  const bool two = parameters.slices2 > 0;
-  out.add(std::uint64_t{two ? parameters.slices / parameters.slices2 : parameters.slices});
-  if (!two) return;
-  out.add(",");
-  out.add(std::uint64_t{parameters.slices2});
+  write_slices(out, parameters);
 }
 
 }  // namespace streamfilter

@@ -207,7 +207,7 @@ std::uint64_t share_of(std::uint64_t whole, std::uint64_t part, std::uint64_t of
 
 bool is_of_all_slices(const Parameters& p, const OptionSpec& option) noexcept {
   return option.share != Share::none && in_use(p, option) &&
-         (option.type != OptionType::span || p.integer(option.word + 1) != 0);
+         (option.type != OptionType::span || counts_rows(p, option));
 }
 
 }  // namespace

@@ -104,12 +104,10 @@ bool parse_size(const char* text, std::uint64_t& bytes) noexcept {
     bytes = number;
     return unit == stop;
   }
-  for (const SizeUnit& known : kSizeUnits)
-    if (std::strcmp(known.name, unit) == 0) {
-      bytes = number << known.shift;
-      return bytes >> known.shift == number;
-    }
-  return false;
+  const SizeUnit* known = find_named(kSizeUnits, unit);
+  if (known == nullptr) return false;
+  bytes = number << known->shift;
+  return bytes >> known->shift == number;
 }
 
 void print_size(std::uint64_t bytes, char* buffer, std::size_t size) noexcept {
@@ -167,17 +165,15 @@ bool read_whole_number(const char* name, const char* value, double low, double h
   return true;
 }
 
-bool read_choice(const char* option, const char* value, const char* const* choices,
-                 std::uint64_t& result, Problem& problem) noexcept {
-  for (result = 0; choices[result] != nullptr; ++result)
-    if (std::strcmp(choices[result], value) == 0) return true;
+bool read_choice(const char* option, const char* value, WordList choices, std::uint64_t& result,
+                 Problem& problem) noexcept {
+  const int word = find_word(choices, value);
+  result = static_cast<std::uint64_t>(word);
+  if (word >= 0) return true;
   bad_value(problem, Error::syntax, option, value);
   char list[256];
   TextWriter out(list, sizeof list);
-  for (std::size_t i = 0; choices[i] != nullptr; ++i) {
-    out.add(i > 0 ? ", " : "");
-    out.add(choices[i]);
-  }
+  add_words(out, choices);
   return problem.add_hint("Valid values are: %s.", list);
 }
 
@@ -251,7 +247,7 @@ void write_option(TextWriter& out, const Parameters& parameters,
     case OptionType::real: out.add(parameters.real(option.word)); break;
     case OptionType::choice: out.add(option.choices[parameters.integer(option.word)]); break;
     case OptionType::span:
-      write_span(out, parameters.integer(option.word), parameters.integer(option.word + 1) != 0);
+      write_span(out, parameters.integer(option.word), counts_rows(parameters, option));
       break;
     case OptionType::reals:
       for (unsigned i = 0; i < parameters.integer(option.word); ++i) {
@@ -270,10 +266,9 @@ std::size_t print_option(const Parameters& parameters, const OptionSpec& option,
 }
 
 bool is_same_option(const OptionSpec& option, const Parameters& a, const Parameters& b) noexcept {
-  char left[512], right[512];
-  print_option(a, option, left, sizeof left);
-  print_option(b, option, right, sizeof right);
-  return std::strcmp(left, right) == 0;
+  const unsigned words = words_of(a, option);
+  return words == words_of(b, option) &&
+         std::equal(a.word + option.word, a.word + option.word + words, b.word + option.word);
 }
 
 }  // namespace streamfilter

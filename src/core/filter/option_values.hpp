@@ -25,8 +25,8 @@ bool bad_range(Problem& problem, const char* option, const char* value, double l
 // Reads a whole number from low to high, or one of `choices` (which end with nullptr) as its index.
 bool read_whole_number(const char* option, const char* value, double low, double high,
                        std::uint64_t& result, Problem& problem) noexcept;
-bool read_choice(const char* option, const char* value, const char* const* choices,
-                 std::uint64_t& result, Problem& problem) noexcept;
+bool read_choice(const char* option, const char* value, WordList choices, std::uint64_t& result,
+                 Problem& problem) noexcept;
 
 // Sets an option of the definition's kind. Errors: syntax, out_of_range.
 bool set_kind_option(Definition& definition, const OptionSpec& option, const char* value,
@@ -34,6 +34,11 @@ bool set_kind_option(Definition& definition, const OptionSpec& option, const cha
 
 // Do the parameters hold a value that set_kind_option could store?
 bool option_in_range(const Parameters& parameters, const OptionSpec& option) noexcept;
+
+// Does an option of type `span` hold a number of rows, not a time?
+inline bool counts_rows(const Parameters& parameters, const OptionSpec& option) noexcept {
+  return parameters.integer(option.word + 1) != 0;
+}
 
 // Number of words of the option's value.
 unsigned words_of(const Parameters& parameters, const OptionSpec& option) noexcept;

@@ -9,7 +9,8 @@
 namespace streamfilter {
 namespace {
 
-bool unknown_option(const FilterOps* ops, const char* name, Problem& problem) noexcept {
+bool unknown_option(const FilterOps* ops, const char* name, WordList own_options,
+                    Problem& problem) noexcept {
   // Tells an option of another kind from a misspelt one.
   for (const FilterOps* other : all_ops())
     if (other != ops && find_option(*other, name) != nullptr) {
@@ -19,7 +20,7 @@ bool unknown_option(const FilterOps* ops, const char* name, Problem& problem) no
     }
   problem.set(Error::unknown_name, "invalid option \"%s\"", Excerpt(name).text());
   NearestName nearest(name);
-  char names[256];
+  char names[384];
   TextWriter out(names, sizeof names);
   const auto add = [&](const char* option) {
     nearest.consider(option);
@@ -28,6 +29,8 @@ bool unknown_option(const FilterOps* ops, const char* name, Problem& problem) no
   };
   for (const CommonOption& option : kCommonOptions) add(option.name);
   for (const OptionSpec& option : options_of(ops)) add(option.name);
+  // Those of the host are no part of the filter.
+  for (; *own_options != nullptr; ++own_options) add(*own_options);
   if (nearest.name() != nullptr)
     return problem.add_hint("Perhaps you meant the option \"%s\".", nearest.name());
   return problem.add_hint("Valid options are: %s.", names);
@@ -44,33 +47,28 @@ const FilterOps* kind_of_auto_option(const char* name) noexcept {
 
 }  // namespace
 
-bool set_option(Definition& definition, const char* name, const char* value,
-                Problem& problem) noexcept {
-  for (const CommonOption& option : kCommonOptions)
-    if (std::strcmp(option.name, name) == 0) {
-      if (!option.set(definition, option, value, problem)) return false;
-      definition.give(option.id);
-      return true;
-    }
+bool set_option(Definition& definition, const char* name, const char* value, Problem& problem,
+                WordList own_options) noexcept {
+  if (const CommonOption* option = find_named(kCommonOptions, name)) {
+    if (!option->set(definition, *option, value, problem)) return false;
+    definition.give(option->id);
+    return true;
+  }
   const Kind kind = definition.parameters.kind;
   const FilterOps* ops = kind == Kind::automatic ? kind_of_auto_option(name) : find_ops(kind);
   if (const OptionSpec* option = ops != nullptr ? find_option(*ops, name) : nullptr)
     return set_kind_option(definition, *option, value, problem);
-  return unknown_option(ops, name, problem);
+  return unknown_option(ops, name, own_options, problem);
 }
 
 const OptionSpec* find_option(const FilterOps& ops, const char* name) noexcept {
-  for (const OptionSpec& option : ops.options)
-    if (std::strcmp(option.name, name) == 0) return &option;
-  return nullptr;
+  return find_named(ops.options, name);
 }
 
 bool is_option(const char* name) noexcept {
-  for (const CommonOption& option : kCommonOptions)
-    if (std::strcmp(option.name, name) == 0) return true;
-  const std::span all = all_ops();
-  return std::any_of(all.begin(), all.end(),
-                     [=](const FilterOps* ops) { return find_option(*ops, name) != nullptr; });
+  return find_named(kCommonOptions, name) != nullptr ||
+         std::ranges::any_of(
+             all_ops(), [=](const FilterOps* ops) { return find_option(*ops, name) != nullptr; });
 }
 
 const FilterOps* kind_of_options(const Definition& definition) noexcept {

@@ -1,15 +1,16 @@
 // Options by name, common ones and a kind's own.
 #pragma once
 
+#include "core/base/text.hpp"
 #include "core/kind/filter_kind.hpp"
 
 namespace streamfilter {
 
 // Sets one `name = value` of a definition, as text. A kind's own options need `kind` first: hosts
 // that take options in any order call this for `kind` before the others. Errors: unknown_name (with
-// the nearest name as a hint), syntax, out_of_range.
-bool set_option(Definition& definition, const char* name, const char* value,
-                Problem& problem) noexcept;
+// the nearest name as a hint, also of the host's own options), syntax, out_of_range.
+bool set_option(Definition& definition, const char* name, const char* value, Problem& problem,
+                WordList own_options = kNoWords) noexcept;
 
 // A kind's own option by name; nullptr if there is none.
 const OptionSpec* find_option(const FilterOps& ops, const char* name) noexcept;

@@ -150,9 +150,8 @@ bool check_gap(const Definition& asked, Problem& problem) noexcept {
 
 // Options that no formula derives.
 bool is_wish(const OptionSpec& option) noexcept {
-  for (const char* name : {"gap", "size", "equal_timers", "lines"})
-    if (std::strcmp(option.name, name) == 0) return true;
-  return false;
+  constexpr const char* kWishes[] = {"gap", "size", "equal_timers", "lines", nullptr};
+  return find_word(kWishes, option.name) >= 0;
 }
 
 // The request, as far as parameters show it: words and lists say what a filter should do, while

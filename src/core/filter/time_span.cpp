@@ -12,47 +12,22 @@ constexpr std::uint64_t kMillisecond = 1000, kSecond = 1000000, kMinute = 60 * k
                         kMonth = 30 * kDay, kYear = 12 * kMonth;
 
 struct Unit {
-  const char* name;
   std::uint64_t size;
+  const char* words[7];  // first those that are written, of one and of many
 };
 constexpr Unit kUnits[] = {
-    {"us", 1},
-    {"usec", 1},
-    {"usecs", 1},
-    {"microsecond", 1},
-    {"microseconds", 1},
-    {"ms", kMillisecond},
-    {"msec", kMillisecond},
-    {"msecs", kMillisecond},
-    {"millisecond", kMillisecond},
-    {"milliseconds", kMillisecond},
-    {"s", kSecond},
-    {"sec", kSecond},
-    {"secs", kSecond},
-    {"second", kSecond},
-    {"seconds", kSecond},
-    {"m", kMinute},
-    {"min", kMinute},
-    {"mins", kMinute},
-    {"minute", kMinute},
-    {"minutes", kMinute},
-    {"h", kHour},
-    {"hour", kHour},
-    {"hours", kHour},
-    {"d", kDay},
-    {"day", kDay},
-    {"days", kDay},
-    {"w", kWeek},
-    {"week", kWeek},
-    {"weeks", kWeek},
-    {"mon", kMonth},
-    {"mons", kMonth},
-    {"month", kMonth},
-    {"months", kMonth},
-    {"y", kYear},
-    {"year", kYear},
-    {"years", kYear},
+    {1, {"us", "us", "usec", "usecs", "microsecond", "microseconds"}},
+    {kMillisecond, {"ms", "ms", "msec", "msecs", "millisecond", "milliseconds"}},
+    {kSecond, {"second", "seconds", "s", "sec", "secs"}},
+    {kMinute, {"minute", "minutes", "m", "min", "mins"}},
+    {kHour, {"hour", "hours", "h"}},
+    {kDay, {"day", "days", "d"}},
+    {kWeek, {"week", "weeks", "w"}},
+    {kMonth, {"month", "months", "mon", "mons"}},
+    {kYear, {"year", "years", "y"}},
 };
+constexpr int kLargestWritten = 5;
+static_assert(kUnits[kLargestWritten].size == kDay);
 
 bool is_letter(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -123,12 +98,11 @@ class Reader {
   }
 
   bool read_unit(std::uint64_t& size) noexcept {
-    const char* start = at_;
-    while (is_letter(peek())) ++at_;
-    const auto length = static_cast<std::size_t>(at_ - start);
+    char word[16] = {};  // longer than any of them
+    for (std::size_t length = 0; is_letter(peek()); ++at_)
+      if (length + 1 < sizeof word) word[length++] = to_lower(*at_);
     for (const Unit& unit : kUnits)
-      if (std::strlen(unit.name) == length &&
-          std::equal(start, at_, unit.name, [](char a, char b) { return to_lower(a) == b; })) {
+      if (find_word(unit.words, word) >= 0) {
         size = unit.size;
         return true;
       }
@@ -158,20 +132,12 @@ bool parse_time_span(const char* text, std::int64_t& microseconds) noexcept {
 }
 
 void write_time_span(TextWriter& out, std::uint64_t microseconds) noexcept {
-  struct Name {
-    const char* one;
-    const char* many;
-    std::uint64_t size;
-  };
-  static constexpr Name kNames[] = {
-      {" day", " days", kDay},          {" hour", " hours", kHour},
-      {" minute", " minutes", kMinute}, {" second", " seconds", kSecond},
-      {" ms", " ms", kMillisecond},     {" us", " us", 1}};
-  const Name* name = kNames;
-  while (microseconds % name->size != 0) ++name;
-  const std::uint64_t count = microseconds / name->size;
+  const Unit* unit = &kUnits[kLargestWritten];
+  while (microseconds % unit->size != 0) --unit;
+  const std::uint64_t count = microseconds / unit->size;
   out.add(count);
-  out.add(count == 1 ? name->one : name->many);
+  out.add(" ");
+  out.add(unit->words[count == 1 ? 0 : 1]);
 }
 
 }  // namespace streamfilter

@@ -15,6 +15,7 @@ namespace streamfilter {
 // sparse: a key is set along its path if the root finds it new, so every key lies below one leaf.
 // dense: whatever node misses a key learns it, so that the next repeat there is found there.
 enum class TreeKind : std::uint8_t { sparse, dense };
+inline constexpr const char* kTreeWords[] = {"sparse", "dense", nullptr};
 
 // The root is on level 0.
 constexpr unsigned kMaxTreeLevels = 32;

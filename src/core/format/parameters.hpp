@@ -32,14 +32,18 @@ enum class Kind : std::uint8_t {
 // scattered: the cells of a key lie anywhere, as in the papers. blocked: all lie in one 64-byte
 // line.
 enum class Layout : std::uint8_t { scattered = 0, blocked = 1 };
+inline constexpr const char* kLayoutWords[] = {"scattered", "blocked", nullptr};
 
 // Meaning of a NULL in a key: `distinct` rows are never repeats and are not remembered.
 enum class Nulls : std::uint8_t { distinct = 0, not_distinct = 1 };
+inline constexpr const char* kNullsWords[] = {"distinct", "not distinct", nullptr};
 
 // Which slices the bits of a key lie in: layout.hpp. `diced` has two numbers of slices, S and S2,
 // in one of two orders.
 enum class Slicing : std::uint8_t { horizontal = 0, vertical = 1, diced = 2 };
+inline constexpr const char* kSlicingWords[] = {"horizontal", "vertical", "diced", nullptr};
 enum class Dice : std::uint8_t { hv = 0, vh = 1 };
+inline constexpr const char* kDiceWords[] = {"hv", "vh", nullptr};
 
 constexpr unsigned kMaxWords = 47;
 

@@ -54,6 +54,8 @@ enum class LostRule : std::uint8_t {
   hybrid,     // while a slice is lost, a repeat if at least `least` bits within reach are set
   error,      // a key with lost bits is not judged: the statement fails
 };
+inline constexpr const char* kLostWords[] = {"distinct", "duplicate", "votes",
+                                             "hybrid",   "error",     nullptr};
 
 // What is known of the bits of a key.
 struct ProbesSeen {

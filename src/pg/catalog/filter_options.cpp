@@ -6,39 +6,32 @@ extern "C" {
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_user_mapping.h"
-#include "lib/stringinfo.h"
-#include "nodes/makefuncs.h"
 #include "utils/guc.h"
 #include "utils/varlena.h"
 }
 
+#include <array>
 #include <initializer_list>
 
 #include "core/filter/filter.hpp"
+#include "core/filter/option_values.hpp"
 #include "core/filter/time_span.hpp"
 #include "pg/catalog/filter_options.hpp"
 #include "pg/catalog/option_list.hpp"
+#include "pg/catalog/producer.hpp"
 #include "pg/catalog/server_options.hpp"
 
 namespace streamfilter::pg {
 namespace {
-
-// In the order of their enums.
-constexpr const char* kConflict[] = {"wait", "admit", "discard", nullptr};
-constexpr const char* kPersistence[] = {"logged", "unlogged", nullptr};
-constexpr const char* kMode[] = {"enforce", "shadow", "off", nullptr};
-constexpr const char* kOverfull[] = {"pass", "discard", nullptr};
-constexpr const char* kProbe[] = {"parallel", "pipelined", nullptr};
-constexpr const char* kTree[] = {"sparse", "dense", nullptr};
 
 // An option that is not stored in the filter's bytes.
 struct RelationOption {
   const char* name;
   // False: a bad value.
   bool (*read)(const char* value, const RelationOption& option, RelationOptions* options);
-  const char* hint;                    // describes valid values; nullptr: one of
-  const char* const* words = nullptr;  // these words, which end with nullptr
-  bool keeps_state = false;            // ALTER of it does not affect the filter's keys
+  const char* hint;           // describes valid values; nullptr: one of
+  WordList words = kNoWords;  // these words
+  bool keeps_state = false;   // ALTER of it does not affect the filter's keys
 };
 
 // ---- readers
@@ -46,12 +39,9 @@ struct RelationOption {
 template <auto member>
 bool read_word(const char* value, const RelationOption& option, RelationOptions* options) {
   auto& target = options->*member;
-  for (int i = 0; option.words[i] != nullptr; ++i)
-    if (strcmp(option.words[i], value) == 0) {
-      target = static_cast<std::remove_reference_t<decltype(target)>>(i);
-      return true;
-    }
-  return false;
+  const int word = find_word(option.words, value);
+  if (word >= 0) target = static_cast<std::remove_reference_t<decltype(target)>>(word);
+  return word >= 0;
 }
 
 template <auto member>
@@ -71,26 +61,16 @@ bool read_number(const char* value, const RelationOption&, RelationOptions* opti
 
 // Effect of a lost slice on keys.
 bool read_lost_slice(const char* value, const RelationOption&, RelationOptions* options) {
-  LostSlice* result = &options->lost_slice;
-  struct Word {
-    const char* word;
-    LostRule rule;
-  };
-  constexpr Word kWords[] = {{"distinct", LostRule::distinct},
-                             {"duplicate", LostRule::duplicate},
-                             {"error", LostRule::error}};
-  for (const Word& known : kWords)
-    if (strcmp(value, known.word) == 0) {
-      result->rule = known.rule;
-      return true;
-    }
-  const bool votes = strncmp(value, "votes:", 6) == 0;
-  if (!votes && strncmp(value, "hybrid:", 7) != 0) return false;
-  int least;
-  if (!parse_int(value + (votes ? 6 : 7), &least, 0, nullptr) || least <= 0 || least > 64)
+  const char* colon = strchr(value, ':');
+  const int word = find_word(kLostWords, pnstrdup(value, strcspn(value, ":")));
+  if (word < 0) return false;
+  const auto rule = static_cast<LostRule>(word);
+  const bool needs_number = rule == LostRule::votes || rule == LostRule::hybrid;
+  int least = 0;
+  if (needs_number != (colon != nullptr) ||
+      (needs_number && (!parse_int(colon + 1, &least, 0, nullptr) || least <= 0 || least > 64)))
     return false;
-  result->rule = votes ? LostRule::votes : LostRule::hybrid;
-  result->least = static_cast<uint32>(least);
+  options->lost_slice = {rule, static_cast<uint32>(least)};
   return true;
 }
 
@@ -102,6 +82,11 @@ bool read_max_future(const char* value, const RelationOption&, RelationOptions* 
   std::int64_t span;
   if (!parse_time_span(value, span)) return false;
   options->max_future = span;
+  return true;
+}
+
+bool read_producer_option(const char* value, const RelationOption&, RelationOptions* options) {
+  options->producer = read_producer(value);
   return true;
 }
 
@@ -117,62 +102,49 @@ bool read_parent(const char* value, const RelationOption&, RelationOptions* opti
 static_assert(kMaxTreeLevels == 32);  // the hint of top_down
 
 constexpr RelationOption kRelationOptions[] = {
-    {"conflict", read_word<&RelationOptions::conflict>, nullptr, kConflict, true},
-    {"persistence", read_word<&RelationOptions::persistence>, nullptr, kPersistence},
-    {"mode", read_word<&RelationOptions::mode>, nullptr, kMode, true},
-    {"overfull", read_word<&RelationOptions::overfull>, nullptr, kOverfull, true},
-    {"probe", read_word<&RelationOptions::probe>, nullptr, kProbe, true},
+    {"conflict", read_word<&RelationOptions::conflict>, nullptr, kConflictWords, true},
+    {"persistence", read_word<&RelationOptions::persistence>, nullptr, kPersistenceWords},
+    {"mode", read_word<&RelationOptions::mode>, nullptr, kModeWords, true},
+    {"overfull", read_word<&RelationOptions::overfull>, nullptr, kOverfullWords, true},
+    {"probe", read_word<&RelationOptions::probe>, nullptr, kProbeWords, true},
     {"lost_slice", read_lost_slice,
      "Valid values are: distinct, duplicate, error, votes:x, hybrid:x, with a number x of bits "
      "from "
      "1 to 64."},
     {"max_future", read_max_future, "Give a time such as '10 minutes', or 'infinity'."},
     {"servers", read_text<&RelationOptions::servers>, nullptr},
-    {"producer", read_text<&RelationOptions::producer>, nullptr},
-    {"identity", read_text<&RelationOptions::identity>, nullptr, nullptr, true},
+    {"producer", read_producer_option, nullptr},
+    {"identity", read_text<&RelationOptions::identity>, nullptr, kNoWords, true},
     {"parent", read_parent,
      "Write the name of a filter as in SQL: my_filter, or my_schema.\"My Filter\"."},
-    {"tree", read_word<&RelationOptions::tree>, nullptr, kTree},
+    {"tree", read_word<&RelationOptions::tree>, nullptr, kTreeWords},
     {"top_down", read_number<&RelationOptions::top_down, 0, 31>,
      "Give a level of the tree, 1 to 31, or 0 for none; the root is on level 0."},
 };
 
-void refuse_value(DefElem* given, const RelationOption& option, Fault& fault) {
-  bad_value(given, fault);
-  if (option.words == nullptr) {
-    fault.add_hint("%s", option.hint);
-    return;
-  }
-  StringInfoData list;
-  initStringInfo(&list);
-  for (int i = 0; option.words[i] != nullptr; ++i)
-    appendStringInfo(&list, "%s%s", i > 0 ? ", " : "", option.words[i]);
-  fault.add_hint("Valid values are: %s.", list.data);
-}
+// The names of the table.
+constexpr auto kRelationOptionNames = [] {
+  std::array<const char*, std::size(kRelationOptions) + 1> names = {};
+  for (std::size_t i = 0; i < std::size(kRelationOptions); ++i) names[i] = kRelationOptions[i].name;
+  return names;
+}();
 
-// No kind has it, but it may be a misspelt one of these.
-void name_relation_options(const char* name, Problem& problem) {
-  if (is_option(name)) return;
-  NearestName nearest(name);
-  for (const RelationOption& option : kRelationOptions) nearest.consider(option.name);
-  if (nearest.name() != nullptr && strstr(problem.hint, "Perhaps") == nullptr)
-    problem.add_hint("Perhaps you meant the option \"%s\".", nearest.name());
-  if (strstr(problem.hint, "Perhaps") != nullptr) return;
-  StringInfoData list;
-  initStringInfo(&list);
-  appendBinaryStringInfo(&list, problem.hint, static_cast<int>(strcspn(problem.hint, ".")));
-  for (const RelationOption& option : kRelationOptions)
-    appendStringInfo(&list, ", %s", option.name);
-  problem.add_hint("%s.", list.data);
+bool refuse_value(DefElem* given, const char* hint, WordList words, Fault& fault) {
+  bad_value(given, fault);
+  if (hint != nullptr) return fault.add_hint("%s", hint);
+  char list[128];
+  TextWriter out(list, sizeof list);
+  add_words(out, words);
+  return fault.add_hint("Valid values are: %s.", list);
 }
 
 bool read_option(DefElem* given, Definition* definition, RelationOptions* relation_options,
                  Fault& fault) {
   if (read_relation_option(given, relation_options, fault)) return !fault;
   Problem problem;
-  if (set_option(*definition, given->defname, value_of(given), problem)) return true;
-  name_relation_options(given->defname, problem);
-  return fault.set(problem);
+  return set_option(*definition, given->defname, value_of(given), problem,
+                    kRelationOptionNames.data()) ||
+         fault.set(problem);
 }
 
 // Gives every server equally many slices by default.
@@ -199,36 +171,28 @@ bool check_max_future(const Definition* definition, const RelationOptions* relat
 
 }  // namespace
 
-const char* name_of(Conflict conflict) { return kConflict[static_cast<int>(conflict)]; }
-const char* name_of(Persistence persistence) { return kPersistence[static_cast<int>(persistence)]; }
-const char* name_of(FilterMode mode) { return kMode[static_cast<int>(mode)]; }
-
 uint64 time_window(const Parameters& parameters) {
   const FilterOps* ops = find_ops(parameters.kind);
   for (const OptionSpec& option : ops->options) {
     if (option.type != OptionType::span || strcmp(option.name, "window") != 0) continue;
-    const bool rows = parameters.integer(option.word + 1) != 0;
-    return rows ? 0 : parameters.integer(option.word);
+    return counts_rows(parameters, option) ? 0 : parameters.integer(option.word);
   }
   return 0;
 }
 
 bool read_relation_option(DefElem* given, RelationOptions* relation_options, Fault& fault) {
-  for (const RelationOption& option : kRelationOptions) {
-    if (!is_named(given, option.name)) continue;
-    if (!option.read(value_of(given), option, relation_options)) refuse_value(given, option, fault);
-    return true;
-  }
-  return false;
+  const RelationOption* option = find_named(kRelationOptions, given->defname);
+  if (option == nullptr) return false;
+  if (!option->read(value_of(given), *option, relation_options))
+    refuse_value(given, option->hint, option->words, fault);
+  return true;
 }
 
 bool keeps_state(List* options) {
   ListCell* cell;
   foreach (cell, options) {
-    bool keeps = false;
-    for (const RelationOption& option : kRelationOptions)
-      keeps |= option.keeps_state && is_named(lfirst_node(DefElem, cell), option.name);
-    if (!keeps) return false;
+    const auto* option = find_named(kRelationOptions, lfirst_node(DefElem, cell)->defname);
+    if (option == nullptr || !option->keeps_state) return false;
   }
   return true;
 }
@@ -263,8 +227,7 @@ namespace {
 
 bool read_with_fpr(List* options, const char* fpr, Definition* definition, RelationOptions* asked,
                    Fault& fault) {
-  auto* value = reinterpret_cast<Node*>(makeString(pstrdup(fpr)));
-  List* extended = lappend(list_copy(options), makeDefElem(pstrdup("fpr"), value, -1));
+  List* extended = lappend(list_copy(options), make_option("fpr", fpr));
   *asked = RelationOptions();
   return read_table_options(extended, definition, asked, fault);
 }
@@ -308,15 +271,10 @@ bool read_column_options(List* options, Role* role, Fault& fault) {
     auto* option = static_cast<DefElem*>(lfirst(cell));
     if (!is_named(option, "role"))
       return unknown_option(option, "column of a filter", "role", fault);
-    const char* value = value_of(option);
-    if (strcmp(value, "importance") == 0) {
-      *role = Role::importance;
-    } else if (strcmp(value, "time") == 0) {
-      *role = Role::time;
-    } else {
-      bad_value(option, fault);
-      return fault.add_hint("Valid values are: importance, time.");
-    }
+    constexpr WordList kWords = kRoleWords + 1;  // a key's column has no option
+    const int word = find_word(kWords, value_of(option));
+    if (word < 0) return refuse_value(option, nullptr, kWords, fault);
+    *role = static_cast<Role>(word + 1);
   }
   return true;
 }
@@ -325,27 +283,17 @@ bool read_column_options(List* options, Role* role, Fault& fault) {
 
 namespace {
 
-bool counts_rows(const Parameters& parameters) {
-  const FilterOps* ops = find_ops(parameters.kind);
-  char value[64];
-  for (const OptionSpec& option : ops->options)
-    if (option.type == OptionType::span) {
-      print_option(parameters, option, value, sizeof value);
-      if (strstr(value, "rows") != nullptr) return true;
-    }
+bool has_window_of_rows(const Parameters& parameters) {
+  for (const OptionSpec& option : find_ops(parameters.kind)->options)
+    if (option.type == OptionType::span && counts_rows(parameters, option)) return true;
   return false;
 }
 
-struct KindNames {
-  char names[256];
-};
-
 template <Forgets when>
-KindNames kinds_that_forget() {
-  KindNames kinds;
-  list_kinds([](const FilterOps& ops) { return ops.forgets == when; }, kinds.names,
-             sizeof kinds.names);
-  return kinds;
+const char* kinds_that_forget() {
+  auto* names = static_cast<char*>(palloc(256));
+  list_kinds([](const FilterOps& ops) { return ops.forgets == when; }, names, 256);
+  return names;
 }
 
 }  // namespace
@@ -365,8 +313,8 @@ bool check_tree_options(List* options, const Definition& definition,
     fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a filter of kind %s cannot have a parent", ops->name);
     fault.add_detail("It forgets keys in its own time, so its nodes would not agree.");
     return fault.add_hint("Use kind %s, or kind %s with a window of time.",
-                          kinds_that_forget<Forgets::never>().names,
-                          kinds_that_forget<Forgets::after_window>().names);
+                          kinds_that_forget<Forgets::never>(),
+                          kinds_that_forget<Forgets::after_window>());
   }
   if (ops->forgets == Forgets::never) return true;
   if (relation_options.tree == TreeKind::dense) {
@@ -381,7 +329,7 @@ bool check_tree_options(List* options, const Definition& definition,
         "A key whose match is refuted would last only as long as the keys that it was taken for.");
     return fault.add_hint("Leave out option top_down.");
   }
-  if (counts_rows(definition.parameters)) {
+  if (has_window_of_rows(definition.parameters)) {
     fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a filter with a window of rows cannot have a parent");
     fault.add_detail("Every node counts its own rows, so windows would end at different times.");
     return fault.add_hint("Use a window of time, such as window '10 minutes'.");

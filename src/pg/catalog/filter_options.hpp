@@ -11,10 +11,14 @@ struct List;
 
 namespace streamfilter::pg {
 
+struct Producer;
+
 // Options of a filter relation and its columns that are not in the filter's bytes.
 
 // Meaning of a column.
 enum class Role : uint8 { key, importance, time };
+inline constexpr const char* kRoleWords[] = {"key", "importance", "time", nullptr};
+inline const char* name_of(Role role) { return kRoleWords[static_cast<int>(role)]; }
 
 // What to do with a key that another, unfinished transaction has added.
 enum class Conflict : uint8 {
@@ -22,14 +26,23 @@ enum class Conflict : uint8 {
   admit,    // call it new
   discard,  // call it a repeat
 };
+inline constexpr const char* kConflictWords[] = {"wait", "admit", "discard", nullptr};
+inline const char* name_of(Conflict conflict) { return kConflictWords[static_cast<int>(conflict)]; }
 
 enum class Persistence : uint8 { logged, unlogged };
+inline constexpr const char* kPersistenceWords[] = {"logged", "unlogged", nullptr};
+inline const char* name_of(Persistence persistence) {
+  return kPersistenceWords[static_cast<int>(persistence)];
+}
 
 // What happens to repeats while a filter holds more than its false-positive rate allows.
 enum class Overfull : uint8 { pass, discard };
+inline constexpr const char* kOverfullWords[] = {"pass", "discard", nullptr};
+inline const char* name_of(Overfull overfull) { return kOverfullWords[static_cast<int>(overfull)]; }
 
 // Asks the probes of a key on several servers all at once, or in turn until one says no.
 enum class Probe : uint8 { parallel, pipelined };
+inline constexpr const char* kProbeWords[] = {"parallel", "pipelined", nullptr};
 
 // What to do with keys that have bits on an unreachable server.
 struct LostSlice {
@@ -45,8 +58,8 @@ struct RelationOptions {
   Overfull overfull = Overfull::pass;
   Probe probe = Probe::parallel;
   LostSlice lost_slice;
-  const char* servers = nullptr;   // names, separated by commas
-  const char* producer = nullptr;  // JSON: the filter on another server whose slices these are
+  const char* servers = nullptr;       // names, separated by commas
+  const Producer* producer = nullptr;  // the filter on another server whose slices these are
   const char* identity = nullptr;  // of the filter that streamfilter_distribute() was called for
   const char* parent = nullptr;    // in a tree of filters, as SQL names it; nullptr: none
   TreeKind tree = TreeKind::sparse;
@@ -83,11 +96,6 @@ bool read_server_names(const RelationOptions* relation_options, List** names, Fa
 
 // The window of time, in microseconds; 0: none.
 uint64 time_window(const Parameters& parameters);
-
-// The words of the options.
-const char* name_of(Conflict conflict);
-const char* name_of(Persistence persistence);
-const char* name_of(FilterMode mode);
 
 // The role of a column. Faults: HV00D, 22023.
 bool read_column_options(List* options, Role* role, Fault& fault);

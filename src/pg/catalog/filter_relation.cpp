@@ -273,13 +273,6 @@ Oid wrapper_of(Oid server) {
   return read_field(FOREIGNSERVEROID, server, &FormData_pg_foreign_server::srvfdw, InvalidOid);
 }
 
-// Has the wrapper this handler? Does not call it, because another wrapper's library may be missing.
-bool has_handler(Oid wrapper, const char* handler_symbol) {
-  const Oid handler = read_field(FOREIGNDATAWRAPPEROID, wrapper,
-                                 &FormData_pg_foreign_data_wrapper::fdwhandler, InvalidOid);
-  return is_own_function(handler, handler_symbol);
-}
-
 }  // namespace
 
 Oid server_of(Oid relid) {
@@ -336,7 +329,12 @@ bool is_filter(Oid relid) {
   return OidIsValid(server) && is_wrapper_of_filters(wrapper_of(server));
 }
 
-bool is_wrapper_of_filters(Oid wrapper) { return has_handler(wrapper, "streamfilter_fdw_handler"); }
+bool is_wrapper_of_filters(Oid wrapper) {
+  // Does not call the handler, because another wrapper's library may be missing.
+  const Oid handler = read_field(FOREIGNDATAWRAPPEROID, wrapper,
+                                 &FormData_pg_foreign_data_wrapper::fdwhandler, InvalidOid);
+  return is_own_function(handler, "streamfilter_fdw_handler");
+}
 
 FilterRelation* read_filter_relation(Oid relid, Fault& fault) {
   auto* relation = static_cast<FilterRelation*>(palloc0(sizeof(FilterRelation)));

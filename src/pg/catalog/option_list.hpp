@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "commands/defrem.h"
+#include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 }
 
@@ -12,6 +13,10 @@ namespace streamfilter::pg {
 
 inline bool is_named(const DefElem* option, const char* name) {
   return strcmp(option->defname, name) == 0;
+}
+
+inline DefElem* make_option(const char* name, const char* value) {
+  return makeDefElem(pstrdup(name), reinterpret_cast<Node*>(makeString(pstrdup(value))), -1);
 }
 
 // Only a damaged catalog has an option without a value.

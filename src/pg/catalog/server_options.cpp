@@ -87,29 +87,17 @@ constexpr Option kServerOptions[] = {
     {"timeout", kOurs, kUsual, read_timeout<&ServerOptions::timeout>, kTimeouts},
     {"idle_timeout", kOurs, kUsual, read_number<&ServerOptions::idle_timeout, 0, kDay, GUC_UNIT_MS>,
      "Give a time up to 1 day, in milliseconds or with a unit: s, min, h; 0: no limit."},
-    {"sslcertmode", kLibpq},
-    {"sslcrl", kLibpq},
-    {"sslcrldir", kLibpq},
-    {"sslsni", kLibpq},
-    {"sslnegotiation", kLibpq},
-    {"ssl_min_protocol_version", kLibpq},
-    {"ssl_max_protocol_version", kLibpq},
-    {"min_protocol_version", kLibpq},
-    {"max_protocol_version", kLibpq},
-    {"channel_binding", kLibpq},
-    {"require_auth", kLibpq},
-    {"requirepeer", kLibpq},
-    {"gssencmode", kLibpq},
-    {"krbsrvname", kLibpq},
-    {"target_session_attrs", kLibpq},
-    {"load_balance_hosts", kLibpq},
-    {"keepalives", kLibpq},
-    {"keepalives_idle", kLibpq},
-    {"keepalives_interval", kLibpq},
-    {"keepalives_count", kLibpq},
-    {"tcp_user_timeout", kLibpq},
-    {"application_name", kLibpq},
 };
+
+// Others, which are libpq's alone.
+constexpr const char* kPlain[] = {"sslcrl",           "sslcertmode",    "ssl_min_protocol_version",
+                                  "sslcrldir",        "sslnegotiation", "ssl_max_protocol_version",
+                                  "sslsni",           "require_auth",   "min_protocol_version",
+                                  "channel_binding",  "requirepeer",    "max_protocol_version",
+                                  "keepalives_idle",  "krbsrvname",     "target_session_attrs",
+                                  "tcp_user_timeout", "keepalives",     "load_balance_hosts",
+                                  "keepalives_count", "gssencmode",     "keepalives_interval",
+                                  "application_name", nullptr};
 
 // This server's account reads certificate files, so only superusers name them; likewise, only they
 // let a user connect without a password.
@@ -122,11 +110,9 @@ constexpr Option kUserOptions[] = {
     {"sslpassword", kLibpq, kUsual},
 };
 
-template <std::size_t count>
-const Option* find(const Option (&options)[count], const char* name) {
-  for (const Option& option : options)
-    if (strcmp(option.name, name) == 0) return &option;
-  return nullptr;
+const Option* find_server_option(const char* name) {
+  static constexpr Option kOfLibpq = {nullptr, kLibpq};
+  return find_word(kPlain, name) >= 0 ? &kOfLibpq : find_named(kServerOptions, name);
 }
 
 template <std::size_t count>
@@ -154,8 +140,8 @@ bool read_value(DefElem* given, const Option* option, ServerOptions* result, Fau
 }
 
 bool read_server_option(DefElem* given, ServerOptions* result, Fault& fault) {
-  const Option* option = find(kServerOptions, given->defname);
-  if (option == nullptr || (option->use != kOurs && !is_known_to_libpq(option->name)))
+  const Option* option = find_server_option(given->defname);
+  if (option == nullptr || (option->use != kOurs && !is_known_to_libpq(given->defname)))
     return unknown_option(
         given, "server of filters",
         psprintf("%s, and others of libpq that docs/servers.md names", list_usual(kServerOptions)),
@@ -165,7 +151,7 @@ bool read_server_option(DefElem* given, ServerOptions* result, Fault& fault) {
 }
 
 bool check_user_option(DefElem* given, Fault& fault) {
-  const Option* option = find(kUserOptions, given->defname);
+  const Option* option = find_named(kUserOptions, given->defname);
   if (option == nullptr)
     return unknown_option(given, "user of a server of filters", list_usual(kUserOptions), fault);
   if (!read_value(given, option, nullptr, fault)) return false;
@@ -178,17 +164,17 @@ bool check_user_option(DefElem* given, Fault& fault) {
 }  // namespace
 
 bool is_connection_option(const char* name) {
-  const Option* option = find(kServerOptions, name);
+  const Option* option = find_server_option(name);
   return option != nullptr && option->use != kOurs;
 }
 
 bool is_place_option(const char* name) {
-  const Option* option = find(kServerOptions, name);
+  const Option* option = find_server_option(name);
   return option != nullptr && option->use == kPlace;
 }
 
 bool is_user_option(const char* name) {
-  const Option* option = find(kUserOptions, name);
+  const Option* option = find_named(kUserOptions, name);
   return option != nullptr && option->use != kOurs;
 }
 

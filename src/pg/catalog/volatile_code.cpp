@@ -11,6 +11,7 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
+#include "core/base/text.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/volatile_code.hpp"
 #include "pg/server/syscache.hpp"
@@ -106,13 +107,11 @@ bool runs_volatile_check(Oid type) {
 }  // namespace
 
 bool only_computes(Oid function) {
-  static const char* const kNames[] = {"random", "random_normal",   "gen_random_uuid", "uuidv4",
-                                       "uuidv7", "clock_timestamp", "timeofday"};
+  static constexpr const char* kNames[] = {"random", "random_normal",   "gen_random_uuid", "uuidv4",
+                                           "uuidv7", "clock_timestamp", "timeofday",       nullptr};
   if (function >= FirstUnpinnedObjectId) return false;
   const char* name = get_func_name(function);
-  for (const char* computing : kNames)
-    if (name != nullptr && strcmp(name, computing) == 0) return true;
-  return false;
+  return name != nullptr && find_word(kNames, name) >= 0;
 }
 
 bool has_volatile_column(TupleDesc columns) {

@@ -286,7 +286,7 @@ bool is_sent_by_citus(const VariableSetStmt* statement) {
   const char* sent = GetConfigOption("citus.propagate_set_commands", true, false);
   return statement->is_local && statement->name != nullptr && sent != nullptr &&
          strcmp(sent, "local") == 0 && IsTransactionBlock() &&
-         strncmp(statement->name, "streamfilter.", 13) == 0;
+         find_named(all_settings(), statement->name) != nullptr;
 }
 
 void run_set(UtilityCall* call) {

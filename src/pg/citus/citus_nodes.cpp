@@ -6,6 +6,8 @@ extern "C" {
 #include "utils/guc.h"
 }
 
+#include <algorithm>
+
 #include "pg/catalog/option_list.hpp"
 #include "pg/citus/citus_nodes.hpp"
 #include "pg/citus/citus_tables.hpp"
@@ -61,38 +63,44 @@ bool nodes_have(const char* setting) {
   return true;
 }
 
-// Asks the nodes once per value.
-void require_reach(SettingOrigin* origin, const char* setting, Oid table) {
-  if (!origin->travels && origin->is_default) origin->travels = nodes_have(setting);
-  if (origin->travels) return;
-  const char* value = GetConfigOption(setting, false, false);
-  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("%s of this session does not reach the nodes that hold table \"%s\"", setting,
-                 get_rel_name(table)),
-          errdetail("Rows are judged there, by the settings of those nodes."),
-          errhint("Type, in one transaction: SET LOCAL citus.propagate_set_commands = 'local'; "
-                  "SET LOCAL %s = '%s'. Or change the mode for all sessions, here: ALTER FOREIGN "
-                  "TABLE ... OPTIONS (ADD mode '%s').",
-                  setting, value, session_mode.given && enabled ? value : "off"));
+// Have the nodes this value, by a SET LOCAL that travels or in their own configuration? They are
+// asked once per value, or once a session.
+bool reaches_nodes(const Setting& setting) {
+  static bool asked[32] = {};
+  if (SettingOrigin* origin = setting.origin) {
+    if (!origin->travels && origin->is_default) origin->travels = nodes_have(setting.name);
+    return origin->travels;
+  }
+  const auto number = static_cast<std::size_t>(&setting - all_settings().data());
+  if (set_traveled || asked[number]) return true;
+  asked[number] = true;
+  return nodes_have(setting.name);
 }
 
-// Changes nothing of what is stored: rows may go on. Nodes are asked once a session.
-void tell_of_reach(bool is_set, const char* setting, bool* asked, Oid table) {
-  if (!is_set || *asked) return;
-  *asked = true;
-  if (nodes_have(setting)) return;
-  ereport(NOTICE,
-          errmsg("%s of this session does not reach the nodes that hold table \"%s\"", setting,
+void require_reach(const Setting& setting, Oid table) {
+  if (reaches_nodes(setting)) return;
+  const bool needed = setting.reach == Reach::needed;
+  const char* value = GetConfigOption(setting.name, false, false);
+  const char* mode = session_mode.given && enabled ? value : "off";
+  const char* other_way = psprintf(
+      " Or change the mode for all sessions, here: ALTER FOREIGN TABLE ... OPTIONS (ADD "
+      "mode '%s').",
+      mode);
+  ereport(needed ? ERROR : NOTICE,
+          errcode(needed ? ERRCODE_FEATURE_NOT_SUPPORTED : ERRCODE_SUCCESSFUL_COMPLETION),
+          errmsg("%s of this session does not reach the nodes that hold table \"%s\"", setting.name,
                  get_rel_name(table)),
+          needed ? errdetail("Rows are judged there, by the settings of those nodes.") : 0,
           errhint("Type, in one transaction: SET LOCAL citus.propagate_set_commands = 'local'; "
-                  "SET LOCAL %s = '%s'.",
-                  setting, GetConfigOption(setting, false, false)));
+                  "SET LOCAL %s = '%s'.%s",
+                  setting.name, value, needed ? other_way : ""));
 }
 
 // Is one set otherwise than by default, which nodes may not have?
 bool is_any_set() {
-  return session_mode.given || !enabled || report || !batch_insert ||
-         commit_wait_timeout_ms != kCommitWaitTimeout;
+  return std::ranges::any_of(all_settings(), [](const Setting& setting) {
+    return setting.reach != Reach::local && is_set(setting);
+  });
 }
 
 }  // namespace
@@ -189,14 +197,8 @@ void check_settings_reach(Oid table) {
   if (likely(!is_citus_loaded()) || !OidIsValid(table) || !is_any_set() ||
       !speaks_for_all_nodes() || !is_distributed_with_trigger(table))
     return;
-  if (session_mode.given) require_reach(&session_mode.origin, "streamfilter.mode", table);
-  if (!enabled) require_reach(&enabled_origin, "streamfilter.enabled", table);
-  if (set_traveled) return;
-  static bool asked[3] = {};
-  tell_of_reach(report, "streamfilter.report", &asked[0], table);
-  tell_of_reach(!batch_insert, "streamfilter.batch_insert", &asked[1], table);
-  tell_of_reach(commit_wait_timeout_ms != kCommitWaitTimeout, "streamfilter.commit_wait_timeout",
-                &asked[2], table);
+  for (const Setting& setting : all_settings())
+    if (setting.reach != Reach::local && is_set(setting)) require_reach(setting, table);
 }
 
 void check_settings_reach(RunCall* call) {

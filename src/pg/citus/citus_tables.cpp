@@ -21,14 +21,6 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// The number of this node, another one whenever Citus adds it; nullptr: of a coordinator, which
-// knows all filters.
-const char* worker_group() {
-  List* rows = query_rows("SELECT groupid FROM pg_catalog.pg_dist_local_group", OIDOID, 0);
-  const char* group = rows == NIL ? nullptr : text_at(static_cast<List*>(linitial(rows)), 0);
-  return group == nullptr || strcmp(group, "0") == 0 ? nullptr : group;
-}
-
 // Has the node no shard, and the filter no trigger? So it is when Citus activates a node that was
 // disabled, and its filter has missed what has happened meanwhile.
 bool is_unused(Oid filter) {
@@ -45,13 +37,6 @@ bool is_unused(Oid filter) {
              "t.logicalrelid OPERATOR(pg_catalog.=) s.logicalrelid WHERE t.partmethod "
              "OPERATOR(pg_catalog.<>) 'n' LIMIT 1",
              OIDOID, ObjectIdGetDatum(filter)) == NIL;
-}
-
-// The node for which streamfilter_distribute() has made the filter; nullptr: it has not.
-const char* group_of(Oid filter) {
-  const char* identity = find_option(options_of_filter(filter), "identity");
-  const char* separator = identity != nullptr ? strchr(identity, '@') : nullptr;
-  return separator != nullptr ? separator + 1 : nullptr;
 }
 
 void execute_commands(const char* commands) {
@@ -95,6 +80,12 @@ bool has_citus() {
   return is_citus_loaded() && !creating_extension && OidIsValid(get_extension_oid("citus", true));
 }
 
+const char* worker_group() {
+  List* rows = query_rows("SELECT groupid FROM pg_catalog.pg_dist_local_group", OIDOID, 0);
+  const char* group = rows == NIL ? nullptr : text_at(static_cast<List*>(linitial(rows)), 0);
+  return group == nullptr || strcmp(group, "0") == 0 ? nullptr : group;
+}
+
 bool is_distributed(Oid table) {
   return has_citus() && query_rows(
                             "SELECT 1 FROM pg_catalog.pg_dist_partition WHERE logicalrelid "
@@ -126,6 +117,12 @@ List* query_rows(const char* query, Oid type, Datum argument) {
   return rows;
 }
 
+Identity read_identity(const char* option) {
+  if (option == nullptr) return {};
+  const char* separator = strchr(option, '@');
+  return {pnstrdup(option, strcspn(option, "@")), separator != nullptr ? separator + 1 : nullptr};
+}
+
 const char* identity_command(const char* name, const char* identity) {
   const char* block = psprintf(
       "DECLARE had text := (SELECT o.option_value FROM pg_catalog.pg_foreign_table, "
@@ -148,7 +145,8 @@ void import_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigg
   const char* group = worker_group();
   if (group == nullptr) return;
   // A node that was away missed what has happened to its filter, and no shard here needs its keys.
-  const char* made_for = OidIsValid(existing) ? group_of(existing) : nullptr;
+  const char* former = find_option(options_of_filter(existing), "identity");
+  const char* made_for = read_identity(former).group;
   const bool is_former = made_for != nullptr && strcmp(made_for, group) != 0;
   if (OidIsValid(existing) && !is_former &&
       (made_for == nullptr || is_on_shard(trigger, declared) || !is_unused(existing)))

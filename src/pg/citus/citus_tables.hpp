@@ -9,6 +9,10 @@ namespace streamfilter::pg {
 // Is Citus installed in this database, so that its functions and tables can be asked?
 bool has_citus();
 
+// The number of this node, another one whenever Citus adds it; nullptr: of a coordinator, which
+// knows all filters.
+const char* worker_group();
+
 // Call after CREATE TRIGGER on a node: makes the filter as on the coordinator, unless it exists.
 // One that was made before this node was removed and added again is made anew.
 void import_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger* declared);
@@ -16,8 +20,15 @@ void import_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigg
 // Is it one of Citus's tables, which has its rows in shards?
 bool is_distributed(Oid table);
 
+// Option identity of a filter that streamfilter_distribute() has made: "filter@group".
+struct Identity {
+  const char* filter;  // for which filter of the coordinator; nullptr: without the option
+  const char* group;   // on which node; nullptr: the coordinator's filter itself
+};
+Identity read_identity(const char* option);
+
 // What a worker runs to mark its filter as the one of this identity, made in the worker's present
-// life: option identity becomes "identity@group". A filter of an earlier life is emptied.
+// life. A filter of an earlier life is emptied.
 const char* identity_command(const char* name, const char* identity);
 
 // Raises 0A000 for a reference table, because each copy would be judged by another filter; warns if

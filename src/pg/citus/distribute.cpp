@@ -4,7 +4,7 @@
 extern "C" {
 #include "catalog/pg_class.h"
 #include "commands/tablecmds.h"
-#include "nodes/makefuncs.h"
+#include "tcop/tcopprot.h"
 }
 
 #include "pg/catalog/definition_commands.hpp"
@@ -61,10 +61,8 @@ List* run_command(const char* command, const char* filter) {
 void set_identity(Oid relid, const char* identity) {
   const char* before = find_option(options_of_filter(relid), "identity");
   if (before != nullptr && strcmp(before, identity) == 0) return;
-  char name[] = "identity";
-  DefElem* option =
-      makeDefElemExtended(nullptr, name, reinterpret_cast<Node*>(makeString(pstrdup(identity))),
-                          before == nullptr ? DEFELEM_ADD : DEFELEM_SET, -1);
+  DefElem* option = make_option("identity", identity);
+  option->defaction = before == nullptr ? DEFELEM_ADD : DEFELEM_SET;
   AlterTableCmd* command = makeNode(AlterTableCmd);
   command->subtype = AT_GenericOptions;
   command->def = reinterpret_cast<Node*>(list_make1(option));
@@ -72,41 +70,53 @@ void set_identity(Oid relid, const char* identity) {
   CommandCounterIncrement();
 }
 
-// The definition without the option, wherever it stands.
-const char* without_identity(const char* definition) {
-  const char* start = strstr(definition, ", identity '");
-  const char* end = start != nullptr ? strchr(start + strlen(", identity '"), '\'') : nullptr;
-  if (end == nullptr) return definition;
-  return psprintf("%.*s%s", static_cast<int>(start - definition), definition, end + 1);
+// The first of the commands of a definition, without option identity, which differs on each node.
+struct Creation {
+  const char* text = "";  // with that option
+  CreateForeignTableStmt* statement = nullptr;
+  Identity identity = {};
+};
+
+Creation read_creation(const char* commands) {
+  Creation creation;
+  List* parsed_commands = commands != nullptr ? pg_parse_query(commands) : NIL;
+  if (parsed_commands == NIL) return creation;
+  const auto* parsed = linitial_node(RawStmt, parsed_commands);
+  creation.text = pnstrdup(commands, static_cast<Size>(parsed->stmt_len));
+  if (!IsA(parsed->stmt, CreateForeignTableStmt)) return creation;
+  creation.statement = castNode(CreateForeignTableStmt, parsed->stmt);
+  List*& options = creation.statement->options;
+  creation.identity = read_identity(find_option(options, "identity"));
+  ListCell* cell;
+  foreach (cell, options)
+    if (is_named(lfirst_node(DefElem, cell), "identity"))
+      options = foreach_delete_current(options, cell);
+  return creation;
 }
 
-void raise_other(List* row, const char* filter, const char* full) {
-  ereport(ERROR, errcode(ERRCODE_DUPLICATE_TABLE),
+void check_equal(List* rows, Oid relid, const char* filter, const char* full) {
+  const Creation here = read_creation(definition_of(relid));
+  ListCell* cell;
+  foreach (cell, rows) {
+    List* row = static_cast<List*>(lfirst(cell));
+    const Creation there = read_creation(text_at(row, 3));
+    if (equal(there.statement, here.statement)) {
+      if (there.identity.group != nullptr &&
+          strcmp(there.identity.filter, identity_of_filter(relid)) == 0)
+        continue;
+      ereport(
+          ERROR, errcode(ERRCODE_DUPLICATE_TABLE),
           errmsg("filter \"%s\" of node %s:%s is another one of that name", filter, text_at(row, 0),
                  text_at(row, 1)),
           errdetail("It was made for a filter that has been dropped elsewhere, and knows keys."),
           errhint("Type: SELECT run_command_on_workers('DROP FOREIGN TABLE %s'), and repeat the "
                   "call.",
                   full));
-}
-
-void check_equal(List* rows, Oid relid, const char* filter, const char* full) {
-  const char* definition = definition_of(relid);
-  const char* identity = psprintf("identity '%s@", identity_of_filter(relid));
-  const char* own = pnstrdup(definition, strcspn(definition, "\n"));
-  ListCell* cell;
-  foreach (cell, rows) {
-    List* row = static_cast<List*>(lfirst(cell));
-    const char* answer = text_at(row, 3) != nullptr ? text_at(row, 3) : "";
-    const char* there = pnstrdup(answer, strcspn(answer, "\n"));
-    if (strcmp(without_identity(there), without_identity(own)) == 0) {
-      if (strstr(there, identity) != nullptr) continue;
-      raise_other(row, filter, full);
     }
     ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
             errmsg("filter \"%s\" is defined otherwise on node %s:%s", filter, text_at(row, 0),
                    text_at(row, 1)),
-            errdetail("There: %s", there),
+            errdetail("There: %s;", there.text),
             errhint("Alter or drop it there, with run_command_on_workers()."));
   }
 }
@@ -116,9 +126,7 @@ void require_coordinator() {
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("streamfilter_distribute() needs extension citus"),
             errhint("On a single server a filter needs no distribution."));
-  List* rows = query_rows("SELECT groupid FROM pg_catalog.pg_dist_local_group", OIDOID, 0);
-  const char* group = rows == NIL ? nullptr : text_at(static_cast<List*>(linitial(rows)), 0);
-  if (group != nullptr && strcmp(group, "0") == 0) return;
+  if (worker_group() == nullptr) return;
   ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
           errmsg("filters are distributed from the coordinator"));
 }

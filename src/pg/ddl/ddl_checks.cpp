@@ -51,11 +51,9 @@ void add_fpr(Oid relid, const char* fpr) {
   int column = Anum_pg_foreign_table_ftoptions;
   bool isnull;
   const Datum former = SysCacheGetAttr(FOREIGNTABLEREL, tuple, column, &isnull);
-  DefElem* option =
-      makeDefElem(pstrdup("fpr"), reinterpret_cast<Node*>(makeString(pstrdup(fpr))), -1);
   Datum options =
       transformGenericOptions(ForeignTableRelationId, isnull ? PointerGetDatum(nullptr) : former,
-                              list_make1(option), InvalidOid);
+                              list_make1(make_option("fpr", fpr)), InvalidOid);
   isnull = false;
   HeapTuple altered =
       heap_modify_tuple_by_cols(tuple, RelationGetDescr(catalog), 1, &column, &options, &isnull);

@@ -6,6 +6,7 @@ extern "C" {
 #include "utils/acl.h"
 }
 
+#include "core/base/text.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/ddl/remote_ddl.hpp"
@@ -48,12 +49,6 @@ constexpr OpenOption kOpenOptions[] = {
     {"mode", false},    {"probe", false},   {"lost_slice", false}, {"max_future", false},
     {"conflict", true}, {"overfull", true}, {"persistence", true}};
 
-const OpenOption* find_open(const char* name) {
-  for (const OpenOption& option : kOpenOptions)
-    if (strcmp(option.name, name) == 0) return &option;
-  return nullptr;
-}
-
 bool changes_columns(const AlterTableCmd* command) {
   return command->subtype == AT_AddColumn || command->subtype == AT_DropColumn ||
          command->subtype == AT_AlterColumnType || command->subtype == AT_AlterColumnGenericOptions;
@@ -67,7 +62,7 @@ bool reaches_holders(const AlterTableStmt* statement) {
   ListCell *cell, *option_cell;
   foreach (cell, statement->cmds)
     foreach (option_cell, options_in(lfirst_node(AlterTableCmd, cell))) {
-      const OpenOption* open = find_open(lfirst_node(DefElem, option_cell)->defname);
+      const OpenOption* open = find_named(kOpenOptions, lfirst_node(DefElem, option_cell)->defname);
       if (open != nullptr && open->is_of_holders) return true;
     }
   return false;
@@ -167,7 +162,8 @@ void check_may_alter(Oid relid, const AlterTableStmt* statement) {
     if (is_elsewhere && changes_columns(command)) raise_fixed(relid, nullptr);
     foreach (option_cell, options_in(command)) {
       const char* option = lfirst_node(DefElem, option_cell)->defname;
-      if (strcmp(option, "servers") == 0 || (is_elsewhere && find_open(option) == nullptr))
+      if (strcmp(option, "servers") == 0 ||
+          (is_elsewhere && find_named(kOpenOptions, option) == nullptr))
         raise_fixed(relid, option);
     }
   }

@@ -102,6 +102,7 @@ Datum definition_text(const Header* filter) {
 // ---- profile: how rows are grouped --------------------------------------------------------------
 
 enum class By : uint8 { lag, position, importance };
+constexpr const char* kByWords[] = {"lag", "position", "importance", nullptr};
 
 constexpr int kLastOctave = 64;
 constexpr int kMaxGroups = kLastOctave + 1;
@@ -109,9 +110,8 @@ constexpr int kPositionGroups = 10;
 
 By read_by(FunctionCallInfo fcinfo) {
   const char* by = text_to_cstring(PG_GETARG_TEXT_PP(2));
-  if (strcmp(by, "lag") == 0) return By::lag;
-  if (strcmp(by, "position") == 0) return By::position;
-  if (strcmp(by, "importance") == 0) return By::importance;
+  const int found = find_word(kByWords, by);
+  if (found >= 0) return static_cast<By>(found);
   ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                   errmsg("streamfilter_profile cannot group by \"%s\"", by),
                   errhint("Valid values are: lag, position, importance.")));

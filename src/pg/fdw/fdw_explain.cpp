@@ -165,7 +165,7 @@ void explain_filter(Relation rel, ExplainState* es) {
   if (es->format == EXPLAIN_FORMAT_TEXT) {
     char memory[32];
     print_size(parameters.memory, memory, sizeof memory);
-    const bool has_unit = strspn(memory, "0123456789") < strlen(memory);
+    const bool has_unit = parameters.memory % 1024 == 0;
     ExplainPropertyText("Memory", has_unit ? memory : psprintf("%s bytes", memory), es);
   } else {
     ExplainPropertyUInteger("Memory", nullptr, parameters.memory, es);
@@ -173,7 +173,7 @@ void explain_filter(Relation rel, ExplainState* es) {
   if (const char* slicing = slicing_of(parameters)) ExplainPropertyText("Slicing", slicing, es);
   if (const RelationOptions& options = filter->relation->options; options.parent != nullptr) {
     ExplainPropertyText("Parent", options.parent, es);
-    ExplainPropertyText("Tree", options.tree == TreeKind::dense ? "dense" : "sparse", es);
+    ExplainPropertyText("Tree", kTreeWords[static_cast<int>(options.tree)], es);
   }
   if (is_remote(filter->relation))
     explain_servers(filter->relation, es);

@@ -6,6 +6,8 @@ extern "C" {
 }
 
 #include "pg/handle/key_builder.hpp"
+#include "pg/server/problem_report.hpp"
+#include "pg/server/rows.hpp"
 
 namespace streamfilter::pg {
 
@@ -90,9 +92,7 @@ void resolve_key_call(KeyCall* call, Oid relid, Use use) {
 
 KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,
                        bool may_leave_out_roles) {
-  if (PG_ARGISNULL(0))
-    ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-            errmsg("the filter of %s must not be null", function));
+  if (unlikely(PG_ARGISNULL(0))) require_arguments(fcinfo, {0});
   auto* site = static_cast<KeyCall*>(fcinfo->flinfo->fn_extra);
   if (site == nullptr) {
     if (get_fn_expr_variadic(fcinfo->flinfo))
@@ -185,7 +185,7 @@ void warn_of_late(const FilterHandle* filter) {
   const MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
   told = lappend_oid(told, relid);
   MemoryContextSwitchTo(caller);
-  ereport(WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+  ereport(WARNING, errcode(kLateEvent),
           errmsg("an event comes too late for filter \"%s\"", filter->relation->name),
           errdetail("Its time is before the filter's window and lateness. It passes and is not "
                     "remembered."),

@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/handle/waiting_code.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/monotonic.hpp"
+#include "pg/server/problem_report.hpp"
 #include "pg/server/shared_memory.hpp"
 #include "pg/shmem/arrivals.hpp"
 #include "pg/shmem/loss_estimate.hpp"
@@ -398,7 +399,7 @@ void warn_of(const FilterHandle* filter, int level) {
   const bool passes = filter->overfull.passes;
   const double rate = filter->overfull.limit.rate / kOverfullRate;
   ereport(
-      level, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+      level, errcode(kOverfullFilter),
       errmsg("filter \"%s\" holds more keys than its false-positive rate allows",
              filter->relation->name),
       passes ? errdetail("It would take more than %g of the new rows for repeats, so repeats "

@@ -9,6 +9,7 @@ extern "C" {
 #include "utils/inval.h"
 }
 
+#include "core/filter/option_values.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
@@ -78,11 +79,9 @@ Difference difference_of(const FilterRelation* relation, const FilterRelation* p
   constexpr auto kAlike = set_of(Common::kind, Common::memory, Common::layout);
   if (const CommonOption* option = find_difference(mine, its, kAlike))
     return {option->name, text_of(mine, *option), text_of(its, *option)};
-  for (const OptionSpec& option : find_ops(mine.kind)->options) {
-    const char* left = text_of(mine, option);
-    const char* right = text_of(its, option);
-    if (strcmp(left, right) != 0) return {option.name, left, right};
-  }
+  for (const OptionSpec& option : find_ops(mine.kind)->options)
+    if (!is_same_option(option, mine, its))
+      return {option.name, text_of(mine, option), text_of(its, option)};
   if (!relation->adopts_seed &&
       !(parent->definition.is_given(Common::seed) && mine.seed == its.seed))
     return {"seed", psprintf(UINT64_FORMAT, mine.seed), "another"};

@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/deferred_messages.hpp"
 #include "pg/server/monotonic.hpp"
+#include "pg/server/problem_report.hpp"
 #include "pg/server/wait_events.hpp"
 
 namespace streamfilter::pg {
@@ -119,11 +120,8 @@ Target make_target(Connection* connection) {
 // error: the server's last message before it closes the socket.
 void take_notice(void* connection, const PGresult* notice) {
   if (is_fatal(notice)) static_cast<Connection*>(connection)->dismissed = true;
-  if (has_sqlstate(notice, "53400")) static_cast<Connection*>(connection)->overfull = true;
-  // Other warnings have its SQLSTATE, too.
-  const char* function = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
-  if (function != nullptr && strcmp(function, "warn_of_late") == 0)
-    static_cast<Connection*>(connection)->late = true;
+  if (has_sqlstate(notice, kOverfullFilter)) static_cast<Connection*>(connection)->overfull = true;
+  if (has_sqlstate(notice, kLateEvent)) static_cast<Connection*>(connection)->late = true;
 }
 
 // The entry owns the connection under construction, so an error does not leak it.

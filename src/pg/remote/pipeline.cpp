@@ -332,16 +332,15 @@ bool is_fatal(const PGresult* result) {
   return severity != nullptr && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
 }
 
-bool has_sqlstate(const PGresult* error, const char* wanted) {
-  const char* code = PQresultErrorField(error, PG_DIAG_SQLSTATE);
-  return code != nullptr && strcmp(code, wanted) == 0;
+bool has_sqlstate(const PGresult* error, int wanted) {
+  return read_sqlstate(PQresultErrorField(error, PG_DIAG_SQLSTATE), 0) == wanted;
 }
 
 void raise_remote(Connection* connection) {
   const PGresult* result = connection->error;
   const char* code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
   // If the relation was dropped there, look for it again, and make it.
-  if (has_sqlstate(result, kUndefinedTable)) forget_relations(connection);
+  if (has_sqlstate(result, ERRCODE_UNDEFINED_TABLE)) forget_relations(connection);
   const char* message = clean_field(result, PG_DIAG_MESSAGE_PRIMARY);
   const char* detail = clean_field(result, PG_DIAG_MESSAGE_DETAIL);
   const char* hint = clean_field(result, PG_DIAG_MESSAGE_HINT);

@@ -73,9 +73,7 @@ bool drain(Connection* connection);
 
 // Does the server end the connection with this message?
 bool is_fatal(const PGresult* result);
-
-constexpr char kUndefinedTable[] = "42P01";
-bool has_sqlstate(const PGresult* error, const char* wanted);
+bool has_sqlstate(const PGresult* error, int wanted);
 
 // Raises `error` as our own, with its SQLSTATE.
 [[noreturn]] void raise_remote(Connection* connection);

@@ -2,11 +2,13 @@
 
 extern "C" {
 #include "libpq/pqformat.h"
+#include "mb/pg_wchar.h"
 #include "port/pg_bswap.h"
 #include "utils/timestamp.h"
 }
 
 #include "core/filter/definition_text.hpp"
+#include "pg/catalog/producer.hpp"
 #include "pg/remote/protocol.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/monotonic.hpp"
@@ -167,7 +169,8 @@ bool end_call(RemoteCall* call) {
 }
 
 bool is_lock_conflict(const PGresult* error) {
-  return has_sqlstate(error, "55P03") || has_sqlstate(error, "40P01");
+  return has_sqlstate(error, ERRCODE_LOCK_NOT_AVAILABLE) ||
+         has_sqlstate(error, ERRCODE_T_R_DEADLOCK_DETECTED);
 }
 
 struct DefinitionReader {
@@ -185,21 +188,21 @@ void take_definition(void* context, const PGresult* result) {
 }
 
 constexpr char kOwnerQuery[] =
-    "SELECT pg_catalog.pg_has_role(c.relowner, 'USAGE'), pg_catalog.substring(option_value, "
-    "'\"identity\": \"([0-9/]{1,60})\"') FROM pg_catalog.pg_class c "
+    "SELECT option_value, pg_catalog.pg_has_role(c.relowner, 'USAGE') FROM pg_catalog.pg_class c "
     "JOIN pg_catalog.pg_foreign_table t ON t.ftrelid OPERATOR(pg_catalog.=) c.oid "
     "CROSS JOIN LATERAL pg_catalog.pg_options_to_table(t.ftoptions) "
     "WHERE c.oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass($1) "
     "AND option_name OPERATOR(pg_catalog.=) 'producer'";
-constexpr ColumnShape kOwnerColumns[] = {{BOOLOID, false, false, 1},
-                                         {TEXTOID, false, true, sizeof(Ownership::identity) - 1}};
+constexpr Size kMaxProducer = 1024 * 1024;
+constexpr ColumnShape kOwnerColumns[] = {{TEXTOID, false, false, kMaxProducer},
+                                         {BOOLOID, false, false, 1}};
 constexpr RowShape kOwnerRow = {kOwnerColumns, lengthof(kOwnerColumns), 0, 1};
 
 void take_owner(void* context, const PGresult* result) {
-  if (PQresultStatus(result) != PGRES_TUPLES_OK || PQntuples(result) == 0) return;
   auto* ownership = static_cast<Ownership*>(context);
-  ownership->owned = PQgetvalue(result, 0, 0)[0] == 't' ? Owned::by_us : Owned::by_others;
-  strlcpy(ownership->identity, PQgetvalue(result, 0, 1), sizeof ownership->identity);
+  take_value(&ownership->producer, result);
+  if (ownership->producer.found)
+    ownership->owned = PQgetvalue(result, 0, 1)[0] == 't' ? Owned::by_us : Owned::by_others;
 }
 
 void add_returned(void* context, const PGresult* result) {
@@ -232,7 +235,7 @@ bool run_function(Connection* connection, const char* query,
   if (!queue_transaction(connection) || !queue_command(connection, query, parameters) ||
       !exchange(connection, &kResultRow, visit, context))
     return false;
-  if (connection->error != nullptr && has_sqlstate(connection->error, "42883"))
+  if (connection->error != nullptr && has_sqlstate(connection->error, ERRCODE_UNDEFINED_FUNCTION))
     ereport(
         ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
         errmsg("server \"%s\" has a version of streamfilter that cannot do this", connection->name),
@@ -292,7 +295,12 @@ bool read_owner(Connection* connection, const char* relation, Ownership* ownersh
   *ownership = {};
   const bool queued =
       join_transaction(connection) && queue_command(connection, kOwnerQuery, {relation});
-  return run_queued(connection, queued, &kOwnerRow, take_owner, ownership);
+  if (!run_queued(connection, queued, &kOwnerRow, take_owner, ownership)) return false;
+  const ReceivedValue& producer = ownership->producer;
+  check_memory(producer);
+  if (producer.found && pg_verifymbstr(producer.bytes, producer.length, true))
+    ownership->identity = read_producer(producer.bytes)->identity;
+  return true;
 }
 
 bool change_slices(Connection* connection, const char* command) {

@@ -59,8 +59,9 @@ bool truncate_slices(Connection* connection, const char* filter);
 // Who owns a relation with slices there?
 enum class Owned : uint8 { absent, by_us, by_others };
 struct Ownership {
-  Owned owned;        // by the connection's role
-  char identity[64];  // of the filter whose slices these are (slice_origin.hpp); "": not known
+  Owned owned;             // by the connection's role
+  const char* identity;    // of the filter whose slices these are; nullptr: not known
+  ReceivedValue producer;  // what says so
 };
 
 // False: the connection has failed.

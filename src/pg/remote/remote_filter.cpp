@@ -167,7 +167,8 @@ bool drop_remains(RemoteFilter* remote, int server) {
   Connection* connection = remote->connections[server];
   Ownership found;
   if (!read_owner(connection, remote->filter, &found)) return false;
-  if (found.owned != Owned::by_us || !was_dropped_here(found.identity)) return true;
+  if (found.owned != Owned::by_us || found.identity == nullptr || !was_dropped_here(found.identity))
+    return true;
   ereport(WARNING,
           errmsg("filter \"%s\" starts empty on server \"%s\"", remote->relation->name,
                  connection->name),
@@ -414,7 +415,8 @@ bool may_drop_at(RemoteFilter* remote, int server) {
     return false;
   }
   if (found.owned == Owned::absent) return false;
-  const bool is_own = strcmp(found.identity, identity_of_filter(remote->relation->relid)) == 0;
+  const bool is_own = found.identity != nullptr &&
+                      strcmp(found.identity, identity_of_filter(remote->relation->relid)) == 0;
   if (found.owned == Owned::by_us && is_own) return true;
   say_stays(remote, server, remote->filter,
             is_own ? _("It belongs to another role there than the one that the user mapping names.")
@@ -470,8 +472,7 @@ void alter_on_holders(const FilterRelation* relation) {
     const Ownership found = owner_at(remote, i, remote->filter, "alter");
     if (found.owned == Owned::absent) continue;
     SliceDefinition to = remote->slices;
-    to.producer =
-        describe_producer(relation, i, found.identity[0] != '\0' ? found.identity : nullptr);
+    to.producer = describe_producer(relation, i, found.identity);
     if (!alter_slices(remote->connections[i], remote->filter, &to)) raise_lost(remote, i, "alter");
   }
 }

@@ -24,6 +24,7 @@
 #include "pg/remote/remote_keys.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/monotonic.hpp"
+#include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -146,7 +147,7 @@ Share collect(ProbeBatch* batch, Call call, int server) {
 void warn_of_overfull(const RemoteFilter* remote, Connection* connection) {
   connection->overfull = false;
   ereport(
-      WARNING, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+      WARNING, errcode(kOverfullFilter),
       errmsg("filter \"%s\" holds more keys on server \"%s\" than its false-positive rate allows",
              remote->relation->name, connection->name),
       errhint("Empty it with TRUNCATE %s, or make a larger filter and fill it with "
@@ -156,7 +157,7 @@ void warn_of_overfull(const RemoteFilter* remote, Connection* connection) {
 
 void warn_of_late_keys(const RemoteFilter* remote, Connection* connection) {
   connection->late = false;
-  ereport(WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+  ereport(WARNING, errcode(kLateEvent),
           errmsg("an event comes too late for filter \"%s\" on server \"%s\"",
                  remote->relation->name, connection->name),
           errdetail("Its time is before the filter's window and lateness. It passes and is not "

@@ -4,6 +4,7 @@ extern "C" {
 #include <poll.h>
 }
 
+#include "core/base/text.hpp"
 #include "pg/remote/pipeline.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/deferred_messages.hpp"
@@ -60,13 +61,10 @@ void end_request(Request* request) { PQcancelFinish(request->pg); }
 // PQcancel() of this libpq has no timeout, so a second connection sends the request. These options
 // of the first one do not apply to it.
 constexpr const char* kOwnOptions[] = {
-    "host", "hostaddr", "port", "options", "target_session_attrs", "load_balance_hosts"};
+    "host", "hostaddr", "port", "options", "target_session_attrs", "load_balance_hosts", nullptr};
 
 bool is_taken_over(const PQconninfoOption* option) {
-  if (option->val == nullptr) return false;
-  for (const char* own : kOwnOptions)
-    if (strcmp(option->keyword, own) == 0) return false;
-  return true;
+  return option->val != nullptr && find_word(kOwnOptions, option->keyword) < 0;
 }
 
 void ignore_notice(void*, const PGresult*) {}

@@ -29,6 +29,7 @@ extern "C" {
 #include "pg/resize/copy_state.hpp"
 #include "pg/resize/resize_filter.hpp"
 #include "pg/server/fault_points.hpp"
+#include "pg/server/rows.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/state_copy.hpp"
@@ -84,11 +85,7 @@ void check_call(FunctionCallInfo fcinfo) {
     ereport(ERROR, errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
             errmsg("streamfilter_resize() cannot run inside a transaction block"),
             errhint("Call it by itself, or use ALTER FOREIGN TABLE ... OPTIONS (SET memory ...)."));
-  constexpr const char* kNames[] = {"filter", "memory"};
-  for (int i = 0; i < 2; ++i)
-    if (PG_ARGISNULL(i))
-      ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-              errmsg("argument \"%s\" of %s must not be null", kNames[i], "streamfilter_resize"));
+  require_arguments(fcinfo, {0, 1});
   PreventCommandDuringRecovery("streamfilter_resize()");
   PreventCommandIfReadOnly("streamfilter_resize()");
 }

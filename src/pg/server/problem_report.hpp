@@ -5,6 +5,11 @@
 
 namespace streamfilter::pg {
 
+// SQLSTATEs of our own class, SF, of warnings that a session of another server recognizes. They are
+// in docs/troubleshooting.md, and never change.
+constexpr int kLateEvent = MAKE_SQLSTATE('S', 'F', '0', '0', '1');
+constexpr int kOverfullFilter = MAKE_SQLSTATE('S', 'F', '0', '0', '2');
+
 // Makes the core's messages hold whole characters of the database's encoding.
 void init_problem_report();
 

@@ -1,6 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "catalog/pg_proc.h"
 #include "executor/spi.h"
 #include "nodes/plannodes.h"
 #include "tcop/cmdtag.h"
@@ -8,10 +9,28 @@ extern "C" {
 }
 
 #include "pg/server/rows.hpp"
+#include "pg/server/syscache.hpp"
+
+namespace streamfilter::pg {
+
+void require_arguments(FunctionCallInfo fcinfo, std::initializer_list<int> numbers) {
+  for (const int number : numbers) {
+    if (likely(!PG_ARGISNULL(number))) continue;
+    const auto raise = [=](const FormData_pg_proc& function, HeapTuple row) {
+      Oid* types;
+      char** names;
+      char* modes;
+      get_func_arg_info(row, &types, &names, &modes);
+      ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+              errmsg("argument \"%s\" of %s must not be null", names[number],
+                     NameStr(function.proname)));
+    };
+    read_catalog<FormData_pg_proc>(PROCOID, fcinfo->flinfo->fn_oid, raise);
+  }
+}
 
 // ---- of a query ---------------------------------------------------------------------------------
 
-namespace streamfilter::pg {
 Portal open_query(const char* query, const char* function) {
   SPIPlanPtr plan = SPI_prepare(query, 0, nullptr);
   if (plan == nullptr) elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));

@@ -11,6 +11,7 @@ extern "C" {
 }
 
 #include <cmath>
+#include <initializer_list>
 
 namespace streamfilter::pg {
 
@@ -80,6 +81,9 @@ class NamedRow {
   Datum* values_;
   bool* isnull_;
 };
+
+// Raises 22004 if one of these arguments of the running function, from 0, is NULL.
+void require_arguments(FunctionCallInfo fcinfo, std::initializer_list<int> numbers);
 
 // Queries that set-returning functions run for the user: one SELECT, read by a cursor in batches.
 

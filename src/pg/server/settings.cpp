@@ -11,17 +11,9 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-int shared_memory_kb = 256 * 1024;
-int dynamic_memory_kb = 1024 * 1024;
-int max_filters = 128;
-int max_in_flight = 100000;
-int commit_wait_timeout_ms = kCommitWaitTimeout;
-int restore_workers = 1;
-int min_log_size_kb = 8 * 1024;
-bool enabled = true;
-bool batch_scan = true;
-bool batch_insert = true;
-bool report = false;
+int shared_memory_kb, dynamic_memory_kb, max_filters, max_in_flight, commit_wait_timeout_ms,
+    restore_workers, min_log_size_kb;
+bool enabled, batch_scan, batch_insert, report;
 
 SessionMode session_mode = {};
 SettingOrigin enabled_origin = {};
@@ -32,11 +24,8 @@ namespace {
 
 constexpr int kOwnMode = -1;
 constexpr config_enum_entry kModes[] = {
-    {"enforce", static_cast<int>(FilterMode::enforce), false},
-    {"shadow", static_cast<int>(FilterMode::shadow), false},
-    {"off", static_cast<int>(FilterMode::off), false},
-    {"", kOwnMode, true},
-    {nullptr, 0, false},
+    {kModeWords[0], 0, false}, {kModeWords[1], 1, false}, {kModeWords[2], 2, false},
+    {"", kOwnMode, true},      {nullptr, 0, false},
 };
 int mode_value = kOwnMode;
 
@@ -75,73 +64,88 @@ void assign_enabled(bool, void* extra) {
   ++handle_epoch;
 }
 
-void init_switches() {
-  DefineCustomBoolVariable("streamfilter.enabled", "Lets filters judge rows.",
-                           "If off, triggers and streamfilter_seen() let every row pass, and "
-                           "nothing is remembered.",
-                           &enabled, true, PGC_SUSET, 0, check_enabled, assign_enabled, nullptr);
-  DefineCustomEnumVariable("streamfilter.mode",
-                           "What filters do with repeats, in place of their option mode.",
-                           "Empty: the option of each filter counts.", &mode_value, kOwnMode,
-                           kModes, PGC_USERSET, 0, check_mode_setting, assign_mode, nullptr);
-  DefineCustomBoolVariable("streamfilter.batch_scan",
-                           "Reads rows ahead where a scan is filtered by NOT streamfilter_seen().",
-                           "The result is the same; keys are judged one by one all the same.",
-                           &batch_scan, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
-  DefineCustomBoolVariable("streamfilter.batch_insert",
-                           "Judges and inserts rows in batches where nothing can tell.",
-                           "The result is the same; rows are judged in their order all the same.",
-                           &batch_insert, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
-  DefineCustomBoolVariable("streamfilter.report",
-                           "Says after each statement what filters have made of its rows.", nullptr,
-                           &report, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+// ---- the table ----------------------------------------------------------------------------------
+
+constexpr SettingValue flag(bool* value, bool initial) {
+  return {value, nullptr, initial, 0, 0, 0};
+}
+constexpr SettingValue number(int* value, int initial, int low, int high, int unit = 0) {
+  return {nullptr, value, initial, low, high, unit};
 }
 
-void init_limits() {
-  DefineCustomIntVariable(
-      "streamfilter.min_log_size", "Log of a filter up to which no image of it is written.",
-      "An image is written when the log is larger than this and the filter.", &min_log_size_kb,
-      8 * 1024, 64, INT_MAX, PGC_SIGHUP, GUC_UNIT_KB, nullptr, nullptr, nullptr);
-  DefineCustomIntVariable(
-      "streamfilter.commit_wait_timeout", "Longest wait for other transactions in COMMIT.",
-      "statement_timeout has ended there. 0 waits for ever; lock_timeout counts, too.",
-      &commit_wait_timeout_ms, kCommitWaitTimeout, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, nullptr,
-      nullptr, nullptr);
-}
+constexpr Setting kSettings[] = {
+    {"streamfilter.enabled", flag(&enabled, true), PGC_SUSET, Reach::needed,
+     "Lets filters judge rows.",
+     "If off, triggers and streamfilter_seen() let every row pass, and nothing is remembered.",
+     &enabled_origin},
+    {"streamfilter.mode", number(&mode_value, kOwnMode, 0, 0), PGC_USERSET, Reach::needed,
+     "What filters do with repeats, in place of their option mode.",
+     "Empty: the option of each filter counts.", &session_mode.origin},
+    {"streamfilter.batch_scan", flag(&batch_scan, true), PGC_USERSET, Reach::local,
+     "Reads rows ahead where a scan is filtered by NOT streamfilter_seen().",
+     "The result is the same; keys are judged one by one all the same."},
+    {"streamfilter.batch_insert", flag(&batch_insert, true), PGC_USERSET, Reach::useful,
+     "Judges and inserts rows in batches where nothing can tell.",
+     "The result is the same; rows are judged in their order all the same."},
+    {"streamfilter.report", flag(&report, false), PGC_USERSET, Reach::useful,
+     "Says after each statement what filters have made of its rows."},
+    {"streamfilter.commit_wait_timeout",
+     number(&commit_wait_timeout_ms, 60'000, 0, INT_MAX, GUC_UNIT_MS), PGC_USERSET, Reach::useful,
+     "Longest wait for other transactions in COMMIT.",
+     "statement_timeout has ended there. 0 waits for ever; lock_timeout counts, too."},
+    {"streamfilter.min_log_size", number(&min_log_size_kb, 8 * 1024, 64, INT_MAX, GUC_UNIT_KB),
+     PGC_SIGHUP, Reach::local, "Log of a filter up to which no image of it is written.",
+     "An image is written when the log is larger than this and the filter."},
+    {"streamfilter.shared_memory", number(&shared_memory_kb, 256 * 1024, 64, INT_MAX, GUC_UNIT_KB),
+     PGC_POSTMASTER, Reach::local, "Memory reserved at server start for named filters."},
+    {"streamfilter.dynamic_memory",
+     number(&dynamic_memory_kb, 1024 * 1024, 0, INT_MAX, GUC_UNIT_KB), PGC_SIGHUP, Reach::local,
+     "Memory that named filters may take beyond streamfilter.shared_memory.",
+     "It is taken when a filter needs it."},
+    {"streamfilter.max_filters", number(&max_filters, 128, 1, 65536), PGC_POSTMASTER, Reach::local,
+     "Largest number of named filters in shared memory."},
+    {"streamfilter.max_in_flight", number(&max_in_flight, 100'000, 1000, 100'000'000),
+     PGC_POSTMASTER, Reach::local, "Keys of unfinished transactions that have a place reserved.",
+     "More of them take up to half of streamfilter.dynamic_memory."},
+    {"streamfilter.restore_workers", number(&restore_workers, 1, 0, kMostRestoreWorkers),
+     PGC_POSTMASTER, Reach::local, "Workers that restore filters after a start.",
+     "0: a filter is restored when it is used."},
+};
 
-void init_memory() {
-  // These settings size shared memory, so only values at the start count. A library that is not
-  // preloaded knows them, too, because the configuration may have them.
-  const GucContext at_start =
-      process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP;
-  DefineCustomIntVariable(
-      "streamfilter.shared_memory", "Memory reserved at server start for named filters.", nullptr,
-      &shared_memory_kb, 256 * 1024, 64, INT_MAX, at_start, GUC_UNIT_KB, nullptr, nullptr, nullptr);
-  DefineCustomIntVariable("streamfilter.dynamic_memory",
-                          "Memory that named filters may take beyond streamfilter.shared_memory.",
-                          "It is taken when a filter needs it.", &dynamic_memory_kb, 1024 * 1024, 0,
-                          INT_MAX, PGC_SIGHUP, GUC_UNIT_KB, nullptr, nullptr, nullptr);
-  DefineCustomIntVariable("streamfilter.max_filters",
-                          "Largest number of named filters in shared memory.", nullptr,
-                          &max_filters, 128, 1, 65536, at_start, 0, nullptr, nullptr, nullptr);
-  DefineCustomIntVariable(
-      "streamfilter.max_in_flight", "Keys of unfinished transactions that have a place reserved.",
-      "More of them take up to half of streamfilter.dynamic_memory.", &max_in_flight, 100000, 1000,
-      100000000, at_start, 0, nullptr, nullptr, nullptr);
-  DefineCustomIntVariable("streamfilter.restore_workers",
-                          "Workers that restore filters after a start.",
-                          "0: a filter is restored when it is used.", &restore_workers, 1, 0,
-                          kMostRestoreWorkers, at_start, 0, nullptr, nullptr, nullptr);
+void define(const Setting& setting) {
+  const auto& [name, value, declared_context, reach, summary, detail, origin] = setting;
+  // Values that size shared memory count only at the start. A library that is not preloaded knows
+  // them, too, because the configuration may have them.
+  auto context = static_cast<GucContext>(declared_context);
+  if (context == PGC_POSTMASTER && !process_shared_preload_libraries_in_progress)
+    context = PGC_SIGHUP;
+  if (value.number == &mode_value)
+    DefineCustomEnumVariable(name, summary, detail, &mode_value, kOwnMode, kModes, context, 0,
+                             check_mode_setting, assign_mode, nullptr);
+  else if (value.number != nullptr)
+    DefineCustomIntVariable(name, summary, detail, value.number, value.initial, value.low,
+                            value.high, context, value.unit, nullptr, nullptr, nullptr);
+  else if (value.flag == &enabled)
+    DefineCustomBoolVariable(name, summary, detail, &enabled, true, context, 0, check_enabled,
+                             assign_enabled, nullptr);
+  else
+    DefineCustomBoolVariable(name, summary, detail, value.flag, value.initial != 0, context, 0,
+                             nullptr, nullptr, nullptr);
 }
 
 }  // namespace
 
+std::span<const Setting> all_settings() { return kSettings; }
+
+bool is_set(const Setting& setting) {
+  const SettingValue& value = setting.value;
+  return (value.number != nullptr ? *value.number : int{*value.flag}) != value.initial;
+}
+
 bool is_restoring() { return !check_function_bodies || IsLogicalWorker(); }
 
 void init_settings() {
-  init_switches();
-  init_limits();
-  init_memory();
+  for (const Setting& setting : kSettings) define(setting);
   MarkGUCPrefixReserved("streamfilter");
 }
 

@@ -1,6 +1,8 @@
 // The settings (GUCs) of the extension, and what a setting of the server tells.
 #pragma once
 
+#include <span>
+
 namespace streamfilter::pg {
 
 // What a filter does with rows that it judges.
@@ -9,6 +11,8 @@ enum class FilterMode : uint8 {
   shadow,   // all rows pass unchanged; keys are remembered, repeats counted
   off,      // all rows pass unchanged; the filter is not asked
 };
+inline constexpr const char* kModeWords[] = {"enforce", "shadow", "off", nullptr};
+inline const char* name_of(FilterMode mode) { return kModeWords[static_cast<int>(mode)]; }
 
 extern int shared_memory_kb;        // streamfilter.shared_memory
 extern int dynamic_memory_kb;       // streamfilter.dynamic_memory
@@ -23,7 +27,6 @@ extern bool batch_insert;           // streamfilter.batch_insert
 extern bool report;                 // streamfilter.report
 
 constexpr int kMostRestoreWorkers = 16;
-constexpr int kCommitWaitTimeout = 60'000;  // ms, by default
 
 // Origin of a value that other nodes of Citus may not have.
 struct SettingOrigin {
@@ -40,6 +43,35 @@ struct SessionMode {
 };
 extern SessionMode session_mode;
 extern SettingOrigin enabled_origin;
+
+// Must the value of a session reach the nodes of Citus where rows are judged?
+enum class Reach : uint8 {
+  local,   // it acts here
+  useful,  // it changes nothing of what is stored there: a NOTICE
+  needed,  // else an error
+};
+
+struct SettingValue {
+  bool* flag;   // where it is; nullptr: it is a number,
+  int* number;  // or an enum
+  int initial, low, high;
+  int unit;  // GUC_UNIT_…
+};
+
+struct Setting {
+  const char* name;
+  SettingValue value;
+  int context;  // GucContext
+  Reach reach;
+  const char* summary;
+  const char* detail = nullptr;
+  SettingOrigin* origin = nullptr;  // kept of those that are needed
+};
+
+std::span<const Setting> all_settings();
+
+// Has it another value than by default?
+bool is_set(const Setting& setting);
 
 // True while a SET LOCAL runs that Citus sends to the nodes; has one of this session?
 extern bool set_travels, set_traveled;

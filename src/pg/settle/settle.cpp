@@ -292,6 +292,7 @@ void settle_rows(const SettleTask* task, const Datum* since, int64 most, Progres
 }
 
 enum class Duplicates : uint8 { ignore, report, remove };
+constexpr const char* kDuplicatesWords[] = {"ignore", "report", "delete", nullptr};
 
 void settle_duplicates(const SettleTask* task, Duplicates what, Progress* progress,
                        Settled* settled) {
@@ -310,19 +311,9 @@ void settle_duplicates(const SettleTask* task, Duplicates what, Progress* progre
 
 // ---- arguments ---------------------------------------------------------------------------------
 
-void require_arguments(FunctionCallInfo fcinfo) {
-  static const char* const kNames[] = {"diverted", "target", nullptr,
-                                       nullptr,    "keep",   "duplicates"};
-  for (int i = 0; i < 6; ++i)
-    if (kNames[i] != nullptr && PG_ARGISNULL(i))
-      ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-              errmsg("argument \"%s\" of %s must not be null", kNames[i], kFunction));
-}
-
 Duplicates read_duplicates(const char* word) {
-  if (strcmp(word, "ignore") == 0) return Duplicates::ignore;
-  if (strcmp(word, "report") == 0) return Duplicates::report;
-  if (strcmp(word, "delete") == 0) return Duplicates::remove;
+  const int found = find_word(kDuplicatesWords, word);
+  if (found >= 0) return static_cast<Duplicates>(found);
   ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
           errmsg("invalid value for argument \"duplicates\" of %s: \"%s\"", kFunction, word),
           errhint("Give 'ignore', 'report' or 'delete'."));
@@ -387,7 +378,7 @@ SF_FUNCTION(streamfilter_settle) {
   PreventCommandDuringRecovery("streamfilter_settle()");
   PreventCommandIfReadOnly("streamfilter_settle()");
   check_isolation();
-  require_arguments(fcinfo);
+  require_arguments(fcinfo, {0, 1, 4, 5});
   const bool keep = PG_GETARG_BOOL(4);
   const Duplicates duplicates = read_duplicates(text_to_cstring(PG_GETARG_TEXT_PP(5)));
   const int64 most = read_most(fcinfo, keep);

@@ -50,11 +50,8 @@ const Datum* array_argument(FunctionCallInfo fcinfo, int number, Oid type, const
 }
 
 // A filter with local state.
-FilterHandle* local_filter(FunctionCallInfo fcinfo, Use use, const char* function) {
-  if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-    ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-            errmsg("filter and hashes of %s must not be null", function));
-  FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
+FilterHandle* local_filter(Oid relid, Use use) {
+  FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);
   if (is_remote(filter->relation))
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -69,8 +66,9 @@ constexpr char kYes = 't', kNo = 'f', kTaken = 'n';
 // Calls answer_one(filter, element) for every hash; it returns one of the three answers above, and
 // `taken` becomes NULL.
 template <typename AnswerOne>
-Datum answer(FunctionCallInfo fcinfo, Use use, const char* function, AnswerOne&& answer_one) {
-  FilterHandle* filter = local_filter(fcinfo, use, function);
+Datum answer(FunctionCallInfo fcinfo, Use use, AnswerOne&& answer_one) {
+  require_arguments(fcinfo, {0, 1});
+  FilterHandle* filter = local_filter(PG_GETARG_OID(0), use);
   int count = -1;
   const Datum* hashes = array_argument(fcinfo, 1, INT8OID, "hashes", &count);
   const Datum* times = array_argument(fcinfo, 2, INT8OID, "times", &count);
@@ -125,55 +123,51 @@ using namespace streamfilter::pg;
 // streamfilter_hashes_test(filter regclass, hashes bigint[], times bigint[], importances float8[])
 // -> boolean[]: is each there? Needs SELECT.
 SF_FUNCTION(streamfilter_hashes_test) {
-  return answer(
-      fcinfo, Use::test, "streamfilter_hashes_test",
-      [](FilterHandle* filter, const Element& element) { return say(test_key(filter, element)); });
+  return answer(fcinfo, Use::test, [](FilterHandle* filter, const Element& element) {
+    return say(test_key(filter, element));
+  });
 }
 
 // The same, and remembers each once the transaction commits. Needs INSERT.
 SF_FUNCTION(streamfilter_hashes_seen) {
   prevent_if_read_only("streamfilter_hashes_seen()");
-  return answer(fcinfo, Use::insert, "streamfilter_hashes_seen",
-                [](FilterHandle* filter, const Element& element) {
-                  return say(test_and_insert_fetched_key(filter, element));
-                });
+  return answer(fcinfo, Use::insert, [](FilterHandle* filter, const Element& element) {
+    return say(test_and_insert_fetched_key(filter, element));
+  });
 }
 
 // The same for probes of keys with several: reserves each, whether or not its bits are set. NULL:
 // another transaction has added the key, and option conflict calls it a repeat.
 SF_FUNCTION(streamfilter_hashes_reserve) {
   prevent_if_read_only("streamfilter_hashes_reserve()");
-  return answer(fcinfo, Use::insert, "streamfilter_hashes_reserve",
-                [](FilterHandle* filter, const Element& element) {
-                  const PartialReservation found = reserve_partial_key(filter, element);
-                  count_answer(filter, found != PartialReservation::unset, Outcome::discarded);
-                  return found == PartialReservation::taken ? kTaken
-                                                            : say(found == PartialReservation::set);
-                });
+  return answer(fcinfo, Use::insert, [](FilterHandle* filter, const Element& element) {
+    const PartialReservation found = reserve_partial_key(filter, element);
+    count_answer(filter, found != PartialReservation::unset, Outcome::discarded);
+    return found == PartialReservation::taken ? kTaken : say(found == PartialReservation::set);
+  });
 }
 
 // The same without a reservation, for probes of keys that are reserved elsewhere.
 SF_FUNCTION(streamfilter_hashes_put) {
   prevent_if_read_only("streamfilter_hashes_put()");
-  return answer(fcinfo, Use::insert, "streamfilter_hashes_put",
-                [](FilterHandle* filter, const Element& element) {
-                  const bool was_set = insert_partial_key(filter, element);
-                  count_answer(filter, was_set, Outcome::discarded);
-                  return say(was_set);
-                });
+  return answer(fcinfo, Use::insert, [](FilterHandle* filter, const Element& element) {
+    const bool was_set = insert_partial_key(filter, element);
+    count_answer(filter, was_set, Outcome::discarded);
+    return say(was_set);
+  });
 }
 
 // Forgets each; was it there? Needs DELETE.
 SF_FUNCTION(streamfilter_hashes_erase) {
   prevent_if_read_only("streamfilter_hashes_erase()");
-  const Oid relid = PG_ARGISNULL(0) ? InvalidOid : PG_GETARG_OID(0);
+  require_arguments(fcinfo, {0});
+  const Oid relid = PG_GETARG_OID(0);
   const AclResult right = pg_class_aclcheck(relid, GetUserId(), ACL_DELETE);
-  if (OidIsValid(relid) && right != ACLCHECK_OK)
-    aclcheck_error(right, OBJECT_FOREIGN_TABLE, get_rel_name(relid));
-  if (OidIsValid(relid)) require_erase(relid);
-  return answer(
-      fcinfo, Use::erase, "streamfilter_hashes_erase",
-      [](FilterHandle* filter, const Element& element) { return say(erase_key(filter, element)); });
+  if (right != ACLCHECK_OK) aclcheck_error(right, OBJECT_FOREIGN_TABLE, get_rel_name(relid));
+  require_erase(relid);
+  return answer(fcinfo, Use::erase, [](FilterHandle* filter, const Element& element) {
+    return say(erase_key(filter, element));
+  });
 }
 
 // ---- export and import --------------------------------------------------------------------------
@@ -289,23 +283,13 @@ namespace {
 
 constexpr char kServer[] = "streamfilter";
 
-// What a producer wants; nullptr: the default.
-struct SliceRelation {
-  const char* definition;
-  const char* conflict;
-  const char* persistence;
-  const char* producer;
-};
-
 // An argument of the functions that producers call; nullptr: NULL.
 const char* text_argument(FunctionCallInfo fcinfo, int number) {
   return PG_ARGISNULL(number) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(number));
 }
 
 List* add_option(List* options, const char* name, const char* value) {
-  if (value == nullptr) return options;
-  return lappend(
-      options, makeDefElem(pstrdup(name), reinterpret_cast<Node*>(makeString(pstrdup(value))), -1));
+  return value == nullptr ? options : lappend(options, make_option(name, value));
 }
 
 List* options_of(const Definition& definition) {
@@ -349,16 +333,13 @@ FilterHandle* lock_slices(Oid relid) {
 // Runs CREATE FOREIGN TABLE for a relation with slices of another server's filter as if it had been
 // typed, including its event triggers. Made of parse nodes, not of text, because the definition
 // comes from another server.
-void make_slice_relation(RangeVar* name, const SliceRelation& wanted) {
+void make_slice_relation(RangeVar* name, List* options) {
   auto* create = makeNode(CreateForeignTableStmt);
   create->base.relation = name;
   create->base.tableElts = list_make1(makeColumnDef("hash", INT8OID, -1, InvalidOid));
   create->base.oncommit = ONCOMMIT_NOOP;
   create->servername = pstrdup(kServer);
-  create->options = options_of(definition_in(wanted.definition));
-  create->options = add_option(create->options, "conflict", wanted.conflict);
-  create->options = add_option(create->options, "persistence", wanted.persistence);
-  create->options = add_option(create->options, "producer", wanted.producer);
+  create->options = options;
 
   auto* statement = makeNode(PlannedStmt);
   statement->commandType = CMD_UTILITY;
@@ -401,13 +382,10 @@ using namespace streamfilter::pg;
 // NULL if there is none.
 SF_FUNCTION(streamfilter_hashes_define) {
   NamedRow row(fcinfo);
-  const char* schema = text_argument(fcinfo, 0);
-  const char* name = text_argument(fcinfo, 1);
+  require_arguments(fcinfo, {0, 1});
+  char* schema = text_to_cstring(PG_GETARG_TEXT_PP(0));
+  RangeVar* relation_name = makeRangeVar(schema, text_to_cstring(PG_GETARG_TEXT_PP(1)), -1);
   const char* wanted = text_argument(fcinfo, 2);
-  if (schema == nullptr || name == nullptr)
-    ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-            errmsg("schema and name of a filter must not be null"));
-  RangeVar* relation_name = makeRangeVar(pstrdup(schema), pstrdup(name), -1);
   // Waits for who is dropping it, and then looks again.
   Oid relid = RangeVarGetRelid(relation_name, AccessShareLock, true);
   if (!OidIsValid(relid) && wanted != nullptr) {
@@ -416,8 +394,10 @@ SF_FUNCTION(streamfilter_hashes_define) {
   }
   const bool made = !OidIsValid(relid) && wanted != nullptr;
   if (made) {
-    make_slice_relation(relation_name, {wanted, text_argument(fcinfo, 3), text_argument(fcinfo, 4),
-                                        text_argument(fcinfo, 5)});
+    List* options = options_of(definition_in(wanted));
+    options = add_option(options, "conflict", text_argument(fcinfo, 3));
+    options = add_option(options, "persistence", text_argument(fcinfo, 4));
+    make_slice_relation(relation_name, add_option(options, "producer", text_argument(fcinfo, 5)));
     relid = RangeVarGetRelid(relation_name, AccessShareLock, false);
   }
   row.put("made", BoolGetDatum(made));
@@ -425,9 +405,9 @@ SF_FUNCTION(streamfilter_hashes_define) {
     const FilterRelation* relation = load_filter_relation(relid);
     check_right_to_define(relation);
     check_relation(relation);
-    if (const char* producer = text_argument(fcinfo, 5); wanted != nullptr && !made)
-      check_producer_agrees(relation,
-                            {text_argument(fcinfo, 3), slicing_of_producer(producer), producer});
+    if (wanted != nullptr && !made)
+      check_producer_agrees(relation, read_producer(text_argument(fcinfo, 5)),
+                            text_argument(fcinfo, 3));
     char found[kMaxDefinitionText];
     print_definition(relation->definition.parameters, found, sizeof found);
     row.put("definition", found);
@@ -439,12 +419,10 @@ SF_FUNCTION(streamfilter_hashes_define) {
 // called by the server where a filter is altered, gives new options to the relation with its
 // slices. NULL leaves an option unchanged. Needs ownership.
 SF_FUNCTION(streamfilter_hashes_alter) {
-  if (PG_ARGISNULL(0))
-    ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-            errmsg("the filter of streamfilter_hashes_alter must not be null"));
+  require_arguments(fcinfo, {0});
   const Oid relid = PG_GETARG_OID(0);
   const char* producer = text_argument(fcinfo, 3);
-  check_producer_agrees(lock_slices(relid)->relation, {nullptr, nullptr, producer});
+  check_producer_agrees(lock_slices(relid)->relation, read_producer(producer), nullptr);
   List* before = options_of_filter(relid);
   StringInfoData changes;
   initStringInfo(&changes);

@@ -210,12 +210,6 @@ void check_has_rows(const FilterRelation* filter, Oid table) {
   }
 }
 
-void require_argument(FunctionCallInfo fcinfo, int number, const char* name) {
-  if (PG_ARGISNULL(number))
-    ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-            errmsg("argument \"%s\" of %s must not be null", name, kFunction));
-}
-
 }  // namespace
 
 }  // namespace streamfilter::pg
@@ -228,8 +222,7 @@ using namespace streamfilter::pg;
 SF_FUNCTION(streamfilter_warm) {
   PreventCommandDuringRecovery("streamfilter_warm()");
   PreventCommandIfReadOnly("streamfilter_warm()");
-  require_argument(fcinfo, 0, "filter");
-  require_argument(fcinfo, 1, "table");
+  require_arguments(fcinfo, {0, 1});
   const Oid filter_id = PG_GETARG_OID(0), table = PG_GETARG_OID(1);
   require_one_node(filter_id, "streamfilter_warm()",
                    "run_command_on_shards('...', $$SELECT streamfilter_warm('...', '%s')$$)", true);

@@ -45,12 +45,6 @@ struct Conversion {
   Row to;  // columns dropped from the row type stay NULL
 };
 
-[[noreturn]] void raise_null_argument(const char* name) {
-  ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-                  errmsg("argument \"%s\" of streamfilter_distinct must not be null", name)));
-  pg_unreachable();
-}
-
 Row make_row(int columns) {
   Row row;
   row.values = static_cast<Datum*>(palloc0(sizeof(Datum) * (columns + 1)));
@@ -282,8 +276,7 @@ using namespace streamfilter::pg;
 // The query runs with the caller's rights. A row with a NULL in its key always stays, unless the
 // prototype has nulls = not distinct.
 SF_FUNCTION(streamfilter_distinct) {
-  if (PG_ARGISNULL(1)) raise_null_argument("query");
-  if (PG_ARGISNULL(2)) raise_null_argument("prototype");
+  require_arguments(fcinfo, {1, 2});
   bool scalar;
   ReturnSetInfo* set = open_result(fcinfo, &scalar);
   const char* query = text_to_cstring(PG_GETARG_TEXT_PP(1));

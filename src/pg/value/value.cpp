@@ -174,12 +174,15 @@ TypeHasher* key_hasher(FunctionCallInfo fcinfo, int number) {
 
 namespace {
 
-bool is_number(OptionType type) { return type == OptionType::integer || type == OptionType::real; }
+StringInfo begin_member(StringInfo out, const char* name) {
+  appendStringInfo(out, "%s\"%s\": ", out->data[out->len - 1] == '{' ? "" : ", ", name);
+  return out;
+}
 
 void append_option(const Parameters& parameters, const OptionSpec& option, StringInfo out) {
   char value[512];
   print_option(parameters, option, value, sizeof value);
-  if (is_number(option.type))
+  if (option.type == OptionType::integer || option.type == OptionType::real)
     appendStringInfoString(out, value);
   else if (option.type == OptionType::reals)
     appendStringInfo(out, "[%s]", value);
@@ -193,26 +196,15 @@ bool is_derived_alike(const Parameters& a, const Parameters& b) {
 }
 
 void append_differences(const Parameters& parameters, const Parameters& derived, StringInfo out) {
-  const FilterOps* ops = find_ops(parameters.kind);
-  const char* between = "";
-  const auto begin = [&](const char* name) {
-    appendStringInfo(out, "%s\"%s\": ", between, name);
-    between = ", ";
-  };
   const auto append_number = [&](const char* name, uint64 number, uint64 now) {
-    if (number == now) return;
-    begin(name);
-    appendStringInfo(out, UINT64_FORMAT, now);
+    if (number != now) appendStringInfo(begin_member(out, name), UINT64_FORMAT, now);
   };
   appendStringInfoChar(out, '{');
   append_number("memory", parameters.memory, derived.memory);
   append_number("slices", parameters.slices, derived.slices);
-  for (const OptionSpec& option : ops->options)
-    if (parameters.integer(option.word) != derived.integer(option.word) &&
-        in_use(derived, option)) {
-      begin(option.name);
-      append_option(derived, option, out);
-    }
+  for (const OptionSpec& option : find_ops(parameters.kind)->options)
+    if (parameters.integer(option.word) != derived.integer(option.word) && in_use(derived, option))
+      append_option(derived, option, begin_member(out, option.name));
   appendStringInfoChar(out, '}');
 }
 
@@ -234,37 +226,21 @@ constexpr auto kBeside = set_of(Common::kind, Common::memory, Common::seed, Comm
 void append_parameters_json(StringInfo out, const Parameters& parameters, const char* reason,
                             const Parameters* derived_now) {
   const FilterOps* ops = find_ops(parameters.kind);
-  bool first = true;
   appendStringInfoChar(out, '{');
-  const auto begin = [&](const char* name) {
-    appendStringInfo(out, "%s\"%s\": ", first ? "" : ", ", name);
-    first = false;
-  };
   for (const OptionSpec& option : ops->options)
-    if (in_use(parameters, option)) {
-      begin(option.name);
-      append_option(parameters, option, out);
-    }
-  begin("slices");
-  appendStringInfo(out, "%u", parameters.slices);
-  if (parameters.slicing == Slicing::diced) {
-    begin("slices2");
-    appendStringInfo(out, "%u", parameters.slices2);
-  }
+    if (in_use(parameters, option))
+      append_option(parameters, option, begin_member(out, option.name));
+  appendStringInfo(begin_member(out, "slices"), "%u", parameters.slices);
+  if (parameters.slicing == Slicing::diced)
+    appendStringInfo(begin_member(out, "slices2"), "%u", parameters.slices2);
   for (const CommonOption& option : kCommonOptions)
     if (!contains(kBeside, option.id) &&
-        (option.id == Common::nulls || option.is_needed(parameters))) {
-      begin(option.name);
-      append_option(parameters, option, out);
-    }
-  if (reason != nullptr) {
-    begin("chosen");
-    escape_json(out, psprintf("%s: %s", ops->name, reason));
-  }
-  if (derived_now != nullptr && !is_derived_alike(parameters, *derived_now)) {
-    begin("derived_now");
-    append_differences(parameters, *derived_now, out);
-  }
+        (option.id == Common::nulls || option.is_needed(parameters)))
+      append_option(parameters, option, begin_member(out, option.name));
+  if (reason != nullptr)
+    escape_json(begin_member(out, "chosen"), psprintf("%s: %s", ops->name, reason));
+  if (derived_now != nullptr && !is_derived_alike(parameters, *derived_now))
+    append_differences(parameters, *derived_now, begin_member(out, "derived_now"));
   appendStringInfoChar(out, '}');
 }
 
