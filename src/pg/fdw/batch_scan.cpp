@@ -13,7 +13,7 @@ extern "C" {
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/waiting_code.hpp"
-#include "pg/trigger/judged_once.hpp"
+#include "pg/trigger/judge_row.hpp"
 
 namespace streamfilter::pg {
 namespace {

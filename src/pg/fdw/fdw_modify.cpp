@@ -23,7 +23,7 @@ extern "C" {
 #include "pg/fdw/fdw_modify.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/storage/image.hpp"
-#include "pg/trigger/judged_once.hpp"
+#include "pg/trigger/judge_row.hpp"
 
 namespace streamfilter::pg {
 namespace {

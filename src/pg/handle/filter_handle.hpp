@@ -110,6 +110,11 @@ void choose_operations(FilterHandle* filter);
 struct LastStatements {
   uint64 asked_in, asked_by, fired_in;
   Oid fired_by;
+
+  // Has nobody but the trigger given it a row of the statement, and the trigger has?
+  bool is_only(uint64 statement, Oid trigger) const {
+    return fired_in == statement && fired_by == trigger && asked_in < statement;
+  }
 };
 
 // The times of a filter's elements, in microseconds.

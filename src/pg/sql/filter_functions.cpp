@@ -19,7 +19,7 @@ extern "C" {
 #include "pg/remote/remote_keys.hpp"
 #include "pg/shmem/state_copy.hpp"
 #include "pg/storage/image.hpp"
-#include "pg/trigger/judged_once.hpp"
+#include "pg/trigger/judge_row.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {

@@ -16,7 +16,7 @@ extern "C" {
 #include "pg/server/progress.hpp"
 #include "pg/server/rows.hpp"
 #include "pg/settle/settle_task.hpp"
-#include "pg/trigger/judged_once.hpp"
+#include "pg/trigger/judge_row.hpp"
 
 namespace streamfilter::pg {
 namespace {
