@@ -180,8 +180,8 @@ int judge_run(Ingest* ingest, int first, bool alone) {
            ingest->tables[end]->judge.keys.filter == filter &&
            of_repeats(&ingest->tables[end]->judge) == outcome);
   waiting_key = nullptr;
-  test_and_insert_keys(filter, ingest->elements + first, ingest->has_key + first, end - first,
-                       outcome, ingest->repeats + first);
+  judge_keys(filter, ingest->elements + first, ingest->has_key + first, end - first, outcome,
+             ingest->repeats + first);
   for (int i = first; i < end; ++i)
     count_judged(&ingest->tables[i]->judge, ingest->repeats[i], outcome);
   if (unlikely(clock != nullptr)) stop_clocks(ingest, first, end);

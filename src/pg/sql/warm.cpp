@@ -144,7 +144,7 @@ void remember_rows(KeyCall* call, TupleDesc source, bool waits) {
     if (has_key[i]) bound_time(filter, &elements[i]);
   }
   if (!waits) filter->route = route_in_query(&call->keys);
-  test_and_insert_keys(filter, elements, has_key, count, Outcome::discarded, seen);
+  judge_keys(filter, elements, has_key, count, Outcome::discarded, seen);
 }
 
 // Makes scans start at the table's first row, not where another scan is.

@@ -357,7 +357,7 @@ HeapTuple learn(const RowJudge* judge, const TriggerData* call) {
   Element element;
   if (build_element(&judge->keys, call->tg_trigslot, &element)) {
     bound_time(judge->keys.filter, &element);
-    learn_key(judge->keys.filter, element);
+    judge_key(judge->keys.filter, element, Intent::learn);
   }
   return call->tg_trigtuple;
 }
@@ -388,7 +388,7 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   bool repeat = false;
   if (build_element(&judge->keys, call->tg_trigslot, &element)) {
     bound_time(filter, &element);
-    repeat = test_and_insert_key(filter, element, outcome);
+    repeat = judge_key(filter, element, Intent::insert, outcome) != Verdict::fresh;
   }
   count_judged(judge, repeat, outcome);
   const bool passes = !repeat || kind == TriggerKind::mark || mode == FilterMode::shadow;
