@@ -255,6 +255,14 @@ FilterHandle* filter_handle(Oid relid);
 // the definition and attaches the shared state, each only if needed. Cheap when repeated. Raises
 // the errors of load_filter_relation and attach_slot, 42501 for missing rights, 55000 if the
 // library is not preloaded (not for Use::define).
+//
+//   step                        right until                               may wait for
+//   the relation's lock         the transaction ends, or a savepoint      whoever alters the relation
+//   definition, hashers, tree   an invalidation                           nothing
+//   rights and mode             user or use are others                    nothing
+//   state attached: here        the lock is given back                    its restoration, and ancestors
+//                   elsewhere   the definition is loaded anew             the network, for the seed
+//   slices, but for judges      restored once                             their restoration
 void make_ready(FilterHandle* filter, Use use);
 inline void use_filter(FilterHandle* filter, Use use) {
   if (unlikely(filter->validity.used_epoch != handle_epoch || filter->validity.used_for != use ||
