@@ -1,3 +1,6 @@
+// Where the keys of a filter go: to the state here (judge_key.cpp), to that on other servers
+// (remote_keys.cpp), or through a tree of filters (tree_keys.cpp). A handle knows it from its
+// loading on, by two tables of functions.
 #include "pg/server/postgres.hpp"
 
 #include "pg/handle/filter_keys.hpp"
@@ -84,23 +87,11 @@ void choose_operations(FilterHandle* filter) {
   filter->keys = filter->tree != nullptr ? &kInTree : &filter->node->keys;
 }
 
-void prefetch_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
-                   int count) {
-  filter->node->prefetch_all(filter, elements, has_key, count);
-}
-
-void judge_keys(FilterHandle* filter, const Element* elements, const bool* has_key, int count,
-                Outcome of_repeats, bool* seen) {
-  filter->keys->judge_all(filter, elements, has_key, count, of_repeats, seen);
-}
-
 bool can_take_keys(const FilterHandle* filter) { return filter->keys == &kHere.keys; }
 
 bool asks_servers(FilterHandle* filter) {
   return filter->remote != nullptr || has_remote_root(filter);
 }
-
-void reset_filter(FilterHandle* filter) { filter->node->reset(filter); }
 
 void merge_into_filter(FilterHandle* filter, const Header* value, int64 slice) {
   require_local(filter, "streamfilter_merge");

@@ -9,8 +9,10 @@ namespace streamfilter::pg {
 
 // Prefetches the memory that keys need, for callers that know their next keys. Skips elements
 // without has_key.
-void prefetch_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
-                   int count);
+inline void prefetch_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
+                          int count) {
+  filter->node->prefetch_all(filter, elements, has_key, count);
+}
 
 // Gives the filter a key. Counts the answer of insert, insert_fetched and test.
 inline Verdict judge_key(FilterHandle* filter, const Element& element, Intent intent,
@@ -26,8 +28,10 @@ inline Verdict judge_key(FilterHandle* filter, const Element& element, Intent in
 // Inserts a batch of keys, in their order, for callers who have nothing to do between two of them:
 // no use_filter is needed in between. Their memory is fetched ahead; where the state is on other
 // servers, it is one message for all. Those without has_key are left out: seen[i] is false.
-void judge_keys(FilterHandle* filter, const Element* elements, const bool* has_key, int count,
-                Outcome of_repeats, bool* seen);
+inline void judge_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
+                       int count, Outcome of_repeats, bool* seen) {
+  filter->keys->judge_all(filter, elements, has_key, count, of_repeats, seen);
+}
 
 // Is that a message to other servers, so that more keys at once are better?
 bool asks_servers(FilterHandle* filter);
@@ -37,7 +41,7 @@ bool asks_servers(FilterHandle* filter);
 bool can_take_keys(const FilterHandle* filter);
 
 // Empties this one filter at commit; the caller holds AccessExclusiveLock.
-void reset_filter(FilterHandle* filter);
+inline void reset_filter(FilterHandle* filter) { filter->node->reset(filter); }
 
 // The next, and copy_filter, work on state in this server only, and raise 0A000 for other filters.
 // Adds what a value remembers, at commit, to the filter and its ancestors. Equal kind, parameters

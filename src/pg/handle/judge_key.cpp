@@ -290,24 +290,21 @@ void with_lookahead(int count, Fetch&& fetch, Use&& use) {
 }
 
 // A guess that `answer` verifies: reading the index is cheap, while the change itself lies
-// elsewhere in memory.
+// elsewhere in memory. Then collects keys that the own changes do not have; branchless, because the
+// condition is unpredictable.
 void look_into_own_changes(KeyBatch& batch) {
-  if (batch.changes == nullptr) return;
-  const ChangeLog* log = &batch.changes->log;
-  with_lookahead(
-      batch.count,
-      [&](int i, Prefetches& prefetches) {
-        prefetch_index(log, batch.elements[i]->hash, prefetches);
-      },
-      [&](int i) {
-        const Element& element = *batch.elements[i];
-        batch.own[i] = view_at(batch.changes, element, guess_key(log, element.hash));
-      });
-}
-
-// Collects keys that the own changes do not have. Branchless, because the condition is
-// unpredictable.
-void find_untouched(KeyBatch& batch) {
+  if (batch.changes != nullptr) {
+    const ChangeLog* log = &batch.changes->log;
+    with_lookahead(
+        batch.count,
+        [&](int i, Prefetches& prefetches) {
+          prefetch_index(log, batch.elements[i]->hash, prefetches);
+        },
+        [&](int i) {
+          const Element& element = *batch.elements[i];
+          batch.own[i] = view_at(batch.changes, element, guess_key(log, element.hash));
+        });
+  }
   batch.untouched_count = 0;
   for (int i = 0; i < batch.count; ++i) {
     batch.untouched[batch.untouched_count] = static_cast<uint16>(i);
@@ -317,12 +314,18 @@ void find_untouched(KeyBatch& batch) {
 }
 
 // A found key is promoted, as in judge_local_key.
-void look_into_slices(KeyBatch& batch) {
+void look_into_filter(KeyBatch& batch) {
   FilterHandle* filter = batch.filter;
   Header* header = filter->header;
   const bool learns = ops_of(header).learns_from_repeats;
+  const auto untouched = static_cast<uint32>(batch.untouched_count);
   const auto key = [&](uint32 i) -> const Element& { return *batch.elements[batch.untouched[i]]; };
-  const LockBatches order(static_cast<uint32>(batch.untouched_count), header->parameters.slices,
+  if (header->parameters.k1 > 0) {
+    for (uint32 i = 0; i < untouched; ++i)
+      batch.found[batch.untouched[i]] = is_in_filter(filter, key(i));
+    return;
+  }
+  const LockBatches order(untouched, header->parameters.slices,
                           [&](uint32 i) { return slice_of(header->parameters, key(i).hash); });
   LWLock* held = nullptr;
   with_lookahead(
@@ -345,25 +348,8 @@ void look_into_slices(KeyBatch& batch) {
       });
   if (held != nullptr) LWLockRelease(held);
   if (!learns || likely(copy_of(filter->slot) == nullptr)) return;
-  for (uint32 i = 0; i < static_cast<uint32>(batch.untouched_count); ++i)
+  for (uint32 i = 0; i < untouched; ++i)
     if (batch.found[batch.untouched[i]]) promote_in_copy(filter->slot, key(i));
-}
-
-void look_into_filter(KeyBatch& batch) {
-  find_untouched(batch);
-  if (batch.filter->header->parameters.k1 == 0) return look_into_slices(batch);
-  for (int i = 0; i < batch.untouched_count; ++i) {
-    const int at = batch.untouched[i];
-    batch.found[at] = is_in_filter(batch.filter, *batch.elements[at]);
-  }
-}
-
-// Own changes as of now: earlier keys of this batch may have been added.
-OwnKey own_by_now(const KeyBatch& batch, int i) {
-  if (batch.changes == nullptr) return OwnKey{};
-  const Element& element = *batch.elements[i];
-  return view_at(batch.changes, element,
-                 confirm_key(&batch.changes->log, element.hash, batch.own[i].hint));
 }
 
 bool answer_alone(FilterHandle* filter, const Element& element) {
@@ -376,7 +362,11 @@ bool answer(KeyBatch& batch, int i) {
   // The filter has changed since it was read, perhaps while an earlier key waited.
   if (unlikely(pg_atomic_read_u64(&filter->slot->applied) != batch.applied))
     return answer_alone(filter, element);
-  const OwnKey own = own_by_now(batch, i);
+  // Earlier keys of this batch may have been added.
+  OwnKey own;
+  if (batch.changes != nullptr)
+    own = view_at(batch.changes, element,
+                  confirm_key(&batch.changes->log, element.hash, batch.own[i].hint));
   if (own.view == OwnView::added) {
     note_repeat(filter, batch.changes, element, own.hint);
     return true;
@@ -405,13 +395,6 @@ void answer_all(KeyBatch& batch) {
       });
 }
 
-void answer_one_by_one(const KeyBatch& batch) {
-  for (int i = 0; i < batch.count; ++i) {
-    *batch.seen[i] = answer_alone(batch.filter, *batch.elements[i]);
-    count_answer(batch.filter, *batch.seen[i], batch.of_repeats);
-  }
-}
-
 void judge_batch(KeyBatch& batch) {
   FilterSlot* slot = batch.filter->slot;
   for (int i = 0; unlikely(!is_whole(slot)) && i < batch.count; ++i)
@@ -420,7 +403,13 @@ void judge_batch(KeyBatch& batch) {
   batch.changes = changes_of(batch.filter);
   batch.applied = pg_atomic_read_u64(&slot->applied);
   const Arriving arriving(slot);
-  if (batch.count < kFewest || arriving.keys || arriving.erasures) return answer_one_by_one(batch);
+  if (batch.count < kFewest || arriving.keys || arriving.erasures) {
+    for (int i = 0; i < batch.count; ++i) {
+      *batch.seen[i] = answer_alone(batch.filter, *batch.elements[i]);
+      count_answer(batch.filter, *batch.seen[i], batch.of_repeats);
+    }
+    return;
+  }
   look_into_own_changes(batch);
   look_into_filter(batch);
   stop_at(FaultPoint::judge);

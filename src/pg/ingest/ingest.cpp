@@ -74,11 +74,6 @@ SF_TRIGGER_CLOCK* clock_of(const ResultRelInfo* target, const Trigger* trigger) 
              : &target->ri_TrigInstrument[trigger - target->ri_TrigDesc->triggers];
 }
 
-// Has the filter only keys that it was given itself?
-bool stands_alone(const FilterHandle* filter) {
-  return filter->tree == nullptr && !is_remote(filter->relation);
-}
-
 IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
   MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
   auto* table = static_cast<IngestTable*>(palloc0(sizeof(IngestTable)));
@@ -102,9 +97,10 @@ void prepare_table(Ingest* ingest, IngestTable* table) {
   table->prepared = true;
   if (!table->judged) return;
   prepare_judge(&table->judge);
+  const FilterHandle* filter = table->judge.keys.filter;
   if (needs_each_row(&table->judge.keys))
     table->obstacle = "the key of each row is needed as soon as it is known";
-  else if (ingest->asked && !stands_alone(table->judge.keys.filter))
+  else if (ingest->asked && (filter->tree != nullptr || is_remote(filter->relation)))
     table->obstacle = "the query asks a filter, too, which may be of the same tree";
   else if (table->judge.own.kind == TriggerKind::divert) {
     MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
@@ -285,21 +281,12 @@ void insert_alone(Ingest* ingest, const IngestTable* table, HeapTuple tuple, uin
   ++(write_alone(table->writer, row, number) ? ingest->counts.inserted : ingest->counts.discarded);
 }
 
-int room_for(const IngestTable* table) {
-  return is_judged(table) && asks_servers(table->judge.keys.filter) ? kRemoteBatch : kBatch;
-}
-
 // Nobody judges the row, and no judged row waits before it.
 void write_now(Ingest* ingest, const IngestTable* table, TupleTableSlot* row, uint64 number) {
   TupleTableSlot* kept = take_slot(table->writer);
   ExecStoreHeapTuple(copy_row(ingest->writer, row), kept, false);
   give(ingest, table, kept, number);
   write_if_many(ingest->writer);
-}
-
-ResultRelInfo* find_partition(const Ingest* ingest, TupleTableSlot* row) {
-  return ExecFindPartition(ingest->node, ingest->node->rootResultRelInfo,
-                           ingest->node->mt_partition_tuple_routing, row, ingest->estate);
 }
 
 }  // namespace
@@ -328,7 +315,6 @@ Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, boo
 }
 
 TupleTableSlot* row_to_fill(Ingest* ingest) {
-  if (ingest->to_fill != nullptr) return ingest->to_fill;
   MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
   ingest->to_fill = MakeSingleTupleTableSlot(
       RelationGetDescr(ingest->node->rootResultRelInfo->ri_RelationDesc), &TTSOpsVirtual);
@@ -339,7 +325,10 @@ TupleTableSlot* row_to_fill(Ingest* ingest) {
 void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
   ++ingest->counts.rows;
   IngestTable* table = ingest->only;
-  if (table == nullptr) table = ingest_table_of(ingest, find_partition(ingest, row));
+  if (table == nullptr)
+    table = ingest_table_of(
+        ingest, ExecFindPartition(ingest->node, ingest->node->rootResultRelInfo,
+                                  ingest->node->mt_partition_tuple_routing, row, ingest->estate));
   if (unlikely(!table->prepared)) prepare_table(ingest, table);
   if (table != ingest->only)
     if (const TupleConversionMap* map = SF_ROOT_TO_CHILD_MAP(table->target, ingest->estate))
@@ -352,7 +341,8 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
   } else {
     if (i == 0) {
       ingest->epoch = handle_epoch;
-      ingest->room = room_for(table);
+      const bool asks = is_judged(table) && asks_servers(table->judge.keys.filter);
+      ingest->room = asks ? kRemoteBatch : kBatch;
     }
     ingest->tables[i] = table;
     ingest->numbers[i] = number;
