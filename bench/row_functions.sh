@@ -4,8 +4,8 @@
 #
 #   - an INSERT with trigger streamfilter_discard, into a logged local filter of kind clq: from the trigger to the change log of
 #     the transaction; then the commit of such a row, from there to the log of the filter;
-#   - a COPY into a table with that trigger: from the line to its place in a batch; then what a batch takes, of which a line has
-#     its share: it is judged and written.
+#   - a COPY into a table with that trigger: from the line to its place in a batch; then the batch, judged and written at once for
+#     all of its lines.
 #
 #   bench/row_functions.sh [--check]   or: make walk
 #

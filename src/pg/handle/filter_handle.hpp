@@ -257,7 +257,7 @@ FilterHandle* filter_handle(Oid relid);
 // library is not preloaded (not for Use::define).
 //
 //   step                        right until                               may wait for
-//   the relation's lock         the transaction ends, or a savepoint      whoever alters the relation
+//   the relation's lock         the transaction ends, or a savepoint      sessions that alter the relation
 //   definition, hashers, tree   an invalidation                           nothing
 //   rights and mode             user or use are others                    nothing
 //   state attached: here        the lock is given back                    its restoration, and ancestors
