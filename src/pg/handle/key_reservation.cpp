@@ -326,8 +326,8 @@ Verdict test_and_reserve(FilterHandle* filter, TransactionChanges* changes, cons
   if (unlikely(is_to_hand_over(changes))) hand_over(changes);
   request.look_again = look_again;
   Owner arrived = 0;
-  Verdict verdict = Verdict::fresh;
   for (;;) {
+    Verdict verdict = Verdict::fresh;
     request.registers = !changes->overflowed;
     const ReserveResult result = try_to_reserve(filter, changes, element, applied, &request);
     if (result == ReserveResult::none && request.registered) {
