@@ -31,7 +31,7 @@ struct BatchTable {
   BulkInsertState bulk;     // nullptr: the table is not busy
   TupleTableSlot** rows;    // waiting ones; room for kMaxRows
   uint64* numbers;          // of the waiting rows
-  bool has_big;             // one of them may_be_too_big
+  bool has_big;             // one of them would fit on a page only with parts elsewhere
   TupleTableSlot** unused;  // free slots
   int row_count, unused_count, unused_room;
   bool checks_rows;  // or computes columns of them
@@ -210,11 +210,6 @@ bool insert_alone(const BatchWriter* writer, ResultRelInfo* target, TupleTableSl
 
 // ---- a batch -----------------------------------------------------------------------------------
 
-// Would it fit on a page only with parts stored elsewhere?
-bool may_be_too_big(TupleTableSlot* row) {
-  return ExecFetchSlotHeapTuple(row, false, nullptr)->t_len > MaxHeapTupleSize;
-}
-
 void write_some(const BatchTable* table, int first, int end) {
   const BatchWriter* writer = table->writer;
   if (first < end)
@@ -235,7 +230,7 @@ void write_rows(BatchTable* table) {
   MemoryContext caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
   int first = 0;
   for (int i = 0; i < table->row_count && table->has_big; ++i) {
-    if (!may_be_too_big(table->rows[i])) continue;
+    if (ExecFetchSlotHeapTuple(table->rows[i], false, nullptr)->t_len <= MaxHeapTupleSize) continue;
     write_some(table, first, i);
     look_at(writer->watch, table->numbers[i]);
     write_some(table, i, i + 1);
