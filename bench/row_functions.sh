@@ -41,6 +41,7 @@ copy_server() {
 statements() {
 	printf 'INSERT INTO discarding VALUES (%s)\n' -1 -2 -3
 	echo 'INSERT INTO discarding SELECT generate_series(1, 1100)'
+	echo 'SET streamfilter.batch_insert = on'
 	echo "COPY copied FROM '$WORK/tmp/lines'"
 }
 

@@ -124,7 +124,7 @@ void put_key(FilterHandle* filter, const Element& element) {
     append_own_change(begin_change(filter), ChangeType::add, element);
 }
 
-Verdict judge_otherwise(FilterHandle* filter, const Element& element, Intent intent) {
+pg_noinline Verdict judge_otherwise(FilterHandle* filter, const Element& element, Intent intent) {
   switch (intent) {
     case Intent::take:
     case Intent::reserve: return take_as_new(filter, element, intent == Intent::take);

@@ -344,8 +344,8 @@ bool is_row_insert(FunctionCallInfo fcinfo) {
 
 // Existing rows pass. Rows of unknown origin, and rows that may not be inserted after all, cannot
 // be judged.
-void check_cause(const FiringState* state, InsertCause cause, const TriggerData* call,
-                 TriggerKind kind) {
+pg_noinline void check_cause(const FiringState* state, InsertCause cause, const TriggerData* call,
+                             TriggerKind kind) {
   if (cause == InsertCause::inserted) return;
   if (cause == InsertCause::on_conflict) raise_on_conflict(call, kind);
   if (cause != InsertCause::unless_conflict) raise_unclear(call, cause);
