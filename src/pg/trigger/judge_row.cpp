@@ -353,7 +353,7 @@ pg_noinline void check_cause(const FiringState* state, InsertCause cause, const 
 }
 
 // Remembers the key of an existing row without judging it.
-HeapTuple learn(const RowJudge* judge, const TriggerData* call) {
+pg_noinline HeapTuple learn(const RowJudge* judge, const TriggerData* call) {
   Element element;
   if (build_element(&judge->keys, call->tg_trigslot, &element)) {
     bound_time(judge->keys.filter, &element);
