@@ -112,6 +112,7 @@ help:
 #: make check-layers       what the rooms of src/ROOMS may include, and what the core may not
 #: make check-clang        every source through clang, for its warnings
 #: make bench              programs that measure, in build/bench
+#: make walk               which functions a trigger's row and a line of COPY pass; fails where they are too many
 #: make format             clang-format 14 on all sources; check-format only looks
 #: make lint               clang-tidy, shellcheck, perlcritic; lint-scripts does without the first
 #: make compile_commands   compile_commands.json, for editors
@@ -362,6 +363,10 @@ COMPILE_BENCH = $(CXX) -O2 -std=c++20 -Wall -Wextra -Isrc -I. -pthread
 vpath %.cpp $(sort $(dir $(BENCH_SOURCES)))
 
 bench: $(filter-out build/bench/core_speed,$(BENCH_PROGRAMS))
+
+walk:
+	+$(MAKE) --no-print-directory FLAVOUR=quick flavour scripts
+	PG_CONFIG=$$(command -v $(PG_CONFIG)) bench/row_functions.sh --check
 
 build/bench/core_speed: BENCH_LIBS = -lbenchmark
 

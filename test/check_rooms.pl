@@ -67,7 +67,6 @@ pg/shmem/locked_work.cpp      tells how long locks are held, for tests
 pg/sql/metrics.cpp            list: what a scraper is told
 pg/storage/saved_rows.cpp     face of rows of the heaps; compiled without PostgreSQL, too
 pg/storage/write_log.cpp      face of the log: where keys are written
-pg/trigger/judged_once.cpp    face of the rule that no row is judged twice
 END
 
 # A function of the server side says what it does: a name that stands in more sources tells too little.

@@ -1,17 +1,20 @@
 #!/usr/bin/env perl
 # Reads what bench/lib/trace_row.py has written: prints the functions of each part of a row's way, those that are inlined, too, in
-# the order in which the row comes to them. A header and its source are one file; functions of one statement, marked ., do not
-# count.
+# the order in which the row comes to them. A header and its source are one file. Functions of one statement, marked ., do not
+# count: expressions with a name. A switch whose cases only return is one statement.
 #
-#   row_functions.pl ROOT LIBRARY TRACE
+#   row_functions.pl ROOT LIBRARY TRACE [yes]   yes: fails if a part with limits is above them
 use strict;
 use warnings;
 
-my ($root, $library, $trace) = @ARGV;
+my ($root, $library, $trace, $check) = @ARGV;
 my %titles = (
-	further => 'A row: from the trigger to the change log of its transaction',
-	first   => 'The same for the first row of a statement',
-	commit  => 'The commit: from the change log to the log of the filter');
+	row    => "A trigger's row: from the trigger to the change log of its transaction",
+	commit => 'Its commit: from the change log to the log of the filter',
+	line   => 'A line of COPY: from the file to its place in a batch',
+	batch  => 'The batch: judged and written');
+my %limited = (row => 1, line => 1);
+my ($most_functions, $most_files) = (22, 10);    # of src/pg
 
 my (@parts, %stack);
 open my $file, '<', $trace or die "$trace: $!\n";
@@ -54,11 +57,12 @@ sub statements
 		$begin = $line - 1;
 		--$begin while $lines->[$begin] !~ /^  [A-Za-z~]/;
 	}
-	my ($depth, $count, $head) = (0, 0, join '', grep { defined } @$lines[ $begin .. $begin + 5 ]);
+	my ($depth, $count, $cases, $head) = (0, 0, 0, join '', grep { defined } @$lines[ $begin .. $begin + 5 ]);
 	my ($own) = $name =~ /(\w+)$/;
 	return if $head =~ s/\{.*//sr !~ /\b$own\(/;
 	for (@$lines[ $begin .. $#$lines ])
 	{
+		next if /^\s*(?:case .*|default): return .*;$/ && $cases++ > 0;
 		for my $sign (s{//.*|"(?:\\.|[^"\\])*"}{}gr =~ /[{};]/g)
 		{
 			$depth += $sign eq '{' ? 1 : $sign eq '}' ? -1 : 0;
@@ -113,8 +117,16 @@ sub report
 		++$long{$side};
 		$files{$side}{ $path =~ s/\.[ch]pp$//r } = 1;
 	}
-	printf "%d functions in %d files of src/pg, %d in %d of src/core\n", map { $long{$_}, scalar(keys %{ $files{$_} }) } qw(pg core);
-	return;
+	my %files_of = map { $_ => scalar keys %{ $files{$_} } } qw(pg core);
+	printf "%d functions in %d files of src/pg, %d in %d of src/core\n", map { $long{$_}, $files_of{$_} } qw(pg core);
+	return 0 unless $limited{$part} && ($long{pg} > $most_functions || $files_of{pg} > $most_files);
+	print "more than $most_functions in $most_files: make fewer steps of it, each one that a user can see\n";
+	return 1;
 }
 
-report(@$_) for @parts;
+my $too_long = 0;
+for my $part (qw(row commit line batch))
+{
+	$too_long += report(@$_) for grep { $_->[0] eq $part } @parts;
+}
+exit($check && $too_long ? 1 : 0);

@@ -82,7 +82,7 @@ void learn_row(const Learner* learner, TupleTableSlot* row) {
   Element element;
   if (!build_element(&learner->keys, row, &element)) return;
   bound_time(filter, &element);
-  learn_key(filter, element);
+  judge_key(filter, element, Intent::learn);
 }
 
 void learn_rows(Learner* learner) {

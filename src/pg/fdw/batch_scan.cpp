@@ -22,7 +22,7 @@ extern "C" {
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/waiting_code.hpp"
 #include "pg/server/compat_private.hpp"
-#include "pg/trigger/judged_once.hpp"
+#include "pg/trigger/judge_row.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -248,8 +248,8 @@ void judge_batch(BatchScanState* state) {
   check_mode(filter, InvalidOid);
   note_asked(filter);
   filter->route = state->route;
-  test_and_insert_keys(filter, state->elements, state->has_key, state->rows,
-                       outcome_of_repeats(state), state->seen);
+  judge_keys(filter, state->elements, state->has_key, state->rows, outcome_of_repeats(state),
+             state->seen);
   state->judged = true;
 }
 
@@ -292,8 +292,8 @@ bool is_repeat(const BatchScanState* state, int i) {
   if (unlikely(state->made_for.mode == FilterMode::off)) return false;
   note_asked(filter);
   filter->route = state->route;
-  return state->has_key[i] &&
-         test_and_insert_fetched_key(filter, state->elements[i], outcome_of_repeats(state));
+  return state->has_key[i] && judge_key(filter, state->elements[i], Intent::insert_fetched,
+                                        outcome_of_repeats(state)) != Verdict::fresh;
 }
 
 bool passes(const BatchScanState* state, int i) {

@@ -23,7 +23,7 @@ extern "C" {
 #include "pg/fdw/fdw_modify.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/storage/image.hpp"
-#include "pg/trigger/judged_once.hpp"
+#include "pg/trigger/judge_row.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -107,7 +107,8 @@ bool forget_row(ModifyState* state, TupleTableSlot* slot, TupleTableSlot* plan_s
   heap_deform_tuple(&tuple, slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
   ExecStoreVirtualTuple(slot);
   Element element;
-  return build_element(&state->keys, slot, &element) && erase_key(filter, element);
+  return build_element(&state->keys, slot, &element) &&
+         judge_key(filter, element, Intent::erase) != Verdict::fresh;
 }
 
 void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
@@ -206,7 +207,7 @@ TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSl
   MemoryContextReset(state->row_memory);
   if (!has_key) return slot;
   bound_time(filter, &element);
-  return test_and_insert_key(filter, element) ? nullptr : slot;
+  return judge_key(filter, element, Intent::insert) == Verdict::fresh ? slot : nullptr;
 }
 
 // Rows go one by one if something looks at each: RETURNING, triggers, checks of views, or the query
@@ -245,8 +246,8 @@ void insert_keys(ModifyState* state, KeysToAdd* batch) {
   MemoryContextReset(state->row_memory);
   FilterHandle* filter = state->keys.filter;
   note_asked(filter);
-  test_and_insert_keys(filter, batch->elements, batch->has_key, batch->count, Outcome::discarded,
-                       batch->seen);
+  judge_keys(filter, batch->elements, batch->has_key, batch->count, Outcome::discarded,
+             batch->seen);
 }
 
 }  // namespace

@@ -134,7 +134,7 @@ bool look_up_key(const ScanState* scan) {
     if (!fits_column(scan->filter, &scan->keys[i], i, &scan->values[i])) return false;
   Element element = new_element(scan->filter->relation->definition.parameters);
   return hash_filter_key(scan->filter, scan->values, scan->isnull, &element.hash) &&
-         test_key(scan->filter, element);
+         judge_key(scan->filter, element, Intent::test) != Verdict::fresh;
 }
 
 }  // namespace

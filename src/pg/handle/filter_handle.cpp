@@ -293,14 +293,16 @@ void set_overfull_limit(FilterHandle* filter) {
                                       : 0);
 }
 
-void attach(FilterHandle* filter, Use use) {
-  if (attach_former(filter)) return;
-  if (filter->remote != nullptr) {
-    record_dependencies(filter, use);
-    learn_seed(filter->remote);
-    filter->rule.seed = filter->remote->parameters.seed;
-    return;
-  }
+// May wait for the network: the seed is asked of the other servers until one has told it.
+void attach_remote(FilterHandle* filter, Use use) {
+  record_dependencies(filter, use);
+  learn_seed(filter->remote);
+  filter->rule.seed = filter->remote->parameters.seed;
+}
+
+// May wait for what reads the state from disk, here and in ancestors; for those whose state is on
+// other servers, as above.
+void attach_here(FilterHandle* filter, Use use) {
   if (filter->relation->options.parent != nullptr) {
     join_parent(filter, const_cast<FilterRelation*>(filter->relation), use);
     record_dependencies(filter, use);
@@ -337,31 +339,31 @@ void check_right_on(FilterHandle* filter, AclMode right) {
   filter->validity.checked_rights |= right;
 }
 
-// Takes the lock, and reloads whatever may have changed since it was last held.
-void revalidate(FilterHandle* filter, Use use) {
-  const LOCKMODE mode = lock_for(use);
-  if (filter->validity.lock_epoch != lock_epoch || filter->validity.lockmode < mode) {
-    if (filter->uncounted.dirty) add_counters(filter);
-    transaction_uses_filters = true;
-    LockRelationOid(filter->relid, mode);
-    filter->validity.lock_epoch = lock_epoch;
-    filter->validity.lockmode = mode;
-    filter->validity.checked_user = InvalidOid;
-    // While no lock was held the slot may have been dropped and built anew.
-    if (filter->slot != nullptr) filter->former_slot = filter->slot;
-    filter->slot = nullptr;
-  }
-  // After a failure the locks were given back, so that this is asked again.
-  if (!is_loaded(filter)) {
-    add_counters(filter);
-    load(filter);
-  }
+// May wait for others who alter the relation.
+void take_lock(FilterHandle* filter, LOCKMODE mode) {
+  if (filter->uncounted.dirty) add_counters(filter);
+  transaction_uses_filters = true;
+  LockRelationOid(filter->relid, mode);
+  filter->validity.lock_epoch = lock_epoch;
+  filter->validity.lockmode = mode;
+  filter->validity.checked_user = InvalidOid;
+  // While no lock was held the slot may have been dropped and built anew.
+  if (filter->slot != nullptr) filter->former_slot = filter->slot;
+  filter->slot = nullptr;
 }
 
 void resolve_mode(FilterHandle* filter, bool judges) {
   filter->mode = FilterMode::enforce;
   filter->mode_overridden = false;
   if (judges) filter->mode = mode_in_use(filter->relation, &filter->mode_overridden);
+}
+
+// Rows that are judged wait for the slice of their key alone (await_key), unless a tree is
+// searched.
+bool needs_all_slices(const FilterHandle* filter, Use use) {
+  return filter->slot != nullptr && !is_whole(filter->slot) && !has_truncated(filter) &&
+         ((use != Use::judge && use != Use::judge_granted && use != Use::empty) ||
+          filter->tree != nullptr);
 }
 
 }  // namespace
@@ -390,22 +392,30 @@ FilterHandle* filter_handle(Oid relid) {
 }
 
 void make_ready(FilterHandle* filter, Use use) {
-  filter->validity.used_epoch = 0;
+  HandleValidity* validity = &filter->validity;
+  const LOCKMODE lockmode = lock_for(use);
+  const bool judges = use == Use::judge || use == Use::judge_granted;
+  validity->used_epoch = 0;
   filter->route = {};
-  if (unlikely(!filter->validity.valid || filter->validity.lock_epoch != lock_epoch ||
-               filter->validity.lockmode < lock_for(use)))
-    revalidate(filter, use);
+  // Of the transaction.
+  if (unlikely(validity->lock_epoch != lock_epoch || validity->lockmode < lockmode))
+    take_lock(filter, lockmode);
+  // Of the session. After a failure the locks were given back, so that this is asked again.
+  if (unlikely(!is_loaded(filter))) {
+    add_counters(filter);
+    load(filter);
+  }
+  // Of this use.
   if (const AclMode right = right_for(use)) check_right_on(filter, right);
-  resolve_mode(filter, use == Use::judge || use == Use::judge_granted);
-  if (unlikely(filter->slot == nullptr) && use != Use::define && filter->mode != FilterMode::off)
-    attach(filter, use);
-  if (filter->slot != nullptr && !is_whole(filter->slot) && !has_truncated(filter) &&
-      ((use != Use::judge && use != Use::judge_granted && use != Use::empty) ||
-       filter->tree != nullptr))
-    await_all_slices(filter->slot, filter->relation);
-  filter->validity.used_epoch = handle_epoch;
-  filter->validity.used_by = GetUserId();
-  filter->validity.used_for = use;
+  resolve_mode(filter, judges);
+  // Of the transaction.
+  if (unlikely(filter->slot == nullptr) && use != Use::define && filter->mode != FilterMode::off &&
+      !attach_former(filter))
+    filter->remote != nullptr ? attach_remote(filter, use) : attach_here(filter, use);
+  if (unlikely(needs_all_slices(filter, use))) await_all_slices(filter->slot, filter->relation);
+  validity->used_epoch = handle_epoch;
+  validity->used_by = GetUserId();
+  validity->used_for = use;
 }
 
 bool hash_specially(const FilterHandle* filter, const Datum* values, const bool* isnull,

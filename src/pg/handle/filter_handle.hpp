@@ -69,16 +69,37 @@ void check_override(const FilterRelation* relation, FilterMode mode, Oid table_o
 
 struct FilterHandle;
 
-// What becomes of keys, by where the state of a filter is. Each needs use_filter first; the places
+// What a caller gives a filter a key for. The first three insert the key at commit, unless it was
+// seen; if an unfinished transaction has added it, option conflict decides.
+enum class Intent : uint8 {
+  insert,
+  insert_fetched,  // the same after prefetch_keys
+  remember,        // the same for a row that was judged before: the answer is not counted
+  test,            // was it seen, by committed transactions or by this one? Nothing changes
+  erase,  // forget it at commit, and other keys with an equal fingerprint; needs FilterOps::erase
+  learn,  // of a row that exists, in a table that nobody else writes now: takes no place in flight
+  take,   // it is new, whatever the filter says; does not wait for others. Needs can_take_keys()
+  reserve,  // the same, but waits as option conflict says
+  put,      // insert it at commit, even if another transaction adds it, too
+  // For keys whose bits lie only in part in this filter (Koloniari et al. 2011, section 3.1), so
+  // that bits that are set do not tell whether the key was seen. Were they set?
+  reserve_bits,  // reserve it
+  put_bits,      // put it: it is reserved elsewhere
+};
+
+enum class Verdict : uint8 {
+  fresh,
+  seen,   // or its bits were set
+  taken,  // another transaction is adding it, and option conflict favors that one
+};
+
+// Gives filters keys, by where the state of the filter is. Each needs use_filter first; the places
 // that may be called from outside this room are in filter_keys.hpp, with what they raise.
 struct KeyOperations {
-  bool (*test_and_insert)(FilterHandle* filter, const Element& element);
-  // The same after prefetch_all.
-  bool (*test_and_insert_fetched)(FilterHandle* filter, const Element& element);
-  // Counts the answers.
-  void (*test_and_insert_all)(FilterHandle* filter, const Element* elements, const bool* has_key,
-                              int count, Outcome of_repeats, bool* seen);
-  bool (*test)(FilterHandle* filter, const Element& element);
+  Verdict (*judge)(FilterHandle* filter, const Element& element, Intent intent);
+  // Inserts keys in their order. Counts the answers.
+  void (*judge_all)(FilterHandle* filter, const Element* elements, const bool* has_key, int count,
+                    Outcome of_repeats, bool* seen);
 };
 
 // What concerns a filter alone, whatever its tree.
@@ -86,7 +107,6 @@ struct NodeOperations {
   KeyOperations keys;
   void (*prefetch_all)(const FilterHandle* filter, const Element* elements, const bool* has_key,
                        int count);
-  bool (*erase)(FilterHandle* filter, const Element& element);
   void (*reset)(FilterHandle* filter);
 };
 
@@ -110,6 +130,11 @@ void choose_operations(FilterHandle* filter);
 struct LastStatements {
   uint64 asked_in, asked_by, fired_in;
   Oid fired_by;
+
+  // Has nobody but the trigger given it a row of the statement, and the trigger has?
+  bool is_only(uint64 statement, Oid trigger) const {
+    return fired_in == statement && fired_by == trigger && asked_in < statement;
+  }
 };
 
 // The times of a filter's elements, in microseconds.
@@ -230,6 +255,14 @@ FilterHandle* filter_handle(Oid relid);
 // the definition and attaches the shared state, each only if needed. Cheap when repeated. Raises
 // the errors of load_filter_relation and attach_slot, 42501 for missing rights, 55000 if the
 // library is not preloaded (not for Use::define).
+//
+//   step                        right until                               may wait for
+//   the relation's lock         the transaction ends, or a savepoint      sessions that alter the relation
+//   definition, hashers, tree   an invalidation                           nothing
+//   rights and mode             user or use are others                    nothing
+//   state attached: here        the lock is given back                    its restoration, and ancestors
+//                   elsewhere   the definition is loaded anew             the network, for the seed
+//   slices, but for judges      restored once                             their restoration
 void make_ready(FilterHandle* filter, Use use);
 inline void use_filter(FilterHandle* filter, Use use) {
   if (unlikely(filter->validity.used_epoch != handle_epoch || filter->validity.used_for != use ||
@@ -262,9 +295,7 @@ inline bool has_truncated(const FilterHandle* filter) {
 
 // An element of the filter that no column with a role tells more of.
 inline Element new_element_for(const FilterHandle* filter) {
-  Element element{};
-  if (unlikely(filter->times.used)) element.time = current_time();
-  return element;
+  return {.hash = 0, .time = unlikely(filter->times.used) ? current_time() : 0};
 }
 
 // Hashes a key, with columns in the order and of the types of relation->keys. False: a column is

@@ -1,3 +1,6 @@
+// Where the keys of a filter go: to the state here (judge_key.cpp), to that on other servers
+// (remote_keys.cpp), or through a tree of filters (tree_keys.cpp). A handle knows it from its
+// loading on, by two tables of functions.
 #include "pg/server/postgres.hpp"
 
 #include "pg/handle/filter_keys.hpp"
@@ -18,16 +21,19 @@ void count_answers(FilterHandle* filter, const bool* has_key, int count, Outcome
 
 // ---- on other servers --------------------------------------------------------------------------
 
-bool test_and_insert_on_servers(FilterHandle* filter, const Element& element) {
+Verdict judge_on_servers(FilterHandle* filter, const Element& element, Intent intent) {
   bool seen;
-  test_and_insert_remote_keys(filter->remote, &element, 1, &seen);
-  return seen;
+  switch (intent) {
+    case Intent::test: seen = test_remote_key(filter->remote, element); break;
+    case Intent::erase: seen = erase_remote_key(filter->remote, element); break;
+    default: test_and_insert_remote_keys(filter->remote, &element, 1, &seen);
+  }
+  return seen ? Verdict::seen : Verdict::fresh;
 }
 
 // Those that have a key, without gaps.
-void test_and_insert_all_on_servers(FilterHandle* filter, const Element* elements,
-                                    const bool* has_key, int count, Outcome of_repeats,
-                                    bool* seen) {
+void judge_all_on_servers(FilterHandle* filter, const Element* elements, const bool* has_key,
+                          int count, Outcome of_repeats, bool* seen) {
   auto* keys = static_cast<Element*>(palloc(sizeof(Element) * static_cast<Size>(Max(count, 1))));
   int asked = 0;
   for (int i = 0; i < count; ++i)
@@ -36,14 +42,6 @@ void test_and_insert_all_on_servers(FilterHandle* filter, const Element* element
   pfree(keys);
   for (int i = count - 1; i >= 0; --i) seen[i] = has_key[i] && seen[--asked];
   count_answers(filter, has_key, count, of_repeats, seen);
-}
-
-bool test_on_servers(FilterHandle* filter, const Element& element) {
-  return test_remote_key(filter->remote, element);
-}
-
-bool erase_on_servers(FilterHandle* filter, const Element& element) {
-  return erase_remote_key(filter->remote, element);
 }
 
 void reset_on_servers(FilterHandle* filter) { reset_remote_filter(filter->remote); }
@@ -55,41 +53,32 @@ void reset_on_servers(FilterHandle* filter) { reset_remote_filter(filter->remote
 constexpr int kFetchedAtOnce = 16;
 
 // While some are judged, the memory of the next ones is on its way.
-void test_and_insert_in_order(FilterHandle* filter, const Element* elements, const bool* has_key,
-                              int count, Outcome of_repeats, bool* seen) {
+void judge_in_order(FilterHandle* filter, const Element* elements, const bool* has_key, int count,
+                    Outcome of_repeats, bool* seen) {
   for (int i = 0; i < count; ++i) {
     if (i % kFetchedAtOnce == 0)
       prefetch_keys(filter, elements + i, has_key + i, Min(kFetchedAtOnce, count - i));
-    seen[i] = has_key[i] && test_and_insert_fetched_key(filter, elements[i], of_repeats);
+    seen[i] = has_key[i] &&
+              judge_key(filter, elements[i], Intent::insert_fetched, of_repeats) != Verdict::fresh;
   }
 }
 
-void test_and_insert_all_in_tree(FilterHandle* filter, const Element* elements, const bool* has_key,
-                                 int count, Outcome of_repeats, bool* seen) {
+void judge_all_in_tree(FilterHandle* filter, const Element* elements, const bool* has_key,
+                       int count, Outcome of_repeats, bool* seen) {
   if (filter->remote != nullptr)
-    return test_and_insert_all_on_servers(filter, elements, has_key, count, of_repeats, seen);
+    return judge_all_on_servers(filter, elements, has_key, count, of_repeats, seen);
   if (!has_remote_root(filter))
-    return test_and_insert_in_order(filter, elements, has_key, count, of_repeats, seen);
-  test_and_insert_keys_in_tree(filter, elements, has_key, count, seen);
+    return judge_in_order(filter, elements, has_key, count, of_repeats, seen);
+  judge_keys_in_tree(filter, elements, has_key, count, seen);
   count_answers(filter, has_key, count, of_repeats, seen);
 }
 
-bool test_here(FilterHandle* filter, const Element& element) {
-  return test_local_key(filter, element);
-}
-
-constexpr NodeOperations kHere = {{test_and_insert_local_key, test_and_insert_fetched_local_key,
-                                   test_and_insert_local_keys, test_here},
-                                  prefetch_local_keys,
-                                  erase_local_key,
-                                  reset_local_filter};
-constexpr NodeOperations kOnServers = {{test_and_insert_on_servers, test_and_insert_on_servers,
-                                        test_and_insert_all_on_servers, test_on_servers},
+constexpr NodeOperations kHere = {
+    {judge_local_key, judge_local_keys}, prefetch_local_keys, reset_local_filter};
+constexpr NodeOperations kOnServers = {{judge_on_servers, judge_all_on_servers},
                                        [](const FilterHandle*, const Element*, const bool*, int) {},
-                                       erase_on_servers,
                                        reset_on_servers};
-constexpr KeyOperations kInTree = {test_and_insert_in_tree, test_and_insert_in_tree,
-                                   test_and_insert_all_in_tree, test_in_tree};
+constexpr KeyOperations kInTree = {judge_in_tree, judge_all_in_tree};
 
 }  // namespace
 
@@ -98,58 +87,11 @@ void choose_operations(FilterHandle* filter) {
   filter->keys = filter->tree != nullptr ? &kInTree : &filter->node->keys;
 }
 
-void prefetch_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
-                   int count) {
-  filter->node->prefetch_all(filter, elements, has_key, count);
-}
-
-bool test_and_insert_key(FilterHandle* filter, const Element& element, Outcome of_repeats) {
-  const bool seen = filter->keys->test_and_insert(filter, element);
-  count_answer(filter, seen, of_repeats);
-  return seen;
-}
-
-bool test_and_insert_fetched_key(FilterHandle* filter, const Element& element, Outcome of_repeats) {
-  const bool seen = filter->keys->test_and_insert_fetched(filter, element);
-  count_answer(filter, seen, of_repeats);
-  return seen;
-}
-
-void test_and_insert_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
-                          int count, Outcome of_repeats, bool* seen) {
-  filter->keys->test_and_insert_all(filter, elements, has_key, count, of_repeats, seen);
-}
-
-void remember_key(FilterHandle* filter, const Element& element) {
-  filter->keys->test_and_insert(filter, element);
-}
-
 bool can_take_keys(const FilterHandle* filter) { return filter->keys == &kHere.keys; }
-
-bool take_key(FilterHandle* filter, const Element& element) {
-  return reserve_local_key(filter, element, true);
-}
-
-void learn_key(FilterHandle* filter, const Element& element) {
-  if (!can_take_keys(filter)) return remember_key(filter, element);
-  if (!test_local_key(filter, element)) insert_local_key(filter, element);
-}
 
 bool asks_servers(FilterHandle* filter) {
   return filter->remote != nullptr || has_remote_root(filter);
 }
-
-bool test_key(FilterHandle* filter, const Element& element) {
-  const bool seen = filter->keys->test(filter, element);
-  count_tested(filter);
-  return seen;
-}
-
-bool erase_key(FilterHandle* filter, const Element& element) {
-  return filter->node->erase(filter, element);
-}
-
-void reset_filter(FilterHandle* filter) { filter->node->reset(filter); }
 
 void merge_into_filter(FilterHandle* filter, const Header* value, int64 slice) {
   require_local(filter, "streamfilter_merge");

@@ -47,14 +47,6 @@ bool is_known(const FilterHandle* filter, const Element& element) {
   return find_arriving(filter, element) != 0 || is_in_filter(filter, element);
 }
 
-// Prefetches the shared memory that test_and_insert will read.
-void prefetch_shared(const FilterHandle* filter, const TransactionChanges* changes,
-                     const Element& element, Prefetches& prefetches) {
-  prefetch(filter->header, element, prefetches);
-  if (changes == nullptr || !changes->overflowed)
-    prefetch_in_flight(in_flight_tag_of(filter, element), prefetches);
-}
-
 TransactionChanges* begin_change(FilterHandle* filter) {
   TransactionChanges* changes = begin(filter);
   reserve_own_change(changes);
@@ -88,79 +80,19 @@ void add_value(FilterHandle* filter, const Header* value, int64 slice, Size byte
   append_own_change(changes, ChangeType::merge, address);
 }
 
-bool judge(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
-  FilterSlot* slot = filter->slot;
+// A repeat of this transaction's own key.
+void note_repeat(const FilterHandle* filter, TransactionChanges* changes, const Element& element,
+                 const IndexHint& hint) {
+  if (!ops_of(filter->header).learns_from_repeats) return;
+  reserve_own_change(changes);
+  append_own_change(changes, ChangeType::repeat, as_accepted(changes, element, hint), hint);
+}
+
+// ---- for other purposes than to be judged -------------------------------------------------------
+
+bool was_seen(const FilterHandle* filter, const Element& element) {
   await_key(filter, element);
-  const OwnKey own = find_own(changes, element);
-  if (own.view == OwnView::added) {
-    if (ops_of(filter->header).learns_from_repeats) {
-      reserve_own_change(changes);
-      append_own_change(changes, ChangeType::repeat, as_accepted(changes, element, own.hint),
-                        own.hint);
-    }
-    return true;
-  }
-  const bool in_sight = own.view == OwnView::untouched;
-  const uint64 applied = pg_atomic_read_u64(&slot->applied);
-  const Arriving arriving(slot);
-  bool seen = in_sight && test_and_promote(filter, element);
-  if (unlikely(in_sight && arriving.may_change(seen))) {
-    wait_until_applied(filter);
-    seen = seen && test_and_promote(filter, element);
-  }
-  if (seen && !lets_pass(filter, element)) return true;
-  if (changes == nullptr) changes = begin(filter);
-  return test_and_reserve(filter, changes, element, own.hint, applied, in_sight);
-}
-
-}  // namespace
-
-bool test_and_insert_local_key(FilterHandle* filter, const Element& element) {
-  TransactionChanges* changes = changes_of(filter);
-  Prefetches prefetches;
-  prefetch_shared(filter, changes, element, prefetches);
-  prefetches.start();
-  return judge(filter, changes, element);
-}
-
-bool test_and_insert_fetched_local_key(FilterHandle* filter, const Element& element) {
-  return judge(filter, changes_of(filter), element);
-}
-
-bool reserve_local_key(FilterHandle* filter, const Element& element, bool at_once) {
-  await_key(filter, element);
-  TransactionChanges* changes = begin(filter);
-  const OwnKey own = find_own(changes, element);
-  if (own.view == OwnView::added) return true;
-  if (Arriving(filter->slot).keys) wait_until_applied(filter);
-  return !test_and_reserve(filter, changes, element, own.hint, 0, false, at_once);
-}
-
-void insert_local_key(FilterHandle* filter, const Element& element) {
-  await_key(filter, element);
-  const TransactionChanges* changes = changes_of(filter);
-  if (find_own(changes, element).view != OwnView::added)
-    append_own_change(begin_change(filter), ChangeType::add, element);
-}
-
-PartialReservation reserve_partial_key(FilterHandle* filter, const Element& element) {
   const OwnView view = find_own(changes_of(filter), element).view;
-  if (view == OwnView::added) return PartialReservation::set;
-  if (!reserve_local_key(filter, element)) return PartialReservation::taken;
-  return view == OwnView::untouched && is_in_filter(filter, element) ? PartialReservation::set
-                                                                     : PartialReservation::unset;
-}
-
-bool insert_partial_key(FilterHandle* filter, const Element& element) {
-  const bool was_set = test_local_key(filter, element);
-  insert_local_key(filter, element);
-  return was_set;
-}
-
-bool test_local_key(const FilterHandle* filter, const Element& element) {
-  await_key(filter, element);
-  const TransactionChanges* changes = changes_of(filter);
-  const OwnView view = find_own(changes, element).view;
   if (view != OwnView::untouched) return view == OwnView::added;
   const Arriving arriving(filter->slot);
   const bool seen = is_known(filter, element);
@@ -169,13 +101,91 @@ bool test_local_key(const FilterHandle* filter, const Element& element) {
   return is_known(filter, element);
 }
 
+Verdict take_as_new(FilterHandle* filter, const Element& element, bool at_once) {
+  await_key(filter, element);
+  TransactionChanges* changes = begin(filter);
+  const OwnKey own = find_own(changes, element);
+  if (own.view == OwnView::added) return Verdict::fresh;
+  if (Arriving(filter->slot).keys) wait_until_applied(filter);
+  return test_and_reserve(filter, changes, element, own.hint, 0, false, at_once);
+}
+
+Verdict reserve_bits(FilterHandle* filter, const Element& element) {
+  const OwnView view = find_own(changes_of(filter), element).view;
+  if (view == OwnView::added) return Verdict::seen;
+  if (take_as_new(filter, element, false) != Verdict::fresh) return Verdict::taken;
+  return view == OwnView::untouched && is_in_filter(filter, element) ? Verdict::seen
+                                                                     : Verdict::fresh;
+}
+
+void put_key(FilterHandle* filter, const Element& element) {
+  await_key(filter, element);
+  if (find_own(changes_of(filter), element).view != OwnView::added)
+    append_own_change(begin_change(filter), ChangeType::add, element);
+}
+
+pg_noinline Verdict judge_otherwise(FilterHandle* filter, const Element& element, Intent intent) {
+  switch (intent) {
+    case Intent::take:
+    case Intent::reserve: return take_as_new(filter, element, intent == Intent::take);
+    case Intent::reserve_bits: return reserve_bits(filter, element);
+    case Intent::put: put_key(filter, element); return Verdict::fresh;
+    case Intent::erase:
+      // A forgotten key must not arrive afterwards.
+      if (Arriving(filter->slot).keys || find_arriving(filter, element) != 0)
+        wait_until_applied(filter);
+      break;
+    default: break;
+  }
+  const bool seen = was_seen(filter, element);
+  if (intent == Intent::put_bits || (intent == Intent::learn && !seen)) put_key(filter, element);
+  if (intent == Intent::erase && seen)
+    append_own_change(begin_change(filter), ChangeType::erase, element);
+  return seen ? Verdict::seen : Verdict::fresh;
+}
+
+}  // namespace
+
+// ---- a key that is judged -----------------------------------------------------------------------
+
+Verdict judge_local_key(FilterHandle* filter, const Element& element, Intent intent) {
+  if (unlikely(intent > Intent::remember)) return judge_otherwise(filter, element, intent);
+  TransactionChanges* changes = changes_of(filter);
+  if (intent != Intent::insert_fetched) {
+    Prefetches prefetches;
+    prefetch(filter->header, element, prefetches);
+    if (changes == nullptr || !changes->overflowed)
+      prefetch_in_flight(in_flight_tag_of(filter, element), prefetches);
+    prefetches.start();
+  }
+  await_key(filter, element);
+  const OwnKey own = find_own(changes, element);
+  if (own.view == OwnView::added) {
+    note_repeat(filter, changes, element, own.hint);
+    return Verdict::seen;
+  }
+  const bool in_sight = own.view == OwnView::untouched;
+  const uint64 applied = pg_atomic_read_u64(&filter->slot->applied);
+  const Arriving arriving(filter->slot);
+  bool seen = in_sight && test_and_promote(filter, element);
+  if (unlikely(in_sight && arriving.may_change(seen))) {
+    wait_until_applied(filter);
+    seen = seen && test_and_promote(filter, element);
+  }
+  if (seen && !lets_pass(filter, element)) return Verdict::seen;
+  if (changes == nullptr) changes = begin(filter);
+  return test_and_reserve(filter, changes, element, own.hint, applied, in_sight);
+}
+
 void prefetch_local_keys(const FilterHandle* filter, const Element* elements, const bool* has_key,
                          int count) {
   const TransactionChanges* changes = changes_of(filter);
   Prefetches prefetches;
   for (int i = 0; i < count; ++i) {
     if (has_key != nullptr && !has_key[i]) continue;
-    prefetch_shared(filter, changes, elements[i], prefetches);
+    prefetch(filter->header, elements[i], prefetches);
+    if (changes == nullptr || !changes->overflowed)
+      prefetch_in_flight(in_flight_tag_of(filter, elements[i]), prefetches);
     if (changes != nullptr) prefetch_index(&changes->log, elements[i].hash, prefetches);
   }
   prefetches.start();
@@ -184,15 +194,6 @@ void prefetch_local_keys(const FilterHandle* filter, const Element* elements, co
     if (has_key == nullptr || has_key[i])
       prefetch_change(&changes->log, guess_key(&changes->log, elements[i].hash), prefetches);
   prefetches.start();
-}
-
-bool erase_local_key(FilterHandle* filter, const Element& element) {
-  // A forgotten key must not arrive afterwards.
-  if (Arriving(filter->slot).keys || find_arriving(filter, element) != 0)
-    wait_until_applied(filter);
-  if (!test_local_key(filter, element)) return false;
-  append_own_change(begin_change(filter), ChangeType::erase, element);
-  return true;
 }
 
 // What is not restored yet need not be: nobody restores it while the relation is locked.
@@ -289,24 +290,21 @@ void with_lookahead(int count, Fetch&& fetch, Use&& use) {
 }
 
 // A guess that `answer` verifies: reading the index is cheap, while the change itself lies
-// elsewhere in memory.
+// elsewhere in memory. Then collects keys that the own changes do not have; branchless, because the
+// condition is unpredictable.
 void look_into_own_changes(KeyBatch& batch) {
-  if (batch.changes == nullptr) return;
-  const ChangeLog* log = &batch.changes->log;
-  with_lookahead(
-      batch.count,
-      [&](int i, Prefetches& prefetches) {
-        prefetch_index(log, batch.elements[i]->hash, prefetches);
-      },
-      [&](int i) {
-        const Element& element = *batch.elements[i];
-        batch.own[i] = view_at(batch.changes, element, guess_key(log, element.hash));
-      });
-}
-
-// Collects keys that the own changes do not have. Branchless, because the condition is
-// unpredictable.
-void find_untouched(KeyBatch& batch) {
+  if (batch.changes != nullptr) {
+    const ChangeLog* log = &batch.changes->log;
+    with_lookahead(
+        batch.count,
+        [&](int i, Prefetches& prefetches) {
+          prefetch_index(log, batch.elements[i]->hash, prefetches);
+        },
+        [&](int i) {
+          const Element& element = *batch.elements[i];
+          batch.own[i] = view_at(batch.changes, element, guess_key(log, element.hash));
+        });
+  }
   batch.untouched_count = 0;
   for (int i = 0; i < batch.count; ++i) {
     batch.untouched[batch.untouched_count] = static_cast<uint16>(i);
@@ -315,13 +313,19 @@ void find_untouched(KeyBatch& batch) {
   }
 }
 
-// A found key is promoted, as in test_and_insert_local_key.
-void look_into_slices(KeyBatch& batch) {
+// A found key is promoted, as in judge_local_key.
+void look_into_filter(KeyBatch& batch) {
   FilterHandle* filter = batch.filter;
   Header* header = filter->header;
   const bool learns = ops_of(header).learns_from_repeats;
+  const auto untouched = static_cast<uint32>(batch.untouched_count);
   const auto key = [&](uint32 i) -> const Element& { return *batch.elements[batch.untouched[i]]; };
-  const LockBatches order(static_cast<uint32>(batch.untouched_count), header->parameters.slices,
+  if (header->parameters.k1 > 0) {
+    for (uint32 i = 0; i < untouched; ++i)
+      batch.found[batch.untouched[i]] = is_in_filter(filter, key(i));
+    return;
+  }
+  const LockBatches order(untouched, header->parameters.slices,
                           [&](uint32 i) { return slice_of(header->parameters, key(i).hash); });
   LWLock* held = nullptr;
   with_lookahead(
@@ -344,32 +348,12 @@ void look_into_slices(KeyBatch& batch) {
       });
   if (held != nullptr) LWLockRelease(held);
   if (!learns || likely(copy_of(filter->slot) == nullptr)) return;
-  for (uint32 i = 0; i < static_cast<uint32>(batch.untouched_count); ++i)
+  for (uint32 i = 0; i < untouched; ++i)
     if (batch.found[batch.untouched[i]]) promote_in_copy(filter->slot, key(i));
 }
 
-void look_into_filter(KeyBatch& batch) {
-  find_untouched(batch);
-  if (batch.filter->header->parameters.k1 == 0) return look_into_slices(batch);
-  for (int i = 0; i < batch.untouched_count; ++i) {
-    const int at = batch.untouched[i];
-    batch.found[at] = is_in_filter(batch.filter, *batch.elements[at]);
-  }
-}
-
-void note_repeat(KeyBatch& batch, const Element& element, const IndexHint& hint) {
-  if (!ops_of(batch.filter->header).learns_from_repeats) return;
-  reserve_own_change(batch.changes);
-  append_own_change(batch.changes, ChangeType::repeat, as_accepted(batch.changes, element, hint),
-                    hint);
-}
-
-// Own changes as of now: earlier keys of this batch may have been added.
-OwnKey own_by_now(const KeyBatch& batch, int i) {
-  if (batch.changes == nullptr) return OwnKey{};
-  const Element& element = *batch.elements[i];
-  return view_at(batch.changes, element,
-                 confirm_key(&batch.changes->log, element.hash, batch.own[i].hint));
+bool answer_alone(FilterHandle* filter, const Element& element) {
+  return judge_local_key(filter, element, Intent::insert) != Verdict::fresh;
 }
 
 bool answer(KeyBatch& batch, int i) {
@@ -377,17 +361,21 @@ bool answer(KeyBatch& batch, int i) {
   const Element& element = *batch.elements[i];
   // The filter has changed since it was read, perhaps while an earlier key waited.
   if (unlikely(pg_atomic_read_u64(&filter->slot->applied) != batch.applied))
-    return test_and_insert_local_key(filter, element);
-  const OwnKey own = own_by_now(batch, i);
+    return answer_alone(filter, element);
+  // Earlier keys of this batch may have been added.
+  OwnKey own;
+  if (batch.changes != nullptr)
+    own = view_at(batch.changes, element,
+                  confirm_key(&batch.changes->log, element.hash, batch.own[i].hint));
   if (own.view == OwnView::added) {
-    note_repeat(batch, element, own.hint);
+    note_repeat(filter, batch.changes, element, own.hint);
     return true;
   }
-  if (unlikely(own.view != batch.own[i].view)) return test_and_insert_local_key(filter, element);
+  if (unlikely(own.view != batch.own[i].view)) return answer_alone(filter, element);
   if (batch.found[i] && !lets_pass(filter, element)) return true;
   if (batch.changes == nullptr) batch.changes = begin(filter);
   return test_and_reserve(filter, batch.changes, element, own.hint, batch.applied,
-                          batch.own[i].view == OwnView::untouched);
+                          batch.own[i].view == OwnView::untouched) != Verdict::fresh;
 }
 
 void answer_all(KeyBatch& batch) {
@@ -407,14 +395,7 @@ void answer_all(KeyBatch& batch) {
       });
 }
 
-void answer_one_by_one(const KeyBatch& batch) {
-  for (int i = 0; i < batch.count; ++i) {
-    *batch.seen[i] = test_and_insert_local_key(batch.filter, *batch.elements[i]);
-    count_answer(batch.filter, *batch.seen[i], batch.of_repeats);
-  }
-}
-
-void judge(KeyBatch& batch) {
+void judge_batch(KeyBatch& batch) {
   FilterSlot* slot = batch.filter->slot;
   for (int i = 0; unlikely(!is_whole(slot)) && i < batch.count; ++i)
     await_key(batch.filter, *batch.elements[i]);
@@ -422,7 +403,13 @@ void judge(KeyBatch& batch) {
   batch.changes = changes_of(batch.filter);
   batch.applied = pg_atomic_read_u64(&slot->applied);
   const Arriving arriving(slot);
-  if (batch.count < kFewest || arriving.keys || arriving.erasures) return answer_one_by_one(batch);
+  if (batch.count < kFewest || arriving.keys || arriving.erasures) {
+    for (int i = 0; i < batch.count; ++i) {
+      *batch.seen[i] = answer_alone(batch.filter, *batch.elements[i]);
+      count_answer(batch.filter, *batch.seen[i], batch.of_repeats);
+    }
+    return;
+  }
   look_into_own_changes(batch);
   look_into_filter(batch);
   stop_at(FaultPoint::judge);
@@ -431,8 +418,8 @@ void judge(KeyBatch& batch) {
 
 }  // namespace
 
-void test_and_insert_local_keys(FilterHandle* filter, const Element* elements, const bool* has_key,
-                                int count, Outcome of_repeats, bool* seen) {
+void judge_local_keys(FilterHandle* filter, const Element* elements, const bool* has_key, int count,
+                      Outcome of_repeats, bool* seen) {
   KeyBatch batch;
   batch.filter = filter;
   batch.of_repeats = of_repeats;
@@ -443,7 +430,7 @@ void test_and_insert_local_keys(FilterHandle* filter, const Element* elements, c
       batch.elements[batch.count] = &elements[i];
       batch.seen[batch.count++] = &seen[i];
     }
-    judge(batch);
+    judge_batch(batch);
   }
 }
 

@@ -284,29 +284,32 @@ void make_room_for(FilterHandle* filter, TransactionChanges* changes, const Elem
     overflow(filter, changes);
 }
 
-enum class Meeting : uint8 { again, repeat, admitted };
-
-// Another transaction has added the key. `arrived`: the last one whose keys were waited for.
-Meeting meet(FilterHandle* filter, ReserveRequest* request, Owner* arrived, bool at_once) {
+// Another transaction has added the key. True: that decides what becomes of it; otherwise the
+// caller tries again. `arrived`: the last one whose keys were waited for.
+bool meet(const FilterHandle* filter, ReserveRequest* request, Owner* arrived, bool at_once,
+          Verdict* verdict) {
   const Conflict conflict = filter->relation->options.conflict;
+  *verdict = Verdict::taken;
   switch (xact_status(transaction_of(request->met))) {
     case XactStatus::committed:
       // Its keys are arriving in the filter. Not all need to: it may have deleted some.
-      if (conflict == Conflict::discard || request->met == *arrived) return Meeting::repeat;
+      if (conflict == Conflict::discard || request->met == *arrived) return true;
       *arrived = request->met;
       wait_until_applied(filter);
-      return Meeting::again;
-    case XactStatus::aborted: request->finished = request->met; return Meeting::again;
+      return false;
+    case XactStatus::aborted: request->finished = request->met; return false;
     case XactStatus::running: break;
   }
-  if (at_once || conflict == Conflict::discard) return Meeting::repeat;
+  if (at_once || conflict == Conflict::discard) return true;
   // Both commit or roll back together.
-  if (unlikely(is_same_distributed_transaction(transaction_of(request->met))))
-    return Meeting::repeat;
-  if (conflict == Conflict::admit) return Meeting::admitted;
+  if (unlikely(is_same_distributed_transaction(transaction_of(request->met)))) return true;
+  if (conflict == Conflict::admit) {
+    *verdict = Verdict::fresh;
+    return true;
+  }
   hand_over_filters();
   wait_for(filter, transaction_of(request->met));
-  return Meeting::again;
+  return false;
 }
 
 }  // namespace
@@ -318,8 +321,8 @@ void wait_until_applied(const FilterHandle* filter) {
 
 const Element* waiting_key = nullptr;
 
-bool test_and_reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
-                      const IndexHint& hint, uint64 applied, bool look_again, bool at_once) {
+Verdict test_and_reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
+                         const IndexHint& hint, uint64 applied, bool look_again, bool at_once) {
   look_for_late(filter, element);
   ReserveRequest request{};
   request.owner = reserve_new_key(changes);
@@ -327,31 +330,29 @@ bool test_and_reserve(FilterHandle* filter, TransactionChanges* changes, const E
   request.look_again = look_again;
   Owner arrived = 0;
   for (;;) {
+    Verdict verdict = Verdict::fresh;
     request.registers = !changes->overflowed;
     const ReserveResult result = try_to_reserve(filter, changes, element, applied, &request);
-    if (result == ReserveResult::other || result == ReserveResult::any_key) waiting_key = &element;
+    if (result == ReserveResult::none && request.registered) {
+      append_registered(changes, element, hint);
+      return Verdict::fresh;
+    }
     switch (result) {
-      case ReserveResult::seen: return true;
-      case ReserveResult::none:
-        if (request.registered)
-          append_registered(changes, element, hint);
-        else
-          append_own_change(changes, ChangeType::add, element, hint);
-        return false;
+      case ReserveResult::seen: return Verdict::seen;
+      case ReserveResult::none: break;
       case ReserveResult::no_room: make_room_for(filter, changes, element); continue;
       case ReserveResult::any_key:
-        if (at_once) return true;
+        waiting_key = &element;
+        if (at_once) return Verdict::taken;
         wait_for_any_key(filter, request.met);
         continue;
-      case ReserveResult::other: break;
+      case ReserveResult::other:
+        waiting_key = &element;
+        if (!meet(filter, &request, &arrived, at_once, &verdict)) continue;
+        break;
     }
-    switch (meet(filter, &request, &arrived, at_once)) {
-      case Meeting::again: continue;
-      case Meeting::repeat: return true;
-      case Meeting::admitted:
-        append_own_change(changes, ChangeType::add, element, hint);
-        return false;
-    }
+    if (verdict == Verdict::fresh) append_own_change(changes, ChangeType::add, element, hint);
+    return verdict;
   }
 }
 

@@ -42,12 +42,13 @@ struct Arriving {
 TransactionChanges* begin(const FilterHandle* filter);
 
 // Adds a key that is new to this transaction's own changes and to a first look into the filter;
-// `applied` is the slot's count from before that look, `look_again` says that there was one. True:
-// the key was seen after all. For a key of an unfinished transaction, option conflict decides; with
-// `at_once` the answer is true. Raises 53200, 54000 as reserve_change does, and what waiting for a
-// lock raises: 40P01, 55P03, 57014.
-bool test_and_reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
-                      const IndexHint& hint, uint64 applied, bool look_again, bool at_once = false);
+// `applied` is the slot's count from before that look, `look_again` says that there was one.
+// `seen`: the filter has it after all. For a key of an unfinished transaction, option conflict
+// decides; with `at_once` it is taken. Raises 53200, 54000 as reserve_change does, and what waiting
+// for a lock raises: 40P01, 55P03, 57014.
+Verdict test_and_reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
+                         const IndexHint& hint, uint64 applied, bool look_again,
+                         bool at_once = false);
 
 // The key that last waited for another transaction, in the caller's memory, for errors about one of
 // many keys. It may be gone.

@@ -55,12 +55,14 @@ class Access {
 
   // For a row that is judged, a node that holds too much has nothing to say.
   bool test(Node node) const {
-    return node->node->keys.test(node, element_) &&
+    return has(node) &&
            !(use_ == Use::insert_granted && node->remote == nullptr && lets_pass(node, element_));
   }
-  void insert(Node node) const { insert_local_key(node, element_); }
+  void insert(Node node) const { judge_local_key(node, element_, Intent::put); }
 
-  bool test_and_insert(Node root) const { return root->node->keys.test_and_insert(root, element_); }
+  bool test_and_insert(Node root) const {
+    return root->node->keys.judge(root, element_, Intent::insert) != Verdict::fresh;
+  }
 
   // To be called before the first look at a node: keys that arrive from now on are noticed.
   void watch(Node start) {
@@ -77,7 +79,8 @@ class Access {
   // A transaction that can no longer be waited for was seen on the way up, or has been counted
   // since.
   Reservation reserve(Node root) const {
-    if (!reserve_local_key(root, element_)) return Reservation::seen;
+    if (judge_local_key(root, element_, Intent::reserve) != Verdict::fresh)
+      return Reservation::seen;
     return applied(root) == applied_ ? Reservation::fresh : Reservation::changed;
   }
 
@@ -85,14 +88,17 @@ class Access {
   // slices of it cannot be reached is a guess.
   bool is_settled(Node root) const {
     if (root->remote != nullptr && !root->remote->answered_in_full) return false;
-    return root->relation->options.conflict != Conflict::discard ||
-           root->node->keys.test(root, element_);
+    return root->relation->options.conflict != Conflict::discard || has(root);
   }
 
   void accessed(Node node) const { count_row(node, RowCount::accesses); }
   void hit(Node node) const { count_row(node, RowCount::hits); }
 
  private:
+  bool has(Node node) const {
+    return node->node->keys.judge(node, element_, Intent::test) != Verdict::fresh;
+  }
+
   static uint64 applied(Node root) { return pg_atomic_read_u64(&root->slot->applied); }
 
   // The key was hashed once, for the node where it came in.
@@ -189,12 +195,20 @@ class Questions {
 
 }  // namespace
 
-bool test_and_insert_in_tree(FilterHandle* filter, const Element& element) {
-  check_entry(filter);
+Verdict judge_in_tree(FilterHandle* filter, const Element& element, Intent intent) {
+  if (intent == Intent::erase) return filter->node->keys.judge(filter, element, intent);
   const RelationOptions& options = filter->relation->options;
-  Access access(element, Use::insert_granted);
-  if (options.top_down > 0) access.watch(filter);
-  return TreeWalk<Access>(access, options.tree, options.top_down).test_and_insert(filter);
+  bool seen;
+  if (intent == Intent::test) {
+    Access access(element, Use::test_granted);
+    seen = TreeWalk<Access>(access, TreeKind::sparse, options.top_down).test_from(filter);
+  } else {
+    check_entry(filter);
+    Access access(element, Use::insert_granted);
+    if (options.top_down > 0) access.watch(filter);
+    seen = TreeWalk<Access>(access, options.tree, options.top_down).test_and_insert(filter);
+  }
+  return seen ? Verdict::seen : Verdict::fresh;
 }
 
 bool has_remote_root(FilterHandle* filter) {
@@ -202,8 +216,8 @@ bool has_remote_root(FilterHandle* filter) {
   return root_of(filter)->remote != nullptr;
 }
 
-void test_and_insert_keys_in_tree(FilterHandle* filter, const Element* elements,
-                                  const bool* has_key, int count, bool* seen) {
+void judge_keys_in_tree(FilterHandle* filter, const Element* elements, const bool* has_key,
+                        int count, bool* seen) {
   check_entry(filter);
   MemoryContext memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter keys", ALLOCSET_SMALL_SIZES);
@@ -218,12 +232,6 @@ void test_and_insert_keys_in_tree(FilterHandle* filter, const Element* elements,
   questions.ask(seen);
   MemoryContextSwitchTo(caller);
   MemoryContextDelete(memory);
-}
-
-bool test_in_tree(FilterHandle* filter, const Element& element) {
-  Access access(element, Use::test_granted);
-  return TreeWalk<Access>(access, TreeKind::sparse, filter->relation->options.top_down)
-      .test_from(filter);
 }
 
 void merge_into_tree(FilterHandle* filter, const Header* value, int64 slice) {

@@ -8,19 +8,16 @@
 
 namespace streamfilter::pg {
 
-// Was the key seen anywhere in the tree? It is inserted now, once the transaction commits. The
+// Was the key seen anywhere in the tree? Unless it is only tested, it is inserted at commit; the
 // root decides between transactions, by its option conflict. Raises 0A000 if filters below test
-// top-down.
-bool test_and_insert_in_tree(FilterHandle* filter, const Element& element);
+// top-down. Intent::erase concerns the filter alone.
+Verdict judge_in_tree(FilterHandle* filter, const Element& element, Intent intent);
 
 // Is the state of the root on other servers? Then it is worth while to ask for many keys at once,
 // in their order; those without has_key are left out, and seen[i] is false.
 bool has_remote_root(FilterHandle* filter);
-void test_and_insert_keys_in_tree(FilterHandle* filter, const Element* elements,
-                                  const bool* has_key, int count, bool* seen);
-
-// Was the key seen anywhere in the tree, by committed transactions or by this one?
-bool test_in_tree(FilterHandle* filter, const Element& element);
+void judge_keys_in_tree(FilterHandle* filter, const Element* elements, const bool* has_key,
+                        int count, bool* seen);
 
 // Adds a value, or one slice of it, to the filter and its ancestors. Raises 22023 if one of them
 // has other parameters, 0A000 as above.

@@ -31,7 +31,7 @@ struct BatchTable {
   BulkInsertState bulk;     // nullptr: the table is not busy
   TupleTableSlot** rows;    // waiting ones; room for kMaxRows
   uint64* numbers;          // of the waiting rows
-  bool has_big;             // one of them may_be_too_big
+  bool has_big;             // one of them would fit on a page only with parts elsewhere
   TupleTableSlot** unused;  // free slots
   int row_count, unused_count, unused_room;
   bool checks_rows;  // or computes columns of them
@@ -210,21 +210,6 @@ bool insert_alone(const BatchWriter* writer, ResultRelInfo* target, TupleTableSl
 
 // ---- a batch -----------------------------------------------------------------------------------
 
-// An insertion copies tuples that the slot does not own; our waiting ones last as long.
-void lend_tuple(TupleTableSlot* row, bool* lent) {
-  *lent = !TTS_SHOULDFREE(row);
-  row->tts_flags |= TTS_FLAG_SHOULDFREE;
-}
-
-void take_tuple_back(TupleTableSlot* row, bool lent) {
-  if (lent) row->tts_flags &= static_cast<uint16>(~TTS_FLAG_SHOULDFREE);
-}
-
-// Would it fit on a page only with parts stored elsewhere?
-bool may_be_too_big(TupleTableSlot* row) {
-  return ExecFetchSlotHeapTuple(row, false, nullptr)->t_len > MaxHeapTupleSize;
-}
-
 void write_some(const BatchTable* table, int first, int end) {
   const BatchWriter* writer = table->writer;
   if (first < end)
@@ -233,31 +218,31 @@ void write_some(const BatchTable* table, int first, int end) {
 }
 
 // Rows that may not fit on a page go alone, so that an error concerns them.
-void write_in_order(const BatchTable* table) {
-  const RowWatch& watch = table->writer->watch;
+void write_rows(BatchTable* table) {
+  const BatchWriter* writer = table->writer;
+  // An insertion copies tuples that the slot does not own; our waiting ones last as long.
+  bool lent[kMaxRows];
+  for (int i = 0; i < table->row_count; ++i) {
+    lent[i] = !TTS_SHOULDFREE(table->rows[i]);
+    table->rows[i]->tts_flags |= TTS_FLAG_SHOULDFREE;
+  }
+  // Index insertion leaks memory.
+  MemoryContext caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
   int first = 0;
   for (int i = 0; i < table->row_count && table->has_big; ++i) {
-    if (!may_be_too_big(table->rows[i])) continue;
+    if (ExecFetchSlotHeapTuple(table->rows[i], false, nullptr)->t_len <= MaxHeapTupleSize) continue;
     write_some(table, first, i);
-    look_at(watch, table->numbers[i]);
+    look_at(writer->watch, table->numbers[i]);
     write_some(table, i, i + 1);
-    look_at(watch, 0);
+    look_at(writer->watch, 0);
     first = i + 1;
   }
   write_some(table, first, table->row_count);
-}
-
-void write_rows(BatchTable* table) {
-  const BatchWriter* writer = table->writer;
-  bool lent[kMaxRows];
-  for (int i = 0; i < table->row_count; ++i) lend_tuple(table->rows[i], &lent[i]);
-  // Index insertion leaks memory.
-  MemoryContext caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
-  write_in_order(table);
   MemoryContextSwitchTo(caller);
   // Each holds a page, and a small cache could not hold one of every table.
   if (list_length(writer->busy) > kMaxBusyTables) ReleaseBulkInsertStatePin(table->bulk);
-  for (int i = 0; i < table->row_count; ++i) take_tuple_back(table->rows[i], lent[i]);
+  for (int i = 0; i < table->row_count; ++i)
+    if (lent[i]) table->rows[i]->tts_flags &= static_cast<uint16>(~TTS_FLAG_SHOULDFREE);
   table->row_count = 0;
   table->has_big = false;
 }

@@ -47,9 +47,8 @@ bool contains(char* from, const char* end, char wanted) {
 }
 
 bool is_null(const CopyFromStateData* copy, const char* value, const char* end) {
-  const auto length = static_cast<size_t>(end - value);
-  return length == static_cast<size_t>(copy->opts.null_print_len) &&
-         memcmp(value, copy->opts.null_print, length) == 0;
+  return end - value == copy->opts.null_print_len &&
+         memcmp(value, copy->opts.null_print, static_cast<size_t>(end - value)) == 0;
 }
 
 // Is the value \N, if that means NULL? A period behind it makes it the end mark.
@@ -59,17 +58,13 @@ bool begins_null(const CopyFromStateData* copy, const char* line, const char* at
          is_null(copy, at, at + 2) && (at + 2 == end || at[2] == delimiter);
 }
 
-bool has_escapes(const CopyFromStateData* copy, char* line, const char* end) {
-  for (char* at = find(line, end, '\\'); at != nullptr; at = find(at + 1, end, '\\'))
-    if (!begins_null(copy, line, at, end)) return true;
-  return false;
-}
-
 bool is_plain(const CopyFromStateData* copy, char* line, const char* end) {
   if (contains(line, end, '\r')) return false;
   // In CSV a backslash may begin the end mark.
-  return SF_COPY_IS_CSV(copy) ? *line != '\\' && !contains(line, end, copy->opts.quote[0])
-                              : !has_escapes(copy, line, end);
+  if (SF_COPY_IS_CSV(copy)) return *line != '\\' && !contains(line, end, copy->opts.quote[0]);
+  for (char* at = find(line, end, '\\'); at != nullptr; at = find(at + 1, end, '\\'))
+    if (!begins_null(copy, line, at, end)) return false;
+  return true;
 }
 
 // Finds the starts of values. False: their number is wrong.
@@ -85,18 +80,10 @@ bool find_values(CopyFromState copy, char* line, const char* end) {
   return !contains(line, end, copy->opts.delim[0]);
 }
 
-// From here on errors concern this line.
-void begin_line(CopyFromState copy, const char* line, const char* end) {
-  ++copy->cur_lineno;
-  copy->line_buf_valid = false;
-  resetStringInfo(&copy->line_buf);
-  appendBinaryStringInfo(&copy->line_buf, line, static_cast<int>(end - line));
-  copy->line_buf_valid = true;
-  copy->input_buf_index = static_cast<int>(end - copy->input_buf) + 1;
-}
-
-// Overwrites delimiters in the buffer by string terminators.
-void convert_values(CopyFromState copy, char* end, Datum* values, bool* nulls) {
+// Overwrites delimiters in the buffer by string terminators. Columns that are not given get their
+// defaults.
+void convert_values(CopyFromState copy, char* end, ExprContext* context, Datum* values,
+                    bool* nulls) {
   TupleDesc type = RelationGetDescr(copy->rel);
   const int count = list_length(copy->attnumlist);
   for (int i = 0; i < count; ++i) {
@@ -114,9 +101,6 @@ void convert_values(CopyFromState copy, char* end, Datum* values, bool* nulls) {
     copy->cur_attname = nullptr;
     copy->cur_attval = nullptr;
   }
-}
-
-void add_defaults(const CopyFromStateData* copy, ExprContext* context, Datum* values, bool* nulls) {
   for (int i = 0; i < copy->num_defaults; ++i) {
     const int column = copy->defmap[i];
     values[column] = ExecEvalExpr(SF_COPY_DEFAULT(copy, i), context, &nulls[column]);
@@ -141,9 +125,14 @@ bool read_plain_line(CopyFromState copy, ExprContext* context, Datum* values, bo
   char* end = find(line, copy->input_buf + copy->input_buf_len, '\n');
   if (end == nullptr || !is_plain(copy, line, end) || !find_values(copy, line, end)) return false;
   memset(nulls, true, static_cast<size_t>(RelationGetDescr(copy->rel)->natts) * sizeof(bool));
-  begin_line(copy, line, end);
-  convert_values(copy, end, values, nulls);
-  add_defaults(copy, context, values, nulls);
+  // From here on errors concern this line.
+  ++copy->cur_lineno;
+  copy->line_buf_valid = false;
+  resetStringInfo(&copy->line_buf);
+  appendBinaryStringInfo(&copy->line_buf, line, static_cast<int>(end - line));
+  copy->line_buf_valid = true;
+  copy->input_buf_index = static_cast<int>(end - copy->input_buf) + 1;
+  convert_values(copy, end, context, values, nulls);
   return true;
 }
 
@@ -331,32 +320,27 @@ void hand_over_if_client_pauses(const CopyFromStateData* copy) {
   if (poll(&client, 1, kGap) == 0) hand_over_filters();
 }
 
-bool read_copied_row(CopyRows* rows, ExprContext* context, TupleTableSlot* row) {
-  MemoryContextSwitchTo(GetPerTupleMemoryContext(rows->estate));
-  bool found = rows->has_plain_lines &&
-               read_plain_line(rows->copy, context, row->tts_values, row->tts_isnull);
-  if (!found) {
-    if (rows->of_client) hand_over_if_client_pauses(rows->copy);
-    found = NextCopyFrom(rows->copy, context, row->tts_values, row->tts_isnull);
-  }
-  MemoryContextSwitchTo(rows->estate->es_query_cxt);
-  return found;
-}
-
-// The next row of the source that satisfies WHERE; nullptr: there is none.
-TupleTableSlot* read_next_row(CopyRows* rows, int64* excluded) {
+// The next row of the source that satisfies WHERE; false: there is none.
+bool read_next_row(CopyRows* rows, TupleTableSlot* row, int64* excluded) {
   CopyFromState copy = rows->copy;
   ExprContext* context = GetPerTupleExprContext(rows->estate);
-  TupleTableSlot* row = row_to_fill(rows->ingest);
-  look_forward(rows);
+  if (unlikely(rows->looks_back)) look_forward(rows);
   for (;;) {
     CHECK_FOR_INTERRUPTS();
     ExecClearTuple(row);
-    if (!read_copied_row(rows, context, row)) return nullptr;
+    MemoryContextSwitchTo(GetPerTupleMemoryContext(rows->estate));
+    bool found =
+        rows->has_plain_lines && read_plain_line(copy, context, row->tts_values, row->tts_isnull);
+    if (!found) {
+      if (rows->of_client) hand_over_if_client_pauses(copy);
+      found = NextCopyFrom(copy, context, row->tts_values, row->tts_isnull);
+    }
+    MemoryContextSwitchTo(rows->estate->es_query_cxt);
+    if (!found) return false;
     ExecStoreVirtualTuple(row);
     row->tts_tableOid = RelationGetRelid(copy->rel);
     context->ecxt_scantuple = row;
-    if (copy->qualexpr == nullptr || ExecQual(copy->qualexpr, context)) return row;
+    if (copy->qualexpr == nullptr || ExecQual(copy->qualexpr, context)) return true;
     pgstat_progress_update_param(PROGRESS_COPY_TUPLES_EXCLUDED, ++*excluded);
     ResetPerTupleExprContext(rows->estate);
   }
@@ -371,7 +355,8 @@ uint64 insert_rows(CopyRows* rows) {
   const int64 before = progress(PROGRESS_COPY_TUPLES_PROCESSED);
   const IngestCounts* counts = counts_of(rows->ingest);
   uint64 shown = 0;
-  while (TupleTableSlot* row = read_next_row(rows, &excluded)) {
+  TupleTableSlot* row = row_to_fill(rows->ingest);
+  while (read_next_row(rows, row, &excluded)) {
     ++rows->rows;
     remember_line(rows);
     ingest_row(rows->ingest, row, rows->rows);

@@ -58,7 +58,7 @@ Expr* given_value(const RowJudge* judge, int source) {
     return reinterpret_cast<Expr*>(makeConst(REGCLASSOID, -1, InvalidOid, sizeof(Oid),
                                              ObjectIdGetDatum(judge->keys.filter->relid), false,
                                              true));
-  const FormData_pg_attribute* from = TupleDescAttr(RelationGetDescr(judge->table), source - 1);
+  const FormData_pg_attribute* from = TupleDescAttr(RelationGetDescr(judge->row.table), source - 1);
   return reinterpret_cast<Expr*>(makeVar(1, static_cast<AttrNumber>(source), from->atttypid,
                                          from->atttypmod, from->attcollation, 0));
 }
@@ -70,12 +70,12 @@ Expr* value_for_column(const RowJudge* judge, Relation target,
   if (column->attgenerated != '\0')
     return reinterpret_cast<Expr*>(
         makeNullConst(column->atttypid, column->atttypmod, column->attcollation));
-  const int source = source_of(judge->table, const_cast<Form_pg_attribute>(column));
+  const int source = source_of(judge->row.table, const_cast<Form_pg_attribute>(column));
   if (source == kNothing) return default_of(target, column);
   Node* value = reinterpret_cast<Node*>(given_value(judge, source));
   // A parameter of the INSERT has a type but no modifier.
   return reinterpret_cast<Expr*>(
-      coerce_to_target_type(nullptr, value, type_of(judge->table, source), column->atttypid,
+      coerce_to_target_type(nullptr, value, type_of(judge->row.table, source), column->atttypid,
                             column->atttypmod, COERCION_ASSIGNMENT, COERCE_IMPLICIT_CAST, -1));
 }
 
@@ -93,9 +93,9 @@ List* list_values(const RowJudge* judge, Relation target) {
 
 // Functions in them may be the owner's.
 List* list_values(const RowJudge* judge, Relation target, const char** obstacle) {
-  *obstacle = why_diverted_alone(target, judge->owner);
+  *obstacle = why_diverted_alone(target, judge->found.owner);
   if (*obstacle != nullptr) return NIL;
-  const Caller caller = become_owner(RelationGetRelid(target), judge->owner);
+  const Caller caller = become_owner(RelationGetRelid(target), judge->found.owner);
   List* values = list_values(judge, target);
   return_to(caller);
   if (values == NIL || runs_volatile_code(reinterpret_cast<Node*>(values)))
@@ -132,17 +132,17 @@ DivertTarget* find_divert_target(Diverting* all, const RowJudge* judge, Relation
   ListCell* cell;
   foreach (cell, all->targets) {
     auto* target = static_cast<DivertTarget*>(lfirst(cell));
-    if (target->table != table || target->owner != judge->owner) continue;
+    if (target->table != table || target->owner != judge->found.owner) continue;
     table_close(table, NoLock);
     return target;
   }
-  return open_target(all, table, judge->owner);
+  return open_target(all, table, judge->found.owner);
 }
 
 }  // namespace
 
 DivertedRows* open_diverted(Diverting* all, const RowJudge* judge, const char** obstacle) {
-  Relation table = table_open(judge->target, NoLock);
+  Relation table = table_open(judge->found.target, NoLock);
   List* values = list_values(judge, table, obstacle);
   if (*obstacle != nullptr) {
     table_close(table, NoLock);
@@ -152,7 +152,7 @@ DivertedRows* open_diverted(Diverting* all, const RowJudge* judge, const char** 
   rows->projection = ExecBuildProjectionInfo(
       values, GetPerTupleExprContext(all->estate),
       MakeSingleTupleTableSlot(CreateTupleDescCopy(RelationGetDescr(table)), &TTSOpsVirtual),
-      nullptr, CreateTupleDescCopy(RelationGetDescr(judge->table)));
+      nullptr, CreateTupleDescCopy(RelationGetDescr(judge->row.table)));
   rows->target = find_divert_target(all, judge, table);
   return rows;
 }

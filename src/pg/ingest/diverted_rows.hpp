@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pg/ingest/batch_writer.hpp"
-#include "pg/trigger/judge_state.hpp"
+#include "pg/trigger/judge_row.hpp"
 
 namespace streamfilter::pg {
 

@@ -13,7 +13,6 @@ extern "C" {
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/target_rule.hpp"
 #include "pg/server/compat_private.hpp"
-#include "pg/trigger/judged_once.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -76,11 +75,6 @@ SF_TRIGGER_CLOCK* clock_of(const ResultRelInfo* target, const Trigger* trigger) 
              : &target->ri_TrigInstrument[trigger - target->ri_TrigDesc->triggers];
 }
 
-// Has the filter only keys that it was given itself?
-bool stands_alone(const FilterHandle* filter) {
-  return filter->tree == nullptr && !is_remote(filter->relation);
-}
-
 IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
   MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
   auto* table = static_cast<IngestTable*>(palloc0(sizeof(IngestTable)));
@@ -91,19 +85,12 @@ IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
   table->judged = rule.obstacle == nullptr && enabled && rule.judge != nullptr;
   if (table->judged) {
     init_row_judge(&table->judge, rule.kind, ingest->statement, ingest->memory);
-    table->judge.trigger = rule.judge;
-    table->judge.triggers = target->ri_TrigDesc;
-    table->judge.table = target->ri_RelationDesc;
+    table->judge.row = {rule.judge, target->ri_RelationDesc};
+    table->judge.statement.triggers = target->ri_TrigDesc;
     table->clock = clock_of(target, rule.judge);
   }
   MemoryContextSwitchTo(caller);
   return table;
-}
-
-void open_diverted_of(Ingest* ingest, IngestTable* table) {
-  MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
-  table->diverted = open_diverted(&ingest->diverting, &table->judge, &table->obstacle);
-  MemoryContextSwitchTo(caller);
 }
 
 // Reports errors in the trigger when the first row comes.
@@ -111,12 +98,16 @@ void prepare_table(Ingest* ingest, IngestTable* table) {
   table->prepared = true;
   if (!table->judged) return;
   prepare_judge(&table->judge);
+  const FilterHandle* filter = table->judge.keys.filter;
   if (needs_each_row(&table->judge.keys))
     table->obstacle = "the key of each row is needed as soon as it is known";
-  else if (ingest->asked && !stands_alone(table->judge.keys.filter))
+  else if (ingest->asked && (filter->tree != nullptr || is_remote(filter->relation)))
     table->obstacle = "the query asks a filter, too, which may be of the same tree";
-  else if (table->judge.kind == TriggerKind::divert)
-    open_diverted_of(ingest, table);
+  else if (table->judge.own.kind == TriggerKind::divert) {
+    MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
+    table->diverted = open_diverted(&ingest->diverting, &table->judge, &table->obstacle);
+    MemoryContextSwitchTo(caller);
+  }
 }
 
 IngestTable* ingest_table_of(Ingest* ingest, ResultRelInfo* target) {
@@ -142,9 +133,12 @@ void read_key(Ingest* ingest, int i, TupleTableSlot* row) {
   if (!table->judged) return;
   MemoryContext caller = MemoryContextSwitchTo(ingest->batch_memory);
   prepare_judge(&table->judge);
-  if (unlikely(ingest->skips_conflicts) && is_judged(table))
-    check_conflicts(&table->judge, table->target);
-  if (is_judged(table)) ingest->has_key[i] = make_element(&table->judge, row, &ingest->elements[i]);
+  if (is_judged(table)) {
+    if (unlikely(ingest->skips_conflicts)) check_conflicts(&table->judge, table->target);
+    Element* element = &ingest->elements[i];
+    ingest->has_key[i] = build_element(&table->judge.keys, row, element);
+    if (ingest->has_key[i]) bound_time(table->judge.keys.filter, element);
+  }
   MemoryContextSwitchTo(caller);
 }
 
@@ -157,18 +151,6 @@ void read_key_again(Ingest* ingest, int i) {
   give_back_slot(table, row);
 }
 
-// End of the run of rows, from `first` on, that one filter judges with one outcome.
-int end_of_run(const Ingest* ingest, int first) {
-  const FilterHandle* filter = ingest->tables[first]->judge.keys.filter;
-  const Outcome outcome = of_repeats(&ingest->tables[first]->judge);
-  int end = first + 1;
-  while (end < ingest->rows && is_judged(ingest->tables[end]) &&
-         ingest->tables[end]->judge.keys.filter == filter &&
-         of_repeats(&ingest->tables[end]->judge) == outcome)
-    ++end;
-  return end;
-}
-
 // For EXPLAIN ANALYZE of the trigger: a call per row, and the whole time with the first.
 void stop_clocks(const Ingest* ingest, int first, int end) {
   SF_STOP_TRIGGER_CLOCK(ingest->tables[first]->clock);
@@ -178,19 +160,28 @@ void stop_clocks(const Ingest* ingest, int first, int end) {
   }
 }
 
-void judge_run(Ingest* ingest, int first, int end) {
+// Judges the run of rows, from `first` on, that one filter judges with one outcome; `alone`: only
+// the first. Returns its end.
+int judge_run(Ingest* ingest, int first, bool alone) {
+  FilterHandle* filter = ingest->tables[first]->judge.keys.filter;
+  const Outcome outcome = of_repeats(&ingest->tables[first]->judge);
   SF_TRIGGER_CLOCK* clock = ingest->tables[first]->clock;
   if (unlikely(clock != nullptr)) SF_START_TRIGGER_CLOCK(clock);
-  for (int i = first; i < end; ++i)
-    if (i == first || ingest->tables[i] != ingest->tables[i - 1])
-      check_judged_once(&ingest->tables[i]->judge);
+  int end = first;
+  do {
+    if (end == first || ingest->tables[end] != ingest->tables[end - 1])
+      check_judged_once(&ingest->tables[end]->judge);
+    ++end;
+  } while (!alone && end < ingest->rows && is_judged(ingest->tables[end]) &&
+           ingest->tables[end]->judge.keys.filter == filter &&
+           of_repeats(&ingest->tables[end]->judge) == outcome);
   waiting_key = nullptr;
-  const Outcome outcome = of_repeats(&ingest->tables[first]->judge);
-  test_and_insert_keys(ingest->tables[first]->judge.keys.filter, ingest->elements + first,
-                       ingest->has_key + first, end - first, outcome, ingest->repeats + first);
+  judge_keys(filter, ingest->elements + first, ingest->has_key + first, end - first, outcome,
+             ingest->repeats + first);
   for (int i = first; i < end; ++i)
     count_judged(&ingest->tables[i]->judge, ingest->repeats[i], outcome);
   if (unlikely(clock != nullptr)) stop_clocks(ingest, first, end);
+  return end;
 }
 
 void judge_rows(Ingest* ingest) {
@@ -203,9 +194,7 @@ void judge_rows(Ingest* ingest) {
       continue;
     }
     look_at(ingest->watch, ingest->numbers[i]);
-    const int end = changed ? i + 1 : end_of_run(ingest, i);
-    judge_run(ingest, i, end);
-    i = end;
+    i = judge_run(ingest, i, changed);
   }
   look_at(ingest->watch, 0);
 }
@@ -222,38 +211,39 @@ bool enforces(const IngestTable* table) {
   return is_judged(table) && table->judge.keys.filter->mode == FilterMode::enforce;
 }
 
-// Collects rows that are kept. Branchless, because the condition is unpredictable.
-int find_kept(Ingest* ingest, uint16* kept) {
-  int count = 0;
-  for (int i = 0; i < ingest->rows; ++i) {
-    const IngestTable* table = ingest->tables[i];
-    const bool discards = table->judge.kind != TriggerKind::mark && enforces(table);
-    kept[count] = static_cast<uint16>(i);
-    count += !(discards & ingest->repeats[i]);
-  }
-  ingest->counts.discarded += static_cast<uint64>(ingest->rows - count);
-  return count;
-}
-
 // If rows are compared with an index, each must be in it before the next one comes.
 void give(Ingest* ingest, const IngestTable* table, TupleTableSlot* row, uint64 number) {
-  const bool at_once = ingest->skips_conflicts || table->judge.key_indexes != NIL;
+  const bool at_once = ingest->skips_conflicts || table->judge.found.key_indexes != NIL;
   ingest->at_once |= at_once;
   ++(write_row(table->writer, row, number, at_once) ? ingest->counts.inserted
                                                     : ingest->counts.conflicting);
 }
 
-void write_kept(Ingest* ingest, int i) {
-  const IngestTable* table = ingest->tables[i];
-  TupleTableSlot* row = take_slot(table->writer);
-  ExecStoreHeapTuple(ingest->tuples[i], row, false);
-  if (is_judged(table) && is_skipped(&table->judge, row)) {
-    ++ingest->counts.discarded;
-    ingest->repeats[i] = true;
-    return give_back_slot(table->writer, row);
+// First collects the kept rows. Branchless, because the condition is unpredictable.
+void write_kept(Ingest* ingest) {
+  uint16 kept[kRemoteBatch];
+  int count = 0;
+  for (int i = 0; i < ingest->rows; ++i) {
+    const IngestTable* table = ingest->tables[i];
+    const bool discards = table->judge.own.kind != TriggerKind::mark && enforces(table);
+    kept[count] = static_cast<uint16>(i);
+    count += !(discards & ingest->repeats[i]);
   }
-  if (table->judge.kind == TriggerKind::mark && enforces(table)) mark_row(ingest, i, row);
-  give(ingest, table, row, ingest->numbers[i]);
+  ingest->counts.discarded += static_cast<uint64>(ingest->rows - count);
+  for (int k = 0; k < count; ++k) {
+    const int i = kept[k];
+    const IngestTable* table = ingest->tables[i];
+    TupleTableSlot* row = take_slot(table->writer);
+    ExecStoreHeapTuple(ingest->tuples[i], row, false);
+    if (is_judged(table) && is_skipped(&table->judge, row)) {
+      ++ingest->counts.discarded;
+      ingest->repeats[i] = true;
+      give_back_slot(table->writer, row);
+      continue;
+    }
+    if (table->judge.own.kind == TriggerKind::mark && enforces(table)) mark_row(ingest, i, row);
+    give(ingest, table, row, ingest->numbers[i]);
+  }
 }
 
 void divert_repeats(Ingest* ingest) {
@@ -272,9 +262,7 @@ void divert_repeats(Ingest* ingest) {
 void settle_batch(Ingest* ingest) {
   if (ingest->rows == 0) return;
   judge_rows(ingest);
-  uint16 kept[kRemoteBatch];
-  const int count = find_kept(ingest, kept);
-  for (int i = 0; i < count; ++i) write_kept(ingest, kept[i]);
+  write_kept(ingest);
   divert_repeats(ingest);
   ingest->rows = 0;
   ingest->bytes = 0;
@@ -293,47 +281,12 @@ void insert_alone(Ingest* ingest, const IngestTable* table, HeapTuple tuple, uin
   ++(write_alone(table->writer, row, number) ? ingest->counts.inserted : ingest->counts.discarded);
 }
 
-int room_for(const IngestTable* table) {
-  return is_judged(table) && asks_servers(table->judge.keys.filter) ? kRemoteBatch : kBatch;
-}
-
-void keep_row(Ingest* ingest, IngestTable* table, TupleTableSlot* row, uint64 number) {
-  const int i = ingest->rows;
-  if (i == 0) {
-    ingest->epoch = handle_epoch;
-    ingest->room = room_for(table);
-  }
-  ingest->tables[i] = table;
-  ingest->numbers[i] = number;
-  read_key(ingest, i, row);
-  ingest->tuples[i] = copy_row(ingest->writer, row);
-  ingest->bytes += ingest->tuples[i]->t_len;
-  ++ingest->rows;
-}
-
 // Nobody judges the row, and no judged row waits before it.
 void write_now(Ingest* ingest, const IngestTable* table, TupleTableSlot* row, uint64 number) {
   TupleTableSlot* kept = take_slot(table->writer);
   ExecStoreHeapTuple(copy_row(ingest->writer, row), kept, false);
   give(ingest, table, kept, number);
   write_if_many(ingest->writer);
-}
-
-// Converts the row to the row type of its table.
-TupleTableSlot* convert(const Ingest* ingest, const IngestTable* table, TupleTableSlot* row) {
-  if (table == ingest->only) return row;
-  const TupleConversionMap* map = SF_ROOT_TO_CHILD_MAP(table->target, ingest->estate);
-  return map == nullptr
-             ? row
-             : execute_attr_map_slot(map->attrMap, row, table->target->ri_PartitionTupleSlot);
-}
-
-IngestTable* find_table(Ingest* ingest, TupleTableSlot* row) {
-  if (ingest->only != nullptr) return ingest->only;
-  ResultRelInfo* target =
-      ExecFindPartition(ingest->node, ingest->node->rootResultRelInfo,
-                        ingest->node->mt_partition_tuple_routing, row, ingest->estate);
-  return ingest_table_of(ingest, target);
 }
 
 }  // namespace
@@ -362,7 +315,6 @@ Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, boo
 }
 
 TupleTableSlot* row_to_fill(Ingest* ingest) {
-  if (ingest->to_fill != nullptr) return ingest->to_fill;
   MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
   ingest->to_fill = MakeSingleTupleTableSlot(
       RelationGetDescr(ingest->node->rootResultRelInfo->ri_RelationDesc), &TTSOpsVirtual);
@@ -372,15 +324,33 @@ TupleTableSlot* row_to_fill(Ingest* ingest) {
 
 void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
   ++ingest->counts.rows;
-  IngestTable* table = find_table(ingest, row);
+  IngestTable* table = ingest->only;
+  if (table == nullptr)
+    table = ingest_table_of(
+        ingest, ExecFindPartition(ingest->node, ingest->node->rootResultRelInfo,
+                                  ingest->node->mt_partition_tuple_routing, row, ingest->estate));
   if (unlikely(!table->prepared)) prepare_table(ingest, table);
-  row = convert(ingest, table, row);
+  if (table != ingest->only)
+    if (const TupleConversionMap* map = SF_ROOT_TO_CHILD_MAP(table->target, ingest->estate))
+      row = execute_attr_map_slot(map->attrMap, row, table->target->ri_PartitionTupleSlot);
   if (unlikely(table->obstacle != nullptr))
     return insert_alone(ingest, table, ExecCopySlotHeapTuple(row), number);
-  if (!table->judged && ingest->rows == 0)
+  const int i = ingest->rows;
+  if (!table->judged && i == 0) {
     write_now(ingest, table, row, number);
-  else
-    keep_row(ingest, table, row, number);
+  } else {
+    if (i == 0) {
+      ingest->epoch = handle_epoch;
+      const bool asks = is_judged(table) && asks_servers(table->judge.keys.filter);
+      ingest->room = asks ? kRemoteBatch : kBatch;
+    }
+    ingest->tables[i] = table;
+    ingest->numbers[i] = number;
+    read_key(ingest, i, row);
+    ingest->tuples[i] = copy_row(ingest->writer, row);
+    ingest->bytes += ingest->tuples[i]->t_len;
+    ++ingest->rows;
+  }
   ResetPerTupleExprContext(ingest->estate);
   if (ingest->rows == ingest->room || ingest->bytes > kMaxBytes) settle_batch(ingest);
 }

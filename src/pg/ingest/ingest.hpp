@@ -30,8 +30,8 @@ struct IngestCounts {
 // trigger's filter may be of the same tree, its rows go one by one, too.
 Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, bool asked);
 
-// A slot of the target's row type, for callers without one. Virtual values in it need to last only
-// until the slot is given to ingest_row.
+// Makes a slot of the target's row type, for a caller without one. Virtual values in it need to
+// last only until the slot is given to ingest_row.
 TupleTableSlot* row_to_fill(Ingest* ingest);
 
 // Adds a row of the target's row type, in any slot; copies it. `number` is for the RowWatch. Resets

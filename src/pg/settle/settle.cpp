@@ -177,8 +177,9 @@ bool take_row_key(const SettleTask* task, KeyCall* call, HeapTuple row, TupleDes
   Element element;
   if (!build_element(&call->keys, values, &element)) return true;
   bound_time(task->filter, &element);
-  if (can_take_keys(task->filter)) return take_key(task->filter, element);
-  remember_key(task->filter, element);
+  if (can_take_keys(task->filter))
+    return judge_key(task->filter, element, Intent::take) == Verdict::fresh;
+  judge_key(task->filter, element, Intent::remember);
   return true;
 }
 

@@ -213,11 +213,12 @@ void reset_counters(FilterSlot* slot, TimestampTz now) {
   pg_atomic_init_u64(&slot->log.next_number, 1);
 }
 
+static uint32 number_of_lock(const FilterSlot* slot, uint32 slice) {
+  return (static_cast<uint32>(slot - shared_state->slots) * 67 + slice) % kSliceLocks;
+}
+
 LWLock* slice_lock(const FilterSlot* slot, uint32 slice) {
-  const uint32 number = static_cast<uint32>(slot - shared_state->slots) * 67 + slice;
-  LWLock* lock = &shared_state->slice_locks[number % kSliceLocks].lock;
-  note_slice_lock(lock);
-  return lock;
+  return note_slice_lock(&shared_state->slice_locks[number_of_lock(slot, slice)].lock);
 }
 
 namespace {

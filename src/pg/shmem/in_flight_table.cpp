@@ -127,11 +127,6 @@ void erase(const Part& part, InFlightEntry* entry) {
   part.entries[hole].tag = 0;
 }
 
-void put(InFlightPartition* partition, InFlightEntry* entry, InFlightTag tag, Owner owner) {
-  *entry = {tag.bits, owner};
-  ++partition->used;
-}
-
 // Calls f(number) for the further tables where the partition has keys, until it returns true.
 template <typename Function>
 void for_each_holding(uint32 holding, Function&& f) {
@@ -184,7 +179,8 @@ bool put_further(InFlightPartition* partition, InFlightTag tag, Owner owner) {
   for (int i = 0; i < kMaxFurther; ++i) {
     if (partition->used_of[i] == 0 && !join(&further->tables[i])) continue;
     if (partition->used_of[i] >= limit_of(further->tables[i])) continue;
-    put(partition, find(further_part(partition, i), tag.bits), tag, owner);
+    *find(further_part(partition, i), tag.bits) = {tag.bits, owner};
+    ++partition->used;
     ++partition->further;
     ++partition->used_of[i];
     partition->holding |= 1u << i;
@@ -311,7 +307,8 @@ bool add_in_flight(InFlightPartition* partition, InFlightEntry* entry, InFlightT
   const uint32 used = partition->used - partition->further;
   if (used >= partition_limit || own >> partition_bits > partition_limit - used)
     return put_further(partition, tag, owner);
-  put(partition, entry, tag, owner);
+  *entry = {tag.bits, owner};
+  ++partition->used;
   return true;
 }
 
@@ -319,7 +316,8 @@ bool add_prepared_in_flight(InFlightPartition* partition, InFlightEntry* entry, 
                             Owner owner) {
   if (partition->used - partition->further >= partition_room)
     return put_further(partition, tag, owner);
-  put(partition, entry, tag, owner);
+  *entry = {tag.bits, owner};
+  ++partition->used;
   return true;
 }
 

@@ -13,8 +13,7 @@ struct InFlightTag {
   uint64 bits;  // never 0
 };
 inline InFlightTag in_flight_tag(uint64 generation, uint64 hash) {
-  const uint64 bits = mix64(hash ^ generation * kGoldenRatio);
-  return {bits == 0 ? 1 : bits};
+  return {Max(mix64(hash ^ generation * kGoldenRatio), uint64{1})};
 }
 
 // Who added a key, and to which filter: 48 bits of the full id of the (sub)transaction, and the

@@ -47,9 +47,9 @@ void raise_to(pg_atomic_uint64* most, uint64 amount) {
 
 }  // namespace
 
-void note_slice_lock(LWLock* lock) {
-  slice = lock;
+LWLock* note_slice_lock(LWLock* lock) {
   memset(in_slice, 0, sizeof in_slice);
+  return slice = lock;
 }
 
 void note_exclusive_lock() { memset(in_all, 0, sizeof in_all); }

@@ -21,8 +21,8 @@ enum class Work : uint8 { bytes, rows };
 
 #ifdef STREAMFILTER_FAULTS
 void count_work(Work work, uint64 amount);
-// This process is about to take a slice's lock.
-void note_slice_lock(LWLock* lock);
+// This process is about to take a slice's lock. Returns it.
+LWLock* note_slice_lock(LWLock* lock);
 // From now on it keeps all others away.
 void note_exclusive_lock();
 
@@ -30,7 +30,7 @@ void request_locked_work();
 void start_locked_work();
 #else
 inline void count_work(Work, uint64) {}
-inline void note_slice_lock(LWLock*) {}
+inline LWLock* note_slice_lock(LWLock* lock) { return lock; }
 inline void note_exclusive_lock() {}
 #endif
 

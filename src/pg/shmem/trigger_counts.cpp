@@ -130,11 +130,12 @@ PendingTriggerCounts* pending_trigger_counts(Oid trigger, Oid filter) {
   return pending;
 }
 
-void note_dirty(PendingTriggerCounts* pending) {
+TriggerCounts* note_dirty(PendingTriggerCounts* pending) {
   transaction_uses_filters = true;
   pending->dirty = true;
   pending->next_dirty = dirty;
   dirty = pending;
+  return &pending->counts;
 }
 
 void flush_trigger_counts() {

@@ -26,10 +26,9 @@ struct PendingTriggerCounts {
 // Allocates at the first call.
 PendingTriggerCounts* pending_trigger_counts(Oid trigger, Oid filter);
 
-void note_dirty(PendingTriggerCounts* pending);
+TriggerCounts* note_dirty(PendingTriggerCounts* pending);
 inline TriggerCounts* counts_to_add_to(PendingTriggerCounts* pending) {
-  if (unlikely(!pending->dirty)) note_dirty(pending);
-  return &pending->counts;
+  return likely(pending->dirty) ? &pending->counts : note_dirty(pending);
 }
 
 // Adds this session's counts. Cannot raise.

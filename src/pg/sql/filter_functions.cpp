@@ -19,7 +19,7 @@ extern "C" {
 #include "pg/remote/remote_keys.hpp"
 #include "pg/shmem/state_copy.hpp"
 #include "pg/storage/image.hpp"
-#include "pg/trigger/judged_once.hpp"
+#include "pg/trigger/judge_row.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {
@@ -294,9 +294,9 @@ SF_FUNCTION(streamfilter_seen) {
   bound_time(filter, &element);
   filter->route.way = route_in_query(&site->keys).way;
   const bool enforced = mode == FilterMode::enforce;
-  const bool seen =
-      test_and_insert_key(filter, element, enforced ? Outcome::discarded : Outcome::would_discard);
-  PG_RETURN_BOOL(seen && enforced);
+  const Verdict verdict = judge_key(filter, element, Intent::insert,
+                                    enforced ? Outcome::discarded : Outcome::would_discard);
+  PG_RETURN_BOOL(verdict != Verdict::fresh && enforced);
 }
 
 // streamfilter_test(filter regclass, VARIADIC key "any") → boolean: was the key seen before?
@@ -307,7 +307,7 @@ SF_FUNCTION(streamfilter_test) {
   KeyCall* site = key_call_site(fcinfo, Use::test, "streamfilter_test", true);
   Element element;
   if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
-  PG_RETURN_BOOL(test_key(site->keys.filter, element));
+  PG_RETURN_BOOL(judge_key(site->keys.filter, element, Intent::test) != Verdict::fresh);
 }
 
 // streamfilter_value(filter regclass) → streamfilter: the shared state as a value. Needs SELECT.

@@ -61,12 +61,8 @@ FilterHandle* local_filter(Oid relid, Use use) {
   return filter;
 }
 
-constexpr char kYes = 't', kNo = 'f', kTaken = 'n';
-
-// Calls answer_one(filter, element) for every hash; it returns one of the three answers above, and
-// `taken` becomes NULL.
-template <typename AnswerOne>
-Datum answer(FunctionCallInfo fcinfo, Use use, AnswerOne&& answer_one) {
+// Gives the filter every hash: was it there? NULL: another transaction has reserved its bits.
+Datum answer(FunctionCallInfo fcinfo, Use use, Intent intent) {
   require_arguments(fcinfo, {0, 1});
   FilterHandle* filter = local_filter(PG_GETARG_OID(0), use);
   int count = -1;
@@ -88,9 +84,12 @@ Datum answer(FunctionCallInfo fcinfo, Use use, AnswerOne&& answer_one) {
     use_filter(filter, use);
     if (times != nullptr && use == Use::insert && is_too_late(filter->header, elements[i]))
       warn_of_late(filter);
-    const char what = answer_one(filter, elements[i]);
-    answers[i] = BoolGetDatum(what == kYes);
-    isnull[i] = what == kTaken;
+    const bool of_bits = intent == Intent::reserve_bits || intent == Intent::put_bits;
+    const Verdict verdict = of_bits ? judge_local_key(filter, elements[i], intent)
+                                    : judge_key(filter, elements[i], intent);
+    if (of_bits) count_answer(filter, verdict != Verdict::fresh, Outcome::discarded);
+    answers[i] = BoolGetDatum(verdict != Verdict::fresh);
+    isnull[i] = of_bits && verdict == Verdict::taken;
   }
   int bound = 1;
   return PointerGetDatum(construct_md_array(answers, isnull, count > 0 ? 1 : 0, &count, &bound,
@@ -107,8 +106,6 @@ void require_erase(Oid relid) {
             errdetail("Its kind, %s, cannot.", ops->name));
 }
 
-char say(bool yes) { return yes ? kYes : kNo; }
-
 void prevent_if_read_only(const char* function) {
   PreventCommandDuringRecovery(function);
   PreventCommandIfReadOnly(function);
@@ -122,39 +119,25 @@ using namespace streamfilter::pg;
 
 // streamfilter_hashes_test(filter regclass, hashes bigint[], times bigint[], importances float8[])
 // -> boolean[]: is each there? Needs SELECT.
-SF_FUNCTION(streamfilter_hashes_test) {
-  return answer(fcinfo, Use::test, [](FilterHandle* filter, const Element& element) {
-    return say(test_key(filter, element));
-  });
-}
+SF_FUNCTION(streamfilter_hashes_test) { return answer(fcinfo, Use::test, Intent::test); }
 
 // The same, and remembers each once the transaction commits. Needs INSERT.
 SF_FUNCTION(streamfilter_hashes_seen) {
   prevent_if_read_only("streamfilter_hashes_seen()");
-  return answer(fcinfo, Use::insert, [](FilterHandle* filter, const Element& element) {
-    return say(test_and_insert_fetched_key(filter, element));
-  });
+  return answer(fcinfo, Use::insert, Intent::insert_fetched);
 }
 
 // The same for probes of keys with several: reserves each, whether or not its bits are set. NULL:
 // another transaction has added the key, and option conflict calls it a repeat.
 SF_FUNCTION(streamfilter_hashes_reserve) {
   prevent_if_read_only("streamfilter_hashes_reserve()");
-  return answer(fcinfo, Use::insert, [](FilterHandle* filter, const Element& element) {
-    const PartialReservation found = reserve_partial_key(filter, element);
-    count_answer(filter, found != PartialReservation::unset, Outcome::discarded);
-    return found == PartialReservation::taken ? kTaken : say(found == PartialReservation::set);
-  });
+  return answer(fcinfo, Use::insert, Intent::reserve_bits);
 }
 
 // The same without a reservation, for probes of keys that are reserved elsewhere.
 SF_FUNCTION(streamfilter_hashes_put) {
   prevent_if_read_only("streamfilter_hashes_put()");
-  return answer(fcinfo, Use::insert, [](FilterHandle* filter, const Element& element) {
-    const bool was_set = insert_partial_key(filter, element);
-    count_answer(filter, was_set, Outcome::discarded);
-    return say(was_set);
-  });
+  return answer(fcinfo, Use::insert, Intent::put_bits);
 }
 
 // Forgets each; was it there? Needs DELETE.
@@ -163,11 +146,10 @@ SF_FUNCTION(streamfilter_hashes_erase) {
   require_arguments(fcinfo, {0});
   const Oid relid = PG_GETARG_OID(0);
   const AclResult right = pg_class_aclcheck(relid, GetUserId(), ACL_DELETE);
-  if (right != ACLCHECK_OK) aclcheck_error(right, OBJECT_FOREIGN_TABLE, get_rel_name(relid));
-  require_erase(relid);
-  return answer(fcinfo, Use::erase, [](FilterHandle* filter, const Element& element) {
-    return say(erase_key(filter, element));
-  });
+  if (OidIsValid(relid) && right != ACLCHECK_OK)
+    aclcheck_error(right, OBJECT_FOREIGN_TABLE, get_rel_name(relid));
+  if (OidIsValid(relid)) require_erase(relid);
+  return answer(fcinfo, Use::erase, Intent::erase);
 }
 
 // ---- export and import --------------------------------------------------------------------------

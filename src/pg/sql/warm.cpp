@@ -16,7 +16,7 @@ extern "C" {
 #include "pg/server/progress.hpp"
 #include "pg/server/rows.hpp"
 #include "pg/settle/settle_task.hpp"
-#include "pg/trigger/judged_once.hpp"
+#include "pg/trigger/judge_row.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -144,7 +144,7 @@ void remember_rows(KeyCall* call, TupleDesc source, bool waits) {
     if (has_key[i]) bound_time(filter, &elements[i]);
   }
   if (!waits) filter->route = route_in_query(&call->keys);
-  test_and_insert_keys(filter, elements, has_key, count, Outcome::discarded, seen);
+  judge_keys(filter, elements, has_key, count, Outcome::discarded, seen);
 }
 
 // Makes scans start at the table's first row, not where another scan is.

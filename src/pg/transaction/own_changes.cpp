@@ -49,30 +49,27 @@ uint32 last_slot(const ChangeLog* log) { return (uint32{1} << log->index_bits) -
 
 uint32 max_indexed(const ChangeLog* log) { return last_slot(log) / 4 * 3; }
 
-// Two bits per slot of a line: unused, and has (or had) the tag. Computed for all slots at once,
-// because the number of steps is unpredictable.
+// The first slot, from a line on, with one of these bits. Two bits per slot of a line: unused, and
+// has (or had) the tag. Computed for all slots at once, because the number of steps is
+// unpredictable.
 constexpr uint32 kUnused = 0x5555;
-uint32 look_into_line(const IndexSlot* line, uint32 tag) {
-#ifdef __SSE2__
-  const __m128i wanted = _mm_set_epi32(static_cast<int>(tag), 0, static_cast<int>(tag), 0);
-  const auto compare = [&](int i) {
-    return _mm_cmpeq_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(line) + i), wanted);
-  };
-  const __m128i equal = _mm_packs_epi16(_mm_packs_epi32(compare(0), compare(1)),
-                                        _mm_packs_epi32(compare(2), compare(3)));
-  return static_cast<uint32>(_mm_movemask_epi8(equal));
-#else
-  uint32 bits = 0;
-  for (uint32 i = 0; i < kLineSlots; ++i)
-    bits |= (uint32{line[i].next == 0} | uint32{line[i].tag == tag} << 1) << 2 * i;
-  return bits;
-#endif
-}
-
-// The first slot, from a line on, with one of these bits.
 uint32 find_in_line(const ChangeLog* log, uint32 line, uint32 tag, uint32 wanted) {
   for (;; line = (line + kLineSlots) & last_slot(log)) {
-    const uint32 bits = look_into_line(&log->index[line], tag) & wanted;
+    const IndexSlot* slots = &log->index[line];
+#ifdef __SSE2__
+    const __m128i sought = _mm_set_epi32(static_cast<int>(tag), 0, static_cast<int>(tag), 0);
+    const auto compare = [&](int i) {
+      return _mm_cmpeq_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(slots) + i), sought);
+    };
+    const __m128i equal = _mm_packs_epi16(_mm_packs_epi32(compare(0), compare(1)),
+                                          _mm_packs_epi32(compare(2), compare(3)));
+    const uint32 bits = static_cast<uint32>(_mm_movemask_epi8(equal)) & wanted;
+#else
+    uint32 bits = 0;
+    for (uint32 i = 0; i < kLineSlots; ++i)
+      bits |= (uint32{slots[i].next == 0} | uint32{slots[i].tag == tag} << 1) << 2 * i;
+    bits &= wanted;
+#endif
     if (likely(bits != 0)) return line + static_cast<uint32>(pg_rightmost_one_pos32(bits)) / 2;
   }
 }

@@ -178,8 +178,8 @@ inline OwnKey view_at(const TransactionChanges* changes, const Element& element,
 }
 // `changes` may be nullptr: there are none.
 inline OwnKey find_own(const TransactionChanges* changes, const Element& element) {
-  if (changes == nullptr) return {};
-  return view_at(changes, element, find_key(&changes->log, element.hash));
+  return changes == nullptr ? OwnKey{}
+                            : view_at(changes, element, find_key(&changes->log, element.hash));
 }
 
 // The element with the time of the row that this transaction accepted, if it did: a repeat does not

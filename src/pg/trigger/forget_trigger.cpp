@@ -128,7 +128,7 @@ ForgetState* prepare_forget(FunctionCallInfo fcinfo, const TriggerData* call) {
 // If another row of the same statement has taken the key, the key stays.
 void forget_key(const ForgetState* state, const Element& element) {
   FilterHandle* filter = state->keys.filter;
-  if (!was_updated_to(filter->relid, element.hash)) erase_key(filter, element);
+  if (!was_updated_to(filter->relid, element.hash)) judge_key(filter, element, Intent::erase);
 }
 
 void delete_row(const ForgetState* state, TupleTableSlot* row) {
@@ -146,7 +146,7 @@ void update_row(const ForgetState* state, TupleTableSlot* before, TupleTableSlot
   if (had_key && has_key && old_key.hash == new_key.hash) return;
   if (had_key) forget_key(state, old_key);
   if (!has_key) return;
-  remember_key(filter, new_key);
+  judge_key(filter, new_key, Intent::remember);
   note_updated_to(filter->relid, new_key.hash);
 }
 
