@@ -256,13 +256,14 @@ FilterHandle* filter_handle(Oid relid);
 // the errors of load_filter_relation and attach_slot, 42501 for missing rights, 55000 if the
 // library is not preloaded (not for Use::define).
 //
-//   step                        right until                               may wait for
-//   the relation's lock         the transaction ends, or a savepoint      sessions that alter the relation
-//   definition, hashers, tree   an invalidation                           nothing
-//   rights and mode             user or use are others                    nothing
-//   state attached: here        the lock is given back                    its restoration, and ancestors
-//                   elsewhere   the definition is loaded anew             the network, for the seed
-//   slices, but for judges      restored once                             their restoration
+// | step                       | right until                      | may wait for             |
+// |----------------------------|----------------------------------|--------------------------|
+// | the relation's lock        | transaction or savepoint end     | who alters the relation  |
+// | definition, hashers, tree  | an invalidation                  | nothing                  |
+// | rights and mode            | user or use are others           | nothing                  |
+// | state attached: here       | the lock is given back           | its restoration, parents |
+// | state attached: elsewhere  | the definition is loaded anew    | the network, for a seed  |
+// | slices, but for judges     | restored once                    | their restoration        |
 void make_ready(FilterHandle* filter, Use use);
 inline void use_filter(FilterHandle* filter, Use use) {
   if (unlikely(filter->validity.used_epoch != handle_epoch || filter->validity.used_for != use ||

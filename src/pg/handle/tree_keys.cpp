@@ -6,8 +6,8 @@
 //   meet, by the root's option conflict.
 // - A commit brings the keys into all nodes, then counts that in each (`applied`), and only then
 //   takes them out of the table of keys in flight (transaction_changes.cpp). Who no longer meets
-//   the key at the root finds it in all nodes of its way. Top-down tests, which look below after the
-//   root was asked, compare that count (Access::reserve).
+//   the key at the root finds it in all nodes of its way. Top-down tests, which look below after
+//   the root was asked, compare that count (Access::reserve).
 #include "pg/server/postgres.hpp"
 
 extern "C" {
