@@ -146,7 +146,7 @@ RESET SESSION AUTHORIZATION;
 RESET search_path;
 SELECT * FROM who_ran() WHERE what <> 'constant' OR as_role <> 'streamfilter_mallory';
 
--- ---- streamfilter_settle runs as its caller: it refuses what others have chosen -------------------
+-- ---- streamfilter_settle runs nothing as its caller -----------------------------------------------
 
 SET search_path = mallory, public;
 SET ROLE streamfilter_mallory;
@@ -168,6 +168,17 @@ INSERT INTO own_repeats VALUES (1);
 CREATE FUNCTION evil_in_index() RETURNS boolean LANGUAGE plpgsql IMMUTABLE SET search_path = mallory, public
 AS $$ BEGIN PERFORM say('index'); RETURN true; END $$;
 CREATE INDEX ON indexed (k) WHERE evil_in_index();
+INSERT INTO indexed VALUES (7);
+CREATE FUNCTION say_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM say(TG_OP || ' ' || TG_TABLE_NAME); RETURN coalesce(NEW, OLD); END $$;
+CREATE FUNCTION say_default() RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM say('default'); RETURN 1; END $$;
+CREATE TRIGGER says BEFORE DELETE ON indexed FOR EACH ROW EXECUTE FUNCTION say_row();
+CREATE TABLE of_mallory (k int CHECK (evil(k)), d int DEFAULT say_default());
+CREATE INDEX ON of_mallory (k) WHERE evil_in_index();
+CREATE TRIGGER says AFTER INSERT OR DELETE ON of_mallory FOR EACH ROW EXECUTE FUNCTION say_row();
+CREATE TABLE of_mallory_repeats (k int);
+CREATE TRIGGER zz BEFORE INSERT ON of_mallory FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('checked', 'of_mallory_repeats', 'k');
+CREATE TRIGGER says BEFORE DELETE ON of_mallory_repeats FOR EACH ROW EXECUTE FUNCTION say_row();
+INSERT INTO of_mallory_repeats VALUES (901), (901), (902);
 RESET ROLE;
 CREATE DOMAIN outer_int AS evil_int;
 CREATE FOREIGN TABLE seen_outer (k outer_int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
@@ -177,7 +188,11 @@ CREATE TABLE settled (k int, l int[], t text, w int);
 CREATE TABLE repeats (LIKE settled);
 INSERT INTO repeats VALUES (1, '{1}', '(1,x)', 1);
 SELECT count(*) > 0 FROM who_ran();
--- Checks of a domain, in an array and below another domain; casts, also by the text of a value
+-- Checks of a domain, in an array and below another domain; casts, also by the text of a value. First with a table of the owner,
+-- whose triggers, defaults, constraints and indexes have code, too.
+SELECT * FROM streamfilter_settle('of_mallory_repeats', 'of_mallory', duplicates => 'delete');
+SELECT what, as_role FROM who_ran();
+SELECT current_user = session_user;
 CREATE TRIGGER zz BEFORE INSERT ON settled FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('checked', 'repeats', 'k');
 SELECT * FROM streamfilter_settle('repeats', 'settled');
 \echo SQLSTATE :LAST_ERROR_SQLSTATE
