@@ -166,7 +166,6 @@ TABLE log;
 CREATE OR REPLACE FUNCTION note_it() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
 INSERT INTO repeats VALUES (3, 'c');
 SELECT * FROM streamfilter_settle('repeats', 'events');
-\echo SQLSTATE :LAST_ERROR_SQLSTATE
 TABLE repeats;
 DROP TRIGGER aa ON events;
 -- Several tables divert to one.
@@ -308,7 +307,6 @@ SELECT string_agg(n::text, ' ' ORDER BY n) FROM children;
 TABLE repeats;
 INSERT INTO repeats VALUES (14, 5, -5);
 SELECT * FROM streamfilter_settle('repeats', 'events');
-\echo SQLSTATE :LAST_ERROR_SQLSTATE
 DROP TABLE children, strict_children, events, repeats;
 DROP FOREIGN TABLE seen;
 DROP DOMAIN key;

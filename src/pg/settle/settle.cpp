@@ -302,10 +302,11 @@ void warn_of_refusals(const Settling* settling) {
   const SettleTask* task = settling->task;
   if (settling->refusals.count == 0) return;
   ereport(WARNING,
-          errmsg("table \"%s\" refuses %lld rows of table \"%s\"", get_rel_name(task->target),
-                 static_cast<long long>(settling->refusals.count), get_rel_name(task->diverted)),
-          errdetail("The first one: %s.", settling->refusals.reason),
-          errhint("Mend what refuses them, or delete them from table \"%s\", and call "
+          errmsg("table \"%s\" refuses %lld %s of table \"%s\"", get_rel_name(task->target),
+                 static_cast<long long>(settling->refusals.count),
+                 settling->refusals.count == 1 ? "row" : "rows", get_rel_name(task->diverted)),
+          errdetail("The first reason: %s.", settling->refusals.reason),
+          errhint("Mend what refuses them, or delete the rows from table \"%s\", and call "
                   "streamfilter_settle() again.",
                   get_rel_name(task->diverted)));
 }

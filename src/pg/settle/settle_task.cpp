@@ -268,7 +268,7 @@ void fill_column(SettleColumn* column, const char* name, bool is_key, Relation d
              is_key};
 }
 
-// Columns that rows keep which come back. INSERT puts values into domains, lengths and the like.
+// Columns that rows keep which come back. INSERT checks lengths, and domains where types differ.
 void fill_moved(SettleTask* task, Relation diverted, Relation target) {
   const int count = RelationGetNumberOfAttributes(target);
   task->moved = static_cast<SettleColumn*>(palloc0(sizeof(SettleColumn) * count));
@@ -281,7 +281,7 @@ void fill_moved(SettleTask* task, Relation diverted, Relation target) {
       continue;
     SettleColumn* column = &task->moved[task->moved_count++];
     fill_column(column, NameStr(to->attname), false, diverted, target);
-    column->type = getBaseType(column->type);
+    if (column->type != column->type_there) column->type = getBaseType(column->type);
   }
   if (task->moved_count == 0)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
