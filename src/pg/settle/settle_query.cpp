@@ -76,12 +76,14 @@ int64 delete_stored_rows(Oid table, const StoredRow* places, int count) {
   const char* text =
       psprintf("DELETE FROM %s AS d USING unnest($1, $2, $3) AS b(part, place, version) WHERE %s",
                qualified_name(table), kThese);
+  const MemoryContext memory = CurrentMemoryContext;
   int64 deleted = 0;
   for (int first = 0; first < count; first += kMostPlaces) {
     Datum values[kPlaceColumns];
     make_arrays(places + first, Min(count - first, kMostPlaces), values);
     const int result = SPI_execute_with_args(text, kPlaceColumns, types, values, nullptr, false, 0);
     if (result != SPI_OK_DELETE) raise_changed(text, result);
+    MemoryContextSwitchTo(memory);
     deleted += static_cast<int64>(SPI_processed);
   }
   return deleted;

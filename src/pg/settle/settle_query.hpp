@@ -36,13 +36,18 @@ struct SettleTask {
   bool keep;
 };
 
+// Call SPI in these only: it leaves its own memory context behind.
 template <typename Run>
 void as_owner_of_target(const SettleTask* task, const Run& run) {
+  const MemoryContext memory = CurrentMemoryContext;
   run_as_owner(task->target, task->target_owner, run);
+  MemoryContextSwitchTo(memory);
 }
 template <typename Run>
 void as_owner_of_diverted(const SettleTask* task, const Run& run) {
+  const MemoryContext memory = CurrentMemoryContext;
   run_as_owner(task->diverted, task->diverted_owner, run);
+  MemoryContextSwitchTo(memory);
 }
 
 // A row by where it lies. Columns of that name come first in queries.
