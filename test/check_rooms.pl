@@ -91,9 +91,9 @@ pg/resize/resize_call.cpp      1 a command of ours
 pg/server/citus.cpp            1 a function of Citus
 pg/server/rows.cpp             2 the caller's own query
 pg/settle/settle.cpp           1 reads diverted rows, as their table's owner
-pg/settle/settle_keys.cpp      2 equality of keys, as the filter's owner
+
 pg/settle/settle_query.cpp     3 for callers in as_owner_of_…()
-pg/settle/settle_twins.cpp     2 reads the table, as its owner
+pg/settle/settle_twins.cpp     4 reads the table, as its owner; equality of keys, as the filter's owner
 pg/trigger/divert.cpp          3 the INSERT of a repeat, as the owner of the trigger's table
 END
 

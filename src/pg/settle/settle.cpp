@@ -50,15 +50,9 @@ struct Settling {
 
 void begin_moving(Settling* settling) {
   const SettleTask* task = settling->task;
-  settling->casts = allocate<Coercion*>(task->moved_count);
+  settling->casts = make_casts(task, task->moved, task->moved_count);
   auto* types = allocate<Oid>(task->moved_count);
-  for (int i = 0; i < task->moved_count; ++i) {
-    const SettleColumn& column = task->moved[i];
-    types[i] = column.type;
-    settling->casts[i] = make_table_coercion(
-        column.type_there, -1, {task->target, task->target_owner, column.name, column.type, -1},
-        psprintf("column \"%s\" of relation \"%s\"", column.name, get_rel_name(task->diverted)));
-  }
+  for (int i = 0; i < task->moved_count; ++i) types[i] = task->moved[i].type;
   Oid place[] = {TIDOID, OIDOID, XIDOID};
   as_owner_of_diverted(task, [&] {
     settling->take = prepare_to_settle(statement_for_taking(task), kPlaceColumns, place);

@@ -36,9 +36,12 @@ void make_arrays(const StoredRow* places, int count, Datum* arrays) {
   pfree(values);
 }
 
-void append_columns(StringInfo text, const char* row, const SettleColumn* columns, int count) {
+const char* list_columns(const char* row, const SettleColumn* columns, int count) {
+  StringInfoData list;
+  initStringInfo(&list);
   for (int i = 0; i < count; ++i)
-    appendStringInfo(text, "%s%s%s", i == 0 ? "" : ", ", row, quote_identifier(columns[i].name));
+    appendStringInfo(&list, "%s%s%s", i == 0 ? "" : ", ", row, quote_identifier(columns[i].name));
+  return list.data;
 }
 
 [[noreturn]] void raise_changed(const char* text, int result) {
@@ -90,49 +93,37 @@ int64 delete_stored_rows(Oid table, const StoredRow* places, int count) {
 }
 
 const char* query_for_diverted(const SettleTask* task, bool since) {
-  StringInfoData text;
-  initStringInfo(&text);
-  appendStringInfoString(&text, "SELECT d.tableoid, d.ctid, d.xmin, ");
-  append_columns(&text, "d.", task->columns, task->count);
-  if (task->has_time) appendStringInfoString(&text, ", d.diverted_at");
-  appendStringInfo(&text, " FROM %s AS d WHERE true", qualified_name(task->diverted));
-  if (since) appendStringInfoString(&text, " AND d.diverted_at OPERATOR(pg_catalog.>=) $1");
-  if (task->others_divert)
-    appendStringInfo(&text, " AND d.filter OPERATOR(pg_catalog.=) %u", task->filter->relid);
-  return text.data;
+  return psprintf("SELECT d.tableoid, d.ctid, d.xmin, %s%s FROM %s AS d WHERE true%s%s",
+                  list_columns("d.", task->columns, task->count),
+                  task->has_time ? ", d.diverted_at" : "", qualified_name(task->diverted),
+                  since ? " AND d.diverted_at OPERATOR(pg_catalog.>=) $1" : "",
+                  !task->others_divert
+                      ? ""
+                      : psprintf(" AND d.filter OPERATOR(pg_catalog.=) %u", task->filter->relid));
 }
 
 const char* query_for_keys(const SettleTask* task, bool places, const char* condition) {
-  StringInfoData text;
-  initStringInfo(&text);
-  appendStringInfo(&text, "SELECT %s", places ? "t.tableoid, t.ctid, t.xmin, " : "");
-  append_columns(&text, "t.", task->columns, task->count);
-  appendStringInfo(&text, " FROM %s AS t%s", qualified_name(task->target), condition);
-  return text.data;
+  return psprintf("SELECT %s%s FROM %s AS t%s", places ? "t.tableoid, t.ctid, t.xmin, " : "",
+                  list_columns("t.", task->columns, task->count), qualified_name(task->target),
+                  condition);
 }
 
 const char* statement_for_taking(const SettleTask* task) {
-  StringInfoData text;
-  initStringInfo(&text);
-  appendStringInfo(&text,
-                   "DELETE FROM %s AS d WHERE d.ctid OPERATOR(pg_catalog.=) $1 AND d.tableoid "
-                   "OPERATOR(pg_catalog.=) $2 AND d.xmin OPERATOR(pg_catalog.=) $3 RETURNING ",
-                   qualified_name(task->diverted));
-  append_columns(&text, "d.", task->moved, task->moved_count);
-  return text.data;
+  return psprintf(
+      "DELETE FROM %s AS d WHERE d.ctid OPERATOR(pg_catalog.=) $1 AND d.tableoid "
+      "OPERATOR(pg_catalog.=) $2 AND d.xmin OPERATOR(pg_catalog.=) $3 RETURNING %s",
+      qualified_name(task->diverted), list_columns("d.", task->moved, task->moved_count));
 }
 
 // Identity columns get what the row has: it comes back as it was.
 const char* statement_for_restoring(const SettleTask* task) {
-  StringInfoData text;
-  initStringInfo(&text);
-  appendStringInfo(&text, "INSERT INTO %s (", qualified_name(task->target));
-  append_columns(&text, "", task->moved, task->moved_count);
-  appendStringInfoString(&text, ") OVERRIDING SYSTEM VALUE VALUES (");
+  StringInfoData values;
+  initStringInfo(&values);
   for (int i = 1; i <= task->moved_count; ++i)
-    appendStringInfo(&text, "%s$%d", i > 1 ? ", " : "", i);
-  appendStringInfoChar(&text, ')');
-  return text.data;
+    appendStringInfo(&values, "%s$%d", i > 1 ? ", " : "", i);
+  return psprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE VALUES (%s)",
+                  qualified_name(task->target), list_columns("", task->moved, task->moved_count),
+                  values.data);
 }
 
 }  // namespace streamfilter::pg

@@ -144,21 +144,16 @@ void check_constraints_at_once(Oid diverted, Oid target) {
 
 // ---- the filter between them -------------------------------------------------------------------
 
-[[noreturn]] void raise_swapped(Oid diverted, Oid target) {
-  const char *from = get_rel_name(diverted), *to = get_rel_name(target);
-  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-          errmsg("the arguments of %s are swapped", "streamfilter_settle"),
-          errdetail("A trigger of table \"%s\" diverts rows to table \"%s\".", from, to),
-          errhint("Type streamfilter_settle('%s', '%s').", to, from));
-  pg_unreachable();
-}
-
 void check_not_swapped(Oid diverted, Oid target) {
+  const char *from = get_rel_name(diverted), *to = get_rel_name(target);
   ListCell* cell;
   foreach (cell, find_diverting_triggers(target))
     if (topmost_table(static_cast<const TriggerRow*>(lfirst(cell))->table) ==
         topmost_table(diverted))
-      raise_swapped(diverted, target);
+      ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+              errmsg("the arguments of %s are swapped", "streamfilter_settle"),
+              errdetail("A trigger of table \"%s\" diverts rows to table \"%s\".", from, to),
+              errhint("Type streamfilter_settle('%s', '%s').", to, from));
 }
 
 // Rows that come back pass the triggers: only by what the owner has set up, or wishes.
@@ -282,6 +277,7 @@ void fill_moved(SettleTask* task, Relation diverted, Relation target) {
     SettleColumn* column = &task->moved[task->moved_count++];
     fill_column(column, NameStr(to->attname), false, diverted, target);
     if (column->type != column->type_there) column->type = getBaseType(column->type);
+    column->typmod = column->typmod_there = -1;
   }
   if (task->moved_count == 0)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
