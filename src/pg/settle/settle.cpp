@@ -384,9 +384,9 @@ SF_FUNCTION(streamfilter_settle) {
   const int64 most = read_most(fcinfo, keep);
   const Datum since = PG_ARGISNULL(3) ? 0 : PG_GETARG_DATUM(3);
   SPI_connect();
-  const SettleTask task = begin_settling(
-      PG_GETARG_OID(0), PG_GETARG_OID(1), PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2),
-      {!PG_ARGISNULL(3), keep, duplicates == Duplicates::remove});
+  const SettleTask task = begin_settling(PG_GETARG_OID(0), PG_GETARG_OID(1),
+                                         PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2),
+                                         !PG_ARGISNULL(3), keep, duplicates == Duplicates::remove);
   Settling settling = {};
   settling.task = &task;
   settling.refusals.memory = CurrentMemoryContext;

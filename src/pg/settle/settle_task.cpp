@@ -156,7 +156,7 @@ void check_not_swapped(Oid diverted, Oid target) {
               errhint("Type streamfilter_settle('%s', '%s').", to, from));
 }
 
-// Rows that come back pass the triggers: only by what the owner has set up, or wishes.
+// Rows that come back pass the triggers: only by what the owner has set up, or
 void check_may_pass(const Trigger* judging, const SettleTask* task) {
   if (judging == nullptr || is_owner(task->target, GetUserId())) return;
   ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -360,27 +360,27 @@ const char** names_in(ArrayType* given, int* count, const char* function) {
   return names;
 }
 
-SettleTask begin_settling(Oid diverted_id, Oid target_id, ArrayType* columns,
-                          const SettleWishes& wishes) {
-  check_tables(diverted_id, target_id, wishes.removes);
+SettleTask begin_settling(Oid diverted_id, Oid target_id, ArrayType* columns, bool since, bool keep,
+                          bool removes) {
+  check_tables(diverted_id, target_id, removes);
   lock_tables(diverted_id, target_id);
   SettleTask task = {};
   task.diverted = diverted_id;
   task.target = target_id;
   task.diverted_owner = owner_of(diverted_id);
   task.target_owner = owner_of(target_id);
-  task.keep = wishes.keep;
+  task.keep = keep;
   Relation diverted = relation_open(diverted_id, NoLock);
   Relation target = relation_open(target_id, NoLock);
   check_rules(diverted, CMD_DELETE);
   check_rules(target, CMD_INSERT);
-  if (wishes.removes) check_rules(target, CMD_DELETE);
+  if (removes) check_rules(target, CMD_DELETE);
   find_columns(&task, columns, diverted, target);
   fill_moved(&task, diverted, target);
   check_others(&task, diverted, target);
   task.has_time = has_own_column(diverted, target, "diverted_at") &&
                   find_attribute(diverted, "diverted_at")->atttypid == TIMESTAMPTZOID;
-  if (wishes.since && !task.has_time)
+  if (since && !task.has_time)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
             errmsg("table \"%s\" does not say when its rows were diverted",
                    RelationGetRelationName(diverted)),

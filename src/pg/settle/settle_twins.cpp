@@ -14,7 +14,6 @@ extern "C" {
 
 #include "pg/catalog/lookup.hpp"
 #include "pg/server/rows.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/settle/settle_twins.hpp"
 #include "pg/trigger/divert.hpp"
 
@@ -124,11 +123,6 @@ bool is_kept_key(RowKeys* keys, HeapTuple key, const Datum* values, const bool* 
 
 // ---- rows ---------------------------------------------------------------------------------------
 
-struct HashEntry {
-  uint64 hash;
-  int first;  // row of this hash
-};
-
 int64 age_of(const RowKeys* keys, const Element& element) {
   const FilterHandle* filter = keys->task->filter;
   return filter != nullptr && filter->relation->time != nullptr ? element.time : 0;
@@ -174,13 +168,15 @@ KeyedRow* add_rows(Round* round, const SPITupleTable* rows) {
   return &round->rows[first];
 }
 
-// The first row of the key, among rows of its hash; -1: there is none before `end`.
-int find_head(RowKeys* keys, const Round* round, int from, uint64 hash, const Datum* values,
+// The first row of the key, among rows that are sorted by hash; -1: there is none before `end`.
+int find_head(RowKeys* keys, const Round* round, uint64 hash, const Datum* values,
               const bool* isnull, int end) {
-  for (int i = from; i < end && round->rows[i].element.hash == hash; ++i)
-    if (const KeyedRow& row = round->rows[i];
-        row.key != nullptr && row.head == i && is_kept_key(keys, row.key, values, isnull))
-      return i;
+  const uint64* first = std::lower_bound(round->hashes, round->hashes + end, hash);
+  for (auto i = static_cast<int>(first - round->hashes); i < end; ++i) {
+    if (round->hashes[i] != hash) break;
+    const KeyedRow& row = round->rows[i];
+    if (row.key != nullptr && row.head == i && is_kept_key(keys, row.key, values, isnull)) return i;
+  }
   return -1;
 }
 
@@ -276,10 +272,7 @@ void mark_twins(RowKeys* keys, const SPITupleTable* rows, Round* round) {
   const auto mark = [&](int i) {
     Element element = {};
     if (!make_row_key(keys, rows->vals[i], rows->tupdesc, 0, false, &element)) return;
-    const void* entry = hash_search(round->by_hash, &element.hash, HASH_FIND, nullptr);
-    if (entry == nullptr) return;
-    const int head = find_head(keys, round, static_cast<const HashEntry*>(entry)->first,
-                               element.hash, keys->values, keys->isnull, round->count);
+    const int head = find_head(keys, round, element.hash, keys->values, keys->isnull, round->count);
     if (head >= 0) round->rows[head].known = true;
   };
   read_fetched(keys, static_cast<int>(rows->numvals), mark, leave_out);
@@ -359,8 +352,8 @@ void group_rows(RowKeys* keys, Round* round) {
   std::sort(round->rows, round->rows + round->count, [](const KeyedRow& a, const KeyedRow& b) {
     return a.element.hash != b.element.hash ? a.element.hash < b.element.hash : is_older(a, b);
   });
-  round->by_hash =
-      make_hash_table<uint64, HashEntry>("streamfilter_settle", round->count, CurrentMemoryContext);
+  round->hashes = allocate<uint64>(round->count);
+  for (int i = 0; i < round->count; ++i) round->hashes[i] = round->rows[i].element.hash;
   auto* values = allocate<Datum>(keys->type->natts);
   auto* isnull = allocate<bool>(keys->type->natts);
   as_owner_of_target(keys->task, [&] {
@@ -371,12 +364,8 @@ void group_rows(RowKeys* keys, Round* round) {
       row->head = row->last = i;
       row->next = -1;
       if (row->key == nullptr) continue;
-      bool found;
-      auto* entry = static_cast<HashEntry*>(
-          hash_search(round->by_hash, &row->element.hash, HASH_ENTER, &found));
-      if (!found) entry->first = i;
       heap_deform_tuple(row->key, keys->type, values, isnull);
-      const int head = find_head(keys, round, entry->first, row->element.hash, values, isnull, i);
+      const int head = find_head(keys, round, row->element.hash, values, isnull, i);
       if (head < 0) continue;
       row->head = head;
       round->rows[round->rows[head].last].next = i;

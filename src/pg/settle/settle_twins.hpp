@@ -4,13 +4,9 @@
 // are equal, not for hashes that are.
 #pragma once
 
-extern "C" {
-#include "access/xact.h"
-#include "utils/resowner.h"
-}
-
 #include "pg/handle/key_builder.hpp"
 #include "pg/key/key_hash.hpp"
+#include "pg/server/problem_report.hpp"
 #include "pg/settle/settle_query.hpp"
 
 namespace streamfilter::pg {
@@ -56,40 +52,14 @@ void note_refusal(Refusals* refusals, const ErrorData* error);
 // Does the error tell of the server or of this transaction, not of a row?
 bool is_none_of_a_row(const ErrorData* error);
 
-// Calls run() in a savepoint. nullptr: no error was raised.
-template <typename Run>
-pg_noinline ErrorData* run_in_savepoint(const Run& run) {
-  const MemoryContext memory = CurrentMemoryContext;
-  const ResourceOwner owner = CurrentResourceOwner;
-  ErrorData* volatile error = nullptr;
-  BeginInternalSubTransaction(nullptr);
-  MemoryContextSwitchTo(memory);
-  PG_TRY();
-  {
-    run();
-    ReleaseCurrentSubTransaction();
-  }
-  PG_CATCH();
-  {
-    MemoryContextSwitchTo(memory);
-    error = CopyErrorData();
-    FlushErrorState();
-    RollbackAndReleaseCurrentSubTransaction();
-  }
-  PG_END_TRY();
-  MemoryContextSwitchTo(memory);
-  CurrentResourceOwner = owner;
-  if (error != nullptr && is_none_of_a_row(error)) ReThrowError(error);
-  return error;
-}
-
 // Calls run(first, end) in a savepoint, in ever smaller parts if it raises: what a row raises alone
 // is told to refuse(row, error). Raises errors that are none of a row.
 template <typename Run, typename Refuse>
 void try_rows(int first, int end, const Run& run, const Refuse& refuse) {
   if (first >= end) return;
-  const ErrorData* error = run_in_savepoint([&] { run(first, end); });
+  ErrorData* error = error_in_savepoint([&] { run(first, end); });
   if (error == nullptr) return;
+  if (is_none_of_a_row(error)) ReThrowError(error);
   if (end - first == 1) return refuse(first, error);
   const int middle = first + (end - first) / 2;
   try_rows(first, middle, run, refuse);
@@ -119,7 +89,7 @@ struct KeyedRow {
 struct Round {
   int count, room;
   KeyedRow* rows;
-  HTAB* by_hash;
+  uint64* hashes;  // of the rows, once they are grouped
 };
 
 // Is row `a` older than row `b`?
