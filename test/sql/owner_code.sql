@@ -265,7 +265,11 @@ CREATE TYPE number;
 CREATE FUNCTION number_in(cstring) RETURNS number LANGUAGE internal IMMUTABLE STRICT AS 'int8in';
 CREATE FUNCTION number_out(number) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'int8out';
 CREATE TYPE number (INPUT = number_in, OUTPUT = number_out, LIKE = int8);
-CREATE FUNCTION number_eq(number, number) RETURNS boolean LANGUAGE internal IMMUTABLE STRICT AS 'int8eq';
+CREATE FUNCTION number_eq(number, number) RETURNS boolean LANGUAGE plpgsql STRICT AS $$
+BEGIN
+  INSERT INTO mallory.ran VALUES ('equality', current_user);
+  RETURN $1::text = $2::text;
+END $$;
 CREATE FUNCTION number_hash(number) RETURNS int LANGUAGE internal IMMUTABLE STRICT AS 'hashint8';
 CREATE FUNCTION number_hash_extended(number, bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
@@ -287,6 +291,12 @@ SELECT streamfilter_test('seen_numbers', '2');
 SELECT * FROM seen_numbers WHERE k = '3';
 SELECT streamfilter_seen('seen_number_lists', '{1,2}');
 SELECT * FROM who_ran();
+-- Look-ups in the table's own index run as the table's owner, all else as the filter's.
+CREATE TABLE number_repeats (LIKE numbers);
+CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON numbers FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen_numbers', 'number_repeats');
+INSERT INTO number_repeats VALUES ('1'), ('7'), ('7');
+SELECT restored, confirmed, duplicates FROM streamfilter_settle('number_repeats', 'numbers', duplicates => 'delete');
+SELECT what, as_role FROM who_ran();
 
 -- ---- the check of a domain that drops it ---------------------------------------------------------
 
@@ -318,7 +328,7 @@ DROP DOMAIN brittle;
 DROP FUNCTION drop_domain;
 
 -- ---- clean up -----------------------------------------------------------------------------------
-DROP TABLE numbers;
+DROP TABLE numbers, number_repeats;
 RESET search_path;
 DROP FOREIGN TABLE seen_numbers, seen_number_lists, mallory.seen_small;
 DROP DOMAIN small;
