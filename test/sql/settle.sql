@@ -235,7 +235,7 @@ SELECT * FROM streamfilter_settle('repeats', 'events');
 RESET ROLE;
 GRANT INSERT ON events TO regress_settler;
 INSERT INTO repeats VALUES (91);
--- What LOCK TABLE needs: otherwise whoever may INSERT could keep all others out.
+-- A call locks the table, for which INSERT alone does not suffice.
 SET ROLE regress_settler;
 SELECT * FROM streamfilter_settle('repeats', 'events');
 SELECT count(*) FROM pg_locks WHERE relation = 'events'::regclass AND mode ~ 'Exclusive';
@@ -357,6 +357,19 @@ INSERT INTO repeats VALUES ('62', 1, 2, 'new');
 SELECT restored, refused FROM streamfilter_settle('repeats', 'events');
 SELECT id, n FROM events WHERE id > 60 ORDER BY id, n;
 SELECT id, n FROM repeats ORDER BY id;
+-- A row whose trigger alters the table is refused, and the table is as it was.
+CREATE TABLE plain (id int);
+CREATE TABLE plain_repeats (id int);
+CREATE FUNCTION alter_plain() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  ALTER TABLE plain ALTER id TYPE text;
+  RETURN OLD;
+END $$;
+CREATE TRIGGER alters BEFORE DELETE ON plain_repeats FOR EACH ROW EXECUTE FUNCTION alter_plain();
+INSERT INTO plain_repeats VALUES (63);
+SELECT restored, refused FROM streamfilter_settle('plain_repeats', 'plain', '{id}', duplicates => 'report');
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+TABLE plain;
 -- Columns that rows could keep, and the way to them
 CREATE TABLE computed (id int GENERATED ALWAYS AS (1) STORED, n int);
 CREATE TABLE other_repeats (id int, m int);
@@ -369,10 +382,10 @@ SELECT * FROM streamfilter_settle('other_repeats', 'points', '{id}');
 ALTER TABLE other_repeats DROP n, ADD j json;
 SELECT * FROM streamfilter_settle('other_repeats', 'points', '{j}');
 \echo SQLSTATE :LAST_ERROR_SQLSTATE
-DROP TABLE events, repeats, shops, computed, other_repeats, points;
+DROP TABLE events, repeats, shops, computed, other_repeats, points, plain, plain_repeats;
 DROP FOREIGN TABLE seen, seen_small;
 DROP DOMAIN small;
-DROP FUNCTION insert_more;
+DROP FUNCTION insert_more, alter_plain;
 
 -- A hash finds rows, equality decides: here all hashes are one.
 CREATE TYPE number;

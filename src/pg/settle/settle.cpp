@@ -32,7 +32,7 @@ namespace {
 constexpr const char* kFunction = "streamfilter_settle";
 constexpr int kRound = 1 << 20;  // rows; without an index on the table, each round reads it twice
 constexpr int kFetched = 4096;   // rows per fetch of a cursor
-constexpr int kTogether = 64;    // rows that come back in one savepoint
+constexpr int kTogether = 1024;  // rows that come back in one savepoint
 
 struct Settled {
   int64 restored, confirmed, waiting, duplicates;
@@ -82,6 +82,7 @@ bool take_row(const Settling* settling, StoredRow* place, Datum* values, char* n
   as_owner_of_diverted(
       task, [&] { run_plan_to_settle(settling->take, where, nullptr, SPI_OK_DELETE_RETURNING); });
   if (SPI_processed == 0) return false;
+  check_unchanged(SPI_tuptable->tupdesc, 0, task->moved, task->moved_count, true);
   for (int i = 0; i < task->moved_count; ++i) {
     bool isnull;
     const Datum value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, i + 1, &isnull);

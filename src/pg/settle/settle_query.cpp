@@ -63,6 +63,14 @@ StoredRow place_of(HeapTuple row, TupleDesc type) {
   return place;
 }
 
+void check_unchanged(TupleDesc type, int before, const SettleColumn* columns, int count,
+                     bool there) {
+  for (int i = 0; i < count; ++i)
+    if (TupleDescAttr(type, before + i)->atttypid !=
+        (there ? columns[i].type_there : columns[i].type))
+      raise_changed(columns[i].name, SPI_ERROR_TYPUNKNOWN);
+}
+
 SPIPlanPtr prepare_to_settle(const char* text, int count, Oid* types) {
   SPIPlanPtr plan = SPI_prepare(text, count, types);
   if (plan == nullptr) raise_changed(text, SPI_result);

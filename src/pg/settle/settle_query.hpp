@@ -59,6 +59,11 @@ struct StoredRow {
 constexpr int kPlaceColumns = 3;
 StoredRow place_of(HeapTuple row, TupleDesc type);
 
+// Code that runs meanwhile may alter the tables. Raises 55000 unless the columns, behind `before`
+// others, have the types that they had.
+void check_unchanged(TupleDesc type, int before, const SettleColumn* columns, int count,
+                     bool there);
+
 // For the current role. Raises 55000 unless the statement does what it should.
 SPIPlanPtr prepare_to_settle(const char* text, int count, Oid* types);
 void run_plan_to_settle(SPIPlanPtr plan, Datum* values, const char* nulls, int wanted);
@@ -70,7 +75,7 @@ int64 delete_stored_rows(Oid table, const StoredRow* places, int count);
 // since $1.
 const char* query_for_diverted(const SettleTask* task, bool since);
 
-// Filter columns of the table's rows, behind their places if wanted; `condition`: of which rows.
+// Filter columns of the table's rows; `places`: after their places; `condition`: a WHERE clause.
 const char* query_for_keys(const SettleTask* task, bool places, const char* condition);
 
 // Deletes the row of place $1, part $2 and version $3, and returns the columns that it keeps.

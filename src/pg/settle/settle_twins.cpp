@@ -71,6 +71,7 @@ void init_equality(RowKeys* keys) {
     fmgr_info(get_opcode(lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr), &keys->equal[i]);
     keys->as_filter_owner |= filter != nullptr && type >= FirstNormalObjectId;
   }
+  SF_TUPLE_DESC_FINALIZE(keys->type);
 }
 
 bool is_equal_key(const RowKeys* keys, const Datum* values, const bool* isnull) {
@@ -84,12 +85,17 @@ bool is_equal_key(const RowKeys* keys, const Datum* values, const bool* isnull) 
   return true;
 }
 
-// The filter may have been altered since the last rows.
+// The filter may have been altered since the last rows, but what a key is must have stayed.
 void ready_row_keys(RowKeys* keys) {
   if (keys->task->filter == nullptr) return;
   begin_key_call(&keys->call, keys->task->filter->relid, Use::insert_granted);
   keys->values = keys->call.keys.values;
   keys->isnull = keys->call.keys.isnull;
+  const FilterRelation* filter = keys->task->filter->relation;
+  for (int i = 0; keys->type != nullptr && i < filter->key_count; ++i)
+    if (filter->key_count != keys->type->natts ||
+        getBaseType(filter->keys[i]->type) != TupleDescAttr(keys->type, i)->atttypid)
+      raise_changed_by_cast(keys->task->filter);
 }
 
 // The key of a row of the table, or of the diverted ones; the filter's columns come after `column`.
@@ -259,6 +265,8 @@ void read_table(const RowKeys* keys, Portal portal, const Visit& visit) {
     as_owner_of_target(keys->task, [&] { SPI_cursor_fetch(portal, true, kFetched); });
     SPITupleTable* rows = SPI_tuptable;
     more = SPI_processed > 0;
+    check_unchanged(rows->tupdesc, rows->tupdesc->natts - keys->task->count, keys->task->columns,
+                    keys->task->count, false);
     if (more) visit(rows);
     SPI_freetuptable(rows);
   }
