@@ -368,8 +368,11 @@ END $$;
 CREATE TRIGGER alters BEFORE DELETE ON plain_repeats FOR EACH ROW EXECUTE FUNCTION alter_plain();
 INSERT INTO plain_repeats VALUES (63);
 SELECT restored, refused FROM streamfilter_settle('plain_repeats', 'plain', '{id}', duplicates => 'report');
+-- So late that no row is refused, it is an error.
+INSERT INTO plain VALUES (63);
+SELECT restored, refused FROM streamfilter_settle('plain_repeats', 'plain', '{id}', duplicates => 'report');
 \echo SQLSTATE :LAST_ERROR_SQLSTATE
-TABLE plain;
+SELECT id, pg_typeof(id) FROM plain;
 -- Columns that rows could keep, and the way to them
 CREATE TABLE computed (id int GENERATED ALWAYS AS (1) STORED, n int);
 CREATE TABLE other_repeats (id int, m int);

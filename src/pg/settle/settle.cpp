@@ -82,7 +82,6 @@ bool take_row(const Settling* settling, StoredRow* place, Datum* values, char* n
   as_owner_of_diverted(
       task, [&] { run_plan_to_settle(settling->take, where, nullptr, SPI_OK_DELETE_RETURNING); });
   if (SPI_processed == 0) return false;
-  check_unchanged(SPI_tuptable->tupdesc, 0, task->moved, task->moved_count, true);
   for (int i = 0; i < task->moved_count; ++i) {
     bool isnull;
     const Datum value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, i + 1, &isnull);
@@ -135,14 +134,6 @@ int take_keys(const Settling* settling, Round* round, int* rows) {
   return count;
 }
 
-// Without keys that turn out to be in the table.
-int drop_known(const Round* round, int* rows, int count) {
-  int left = 0;
-  for (int i = 0; i < count; ++i)
-    if (!round->rows[round->rows[rows[i]].head].known) rows[left++] = rows[i];
-  return left;
-}
-
 // Brings these rows back, or others of their keys.
 void restore_rows(Settling* settling, Round* round, int* rows, int count) {
   auto* values = allocate<Datum>(settling->task->moved_count);
@@ -174,15 +165,6 @@ void restore_rows(Settling* settling, Round* round, int* rows, int count) {
   }
 }
 
-// Is a key taken, and no row of it in the table?
-bool has_taken_in_vain(const Round* round) {
-  for (int i = 0; i < round->count; ++i) {
-    const KeyedRow& row = round->rows[i];
-    if (row.head == i && row.taken && !row.busy && !row.known && !row.stored) return true;
-  }
-  return false;
-}
-
 // False: all is undone, and to be tried without the rows that were refused or gone.
 bool try_to_restore(Settling* settling, Round* round) {
   const MemoryContext memory = CurrentMemoryContext;
@@ -193,10 +175,14 @@ bool try_to_restore(Settling* settling, Round* round) {
   int count = take_keys(settling, round, rows);
   stop_at(FaultPoint::settle_taken);
   if (count > 0) find_twins(&settling->keys, round);
-  count = drop_known(round, rows, count);
+  // Without keys that turn out to be in the table.
+  const auto is_known = [&](int i) { return round->rows[round->rows[i].head].known; };
+  count = static_cast<int>(std::remove_if(rows, rows + count, is_known) - rows);
   restore_rows(settling, round, rows, count);
   stop_at(FaultPoint::settle_restored);
-  const bool undo = has_taken_in_vain(round);
+  const bool undo = std::any_of(round->rows, round->rows + round->count, [](const KeyedRow& row) {
+    return row.taken && !row.busy && !row.known && !row.stored;
+  });
   if (undo)
     RollbackAndReleaseCurrentSubTransaction();
   else

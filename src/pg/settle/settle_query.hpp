@@ -59,10 +59,9 @@ struct StoredRow {
 constexpr int kPlaceColumns = 3;
 StoredRow place_of(HeapTuple row, TupleDesc type);
 
-// Code that runs meanwhile may alter the tables. Raises 55000 unless the columns, behind `before`
-// others, have the types that they had.
-void check_unchanged(TupleDesc type, int before, const SettleColumn* columns, int count,
-                     bool there);
+// Code that runs meanwhile may alter the table. Raises 55000 unless the last columns of what was
+// read have the types that its filter columns had.
+void check_unchanged(const SettleTask* task, TupleDesc type);
 
 // For the current role. Raises 55000 unless the statement does what it should.
 SPIPlanPtr prepare_to_settle(const char* text, int count, Oid* types);

@@ -129,11 +129,6 @@ bool is_kept_key(RowKeys* keys, HeapTuple key, const Datum* values, const bool* 
 
 // ---- rows ---------------------------------------------------------------------------------------
 
-int64 age_of(const RowKeys* keys, const Element& element) {
-  const FilterHandle* filter = keys->task->filter;
-  return filter != nullptr && filter->relation->time != nullptr ? element.time : 0;
-}
-
 // Calls run(i) for fetched rows that raise nothing, as the table's owner, in memory for one fetch.
 template <typename Run, typename Refuse>
 void read_fetched(RowKeys* keys, int count, const Run& run, const Refuse& refuse) {
@@ -150,7 +145,8 @@ void read_fetched(RowKeys* keys, int count, const Run& run, const Refuse& refuse
 }
 
 void keep_key(RowKeys* keys, KeyedRow* row, MemoryContext memory) {
-  row->age = age_of(keys, row->element);
+  const FilterHandle* filter = keys->task->filter;
+  row->age = filter != nullptr && filter->relation->time != nullptr ? row->element.time : 0;
   const MemoryContext caller = MemoryContextSwitchTo(memory);
   row->key = heap_form_tuple(keys->type, keys->values, keys->isnull);
   MemoryContextSwitchTo(caller);
@@ -265,8 +261,7 @@ void read_table(const RowKeys* keys, Portal portal, const Visit& visit) {
     as_owner_of_target(keys->task, [&] { SPI_cursor_fetch(portal, true, kFetched); });
     SPITupleTable* rows = SPI_tuptable;
     more = SPI_processed > 0;
-    check_unchanged(rows->tupdesc, rows->tupdesc->natts - keys->task->count, keys->task->columns,
-                    keys->task->count, false);
+    check_unchanged(keys->task, rows->tupdesc);
     if (more) visit(rows);
     SPI_freetuptable(rows);
   }
