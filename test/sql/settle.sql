@@ -429,3 +429,52 @@ RESET maintenance_work_mem;
 SELECT count(*), count(DISTINCT id), count(*) FILTER (WHERE n = 3) FROM events;
 DROP TABLE events, repeats;
 DROP FOREIGN TABLE seen;
+
+-- Columns of any two types, and filters of a third: every error is one of ours, and says what to do.
+SET client_min_messages = error;
+CREATE DOMAIN positive AS int CHECK (VALUE > 0);
+CREATE TYPE digit AS ENUM ('1', '2');
+CREATE TYPE pair AS (a int, b text);
+CREATE TABLE said (command text, state text, hint text);
+CREATE PROCEDURE try(command text) LANGUAGE plpgsql AS $$
+DECLARE state text; hint text;
+BEGIN
+  EXECUTE command;
+  INSERT INTO said VALUES (command, '00000', NULL);
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, hint = PG_EXCEPTION_HINT;
+  INSERT INTO said VALUES (command, state, hint);
+END $$;
+DO $$
+DECLARE types text[] := '{int,bigint,text,varchar(1),json,jsonb,point,"numeric(3,1)",positive,digit,int[],pair}';
+  there text; here text; filter text; v text;
+BEGIN
+  FOREACH there IN ARRAY types LOOP
+    FOREACH here IN ARRAY types LOOP
+      EXECUTE format('CREATE TABLE events (k %s, n int GENERATED ALWAYS AS IDENTITY, g int GENERATED ALWAYS AS (1) STORED)', here);
+      EXECUTE format('CREATE TABLE repeats (k %s, diverted_at timestamptz DEFAULT now())', there);
+      FOREACH v IN ARRAY ARRAY['1', '12', '{"a":1}', '(1,2)', '{1}', NULL] LOOP
+        CALL try(format('INSERT INTO repeats VALUES (%L)', v));
+        CALL try(format('INSERT INTO events VALUES (%L)', v));
+      END LOOP;
+      CALL try($q$SELECT streamfilter_settle('repeats', 'events', '{k}', duplicates => 'report')$q$);
+      CALL try($q$SELECT streamfilter_settle('repeats', 'events', '{n}')$q$);
+      CALL try($q$SELECT streamfilter_settle('events', 'repeats', '{k}', keep => true)$q$);
+      FOREACH filter IN ARRAY ARRAY[here, 'int', 'text'] LOOP
+        CALL try(format($q$CREATE FOREIGN TABLE seen (k %s) SERVER streamfilter OPTIONS (memory '8kB', nulls 'not distinct')$q$, filter));
+        CALL try($q$CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen', 'k')$q$);
+        CALL try($q$SELECT streamfilter_settle('repeats', 'events', duplicates => 'delete')$q$);
+        CALL try($q$SELECT streamfilter_settle('repeats', 'events', since => now(), most => 1)$q$);
+        DROP TRIGGER IF EXISTS zz ON events;
+        DROP FOREIGN TABLE IF EXISTS seen;
+      END LOOP;
+      DROP TABLE events, repeats;
+      COMMIT;
+    END LOOP;
+  END LOOP;
+END $$;
+SELECT state, hint <> '' AS says_what_to_do FROM said WHERE command LIKE 'SELECT%' GROUP BY 1, 2 ORDER BY 1;
+DROP TABLE said;
+DROP PROCEDURE try;
+DROP TYPE digit, pair;
+DROP DOMAIN positive;
