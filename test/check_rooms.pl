@@ -2,7 +2,8 @@
 # Holds the includes of src/ against src/ROOMS: none may lead to a room further down the list, and no modules (a header
 # with its source) may include each other in a circle. Every room has a README.md. Run by `make check-layers`, from the
 # top folder. Other findings: look-ups by OID that have no answer for what another session has dropped, and
-# functions that are too long, files that are too short, and names of functions that stand in too many sources.
+# functions that are too long, files that are too short, names of functions that stand in too many sources, and new places that
+# run code of others.
 use strict;
 use warnings;
 use File::Find;

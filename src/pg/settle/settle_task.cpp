@@ -288,19 +288,6 @@ void fill_moved(SettleTask* task, Relation diverted, Relation target) {
                     "from."));
 }
 
-void check_count(int given, const FilterRelation* filter) {
-  if (filter == nullptr && given == 0)
-    ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
-            errmsg("argument \"columns\" of %s must not be empty", "streamfilter_settle"),
-            errhint("Name the table's columns that make the key."));
-  const int wanted = filter == nullptr ? given : filter->column_count;
-  if (given == wanted) return;
-  ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
-          errmsg("%s needs %d %s for filter \"%s\", not %d", "streamfilter_settle", wanted,
-                 wanted == 1 ? "column" : "columns", filter->name, given),
-          errhint("Name the table's columns in the order of the filter's."));
-}
-
 // Columns of the trigger.
 const char** names_of(const TriggerPlan* plan, Relation target) {
   auto* names = static_cast<const char**>(palloc(sizeof(char*) * Max(plan->count, 1)));
@@ -311,7 +298,11 @@ const char** names_of(const TriggerPlan* plan, Relation target) {
 
 void fill_columns(SettleTask* task, const char** names, Relation diverted, Relation target) {
   const FilterRelation* filter = task->filter == nullptr ? nullptr : task->filter->relation;
-  check_count(task->count, filter);
+  if (filter != nullptr) check_column_count(filter, task->count, "streamfilter_settle");
+  if (task->count == 0)
+    ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+            errmsg("argument \"columns\" of %s must not be empty", "streamfilter_settle"),
+            errhint("Name the table's columns that make the key."));
   task->columns = static_cast<SettleColumn*>(palloc0(sizeof(SettleColumn) * task->count));
   for (int i = 0; i < task->count; ++i)
     fill_column(&task->columns[i], names[i],
@@ -345,6 +336,15 @@ void find_columns(SettleTask* task, ArrayType* columns, Relation diverted, Relat
 }
 
 }  // namespace
+
+void check_column_count(const FilterRelation* filter, int given, const char* function) {
+  const int wanted = filter->column_count;
+  if (given == wanted) return;
+  ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+          errmsg("%s needs %d %s for filter \"%s\", not %d", function, wanted,
+                 wanted == 1 ? "column" : "columns", filter->name, given),
+          errhint("Name the table's columns in the order of the filter's."));
+}
 
 const char** names_in(ArrayType* given, int* count, const char* function) {
   Datum* elements;

@@ -13,6 +13,9 @@ namespace streamfilter::pg {
 // The columns that a call of `function` names, in the current memory context. Raises 22004.
 const char** names_in(ArrayType* given, int* count, const char* function);
 
+// Raises 42P10 unless so many columns were given as the filter has.
+void check_column_count(const FilterRelation* filter, int given, const char* function);
+
 // Locks the two tables against ALTER and against other calls on them; the filter, as its trigger
 // would; and, if no filter can have keys for this transaction alone, the table against other
 // writers; `removes`: duplicates are deleted. From now on deferrable constraints of both tables are

@@ -307,7 +307,8 @@ void init_row_keys(RowKeys* keys, const SettleTask* task) {
 
 void note_refusal(Refusals* refusals, const ErrorData* error) {
   if (refusals->count++ == 0)
-    refusals->reason = MemoryContextStrdup(refusals->memory, error->message);
+    refusals->reason = MemoryContextStrdup(
+        refusals->memory, error->message != nullptr ? error->message : "no message");
 }
 
 bool is_none_of_a_row(const ErrorData* error) {
