@@ -189,8 +189,9 @@ bool is_comparable(const RowKeys* keys, int key, int column) {
   if (keys->task->filter == nullptr) return true;
   const KeyInput* input = &keys->call.keys.inputs[column];
   const SettleColumn& here = keys->task->columns[column];
-  if (input->coercion != nullptr && !(is_integer(here.type) && is_integer(input->column->type)))
-    return false;
+  const bool unchanged = input->coercion == nullptr ||
+                         (here.type == input->column->type && here.typmod == input->column->typmod);
+  if (!unchanged && !(is_integer(here.type) && is_integer(input->column->type))) return false;
   const Oid collation = TupleDescAttr(keys->type, key)->attcollation;
   return !OidIsValid(collation) || collation == here.collation ||
          (get_collation_isdeterministic(collation) &&
@@ -268,8 +269,10 @@ void read_table(const RowKeys* keys, Portal portal, const Visit& visit) {
   SPI_cursor_close(portal);
 }
 
-// A row of the table that cannot have a key is no twin.
-void leave_out(int, const ErrorData*) {}
+// A row of the table that cannot have a key is no twin; but the filter must stay what it is.
+void leave_out(int, ErrorData* error) {
+  if (error->sqlerrcode == ERRCODE_OBJECT_IN_USE) ReThrowError(error);
+}
 
 void mark_twins(RowKeys* keys, const SPITupleTable* rows, Round* round) {
   const auto mark = [&](int i) {
