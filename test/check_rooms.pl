@@ -3,8 +3,8 @@
 # with its source) may include each other in a circle. Every room has a README.md. Run by `make check-layers`, from the
 # top folder. Other findings: look-ups by OID that have no answer for what another session has dropped, and
 # functions that are too long, files that are too short, names of functions that stand in too many sources, private
-# fields of the server beside those in pg/server/compat_private.hpp, and functions on the first page of
-# docs/internals/architecture.md that src does not define.
+# fields of the server beside those in pg/server/compat_private.hpp, functions on the first page of
+# docs/internals/architecture.md that src does not define, and new places that run code of others.
 use strict;
 use warnings;
 use File::Find;
@@ -69,6 +69,37 @@ pg/storage/saved_rows.cpp     face of rows of the heaps; compiled without Postgr
 pg/storage/write_log.cpp      face of the log: where keys are written
 END
 
+# Code that others may have chosen (casts, domains, hash functions, triggers, defaults) is run by these files only, in so many lines:
+my $runs_code = qr/\b(?:SPI_(?:exec|prepare|cursor_open)\w*|FunctionCall\d\w*|FunctionCallInvoke|Oid\w*FunctionCall\w*|\w*InputFunctionCall
+	|ReceiveFunctionCall|ExecEvalExpr\w*|ExecInitExpr|ExecBuildProjectionInfo|ExecProject|ExecQual|coerce_to_\w+|expression_planner
+	|SetUserIdAndSecContext|become_owner)\(/x;
+my %may_run_code = map { /^(\S+)\s+(\d+)/ } split /\n/, <<'END';
+pg/catalog/column_coercion.cpp 7 casts to columns of filters and tables, as their owners
+pg/citus/citus_nodes.cpp       2 a command of ours to nodes of Citus
+pg/citus/citus_tables.cpp      2 commands of ours
+pg/ddl/ddl_checks.cpp          1 a query of PostgreSQL's catalogs
+pg/ddl/remote_ddl.cpp          1 commands of ours
+pg/evaluate/evaluation.cpp     1 equality of values of the caller's own query
+pg/fdw/batch_scan.cpp          2 expressions of the caller's own query
+pg/fdw/fdw_scan.cpp            3 expressions of the caller's own query; lengths of built-in types
+pg/fdw/key_qual.cpp            1 becomes part of the caller's own query
+pg/handle/filter_handle.cpp    1 hashes of keys, as the filter's owner
+pg/ingest/copy_ingest.cpp      3 what COPY would run itself
+pg/ingest/diverted_rows.cpp    7 repeats, as the owner of the trigger's table
+pg/key/hash_method.cpp         3 becomes the owner, and returns
+pg/key/hash_method.hpp         2 declares that; run_as_owner()
+pg/key/key_hash.cpp            1 hash functions: as filter_handle.cpp calls it, or of the caller's own values
+pg/remote/remote_keys.cpp      1 reads a value of our own type
+pg/resize/resize_call.cpp      1 a command of ours
+pg/server/citus.cpp            1 a function of Citus
+pg/server/rows.cpp             2 the caller's own query
+pg/settle/settle.cpp           1 reads diverted rows, as their table's owner
+
+pg/settle/settle_query.cpp     3 for callers in as_owner_of_…()
+pg/settle/settle_twins.cpp     4 reads the table, as its owner; equality of keys, as the filter's owner
+pg/trigger/divert.cpp          3 the INSERT of a repeat, as the owner of the trigger's table
+END
+
 # A function of the server side says what it does: a name that stands in more sources tells too little.
 my $most_sources = 3;
 
@@ -78,7 +109,7 @@ my %known_field = map { $_ => 1 } map { /\w+/g } slurp("src/$private.hpp") =~ m{
 
 sub slurp { my ($file) = @_; local (@ARGV, $/) = ($file); return scalar <>; }
 
-my (%uses, %files, %defined_in, %defined, %uses_field);
+my (%uses, %files, %defined_in, %defined, %uses_field, %runs);
 find({ no_chdir => 1, wanted => sub {
 	return unless m{^src/(.*)\.([ch]pp)$};
 	my ($module, $file) = ($1, substr($_, 4));
@@ -113,6 +144,9 @@ find({ no_chdir => 1, wanted => sub {
 			if $file !~ m{^pg/server/(?:syscache|no_raise)} && $line =~ /\bSearchSysCache\w*\(/;
 		push @findings, "src/$file:$.: $1 has no answer for what was dropped just now: see pg/catalog/lookup.hpp"
 			if $file !~ m{^pg/catalog/lookup} && $line =~ m{^(?!\s*//).*?\b($blind)\(} && $line !~ m{//.* has it locked};
+		++$runs{$file} if $line =~ $runs_code && $line !~ m{^\s*//};
+		push @findings, "src/$file:$.: in whose name does a cast in SQL run? See pg/catalog/column_coercion.hpp"
+			if $room =~ m{^pg/settle} && $line =~ /"[^"]*(?:::|COLLATE )%s/;
 		push @findings, "src/$file:$.: it asks for headers of Kerberos, which a build need not have: see pg/ingest/copy_ingest.cpp"
 			if $file !~ m{^pg/ingest/copy_ingest} && $line =~ m{#include "libpq/(?:libpq|libpq-be|auth|sasl|scram)\.h"};
 		my ($included) = $line =~ m{^\s*#include "((?:core|pg)/[^"]+)\.hpp"} or next;
@@ -128,6 +162,11 @@ find({ no_chdir => 1, wanted => sub {
 		if $may_be_short{$file} && ($. >= $fewest_lines || ($file =~ /hpp$/ && -e "src/$module.cpp"));
 	close $source;
 } }, 'src');
+for my $file (sort keys %{ { %runs, %may_run_code } }) {
+	my ($found, $listed) = map { $_ // 0 } $runs{$file}, $may_run_code{$file};
+	push @findings, "src/$file: $found lines run code, $listed are in the list of test/check_rooms.pl: in whose name? See pg/key/hash_method.hpp"
+		if $found != $listed;
+}
 push @findings, map { "src/$_: in the list of test/check_rooms.pl, but is not there" } sort grep { !$files{$_} } keys %may_be_short;
 
 for my $field (sort grep { !$known_field{$_} } keys %uses_field) {

@@ -37,7 +37,7 @@ divert_sql() {
 	say "  FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats');"
 }
 
-settle_sql() { say "SELECT * FROM streamfilter_settle('repeats', 'arrivals', duplicates => 'delete')"; }
+settle_sql() { say "SELECT restored, confirmed, waiting, duplicates FROM streamfilter_settle('repeats', 'arrivals', duplicates => 'delete')"; }
 
 # One transaction: the events $1 <= event_no < $2, in the order of their keys.
 insert_sql() {

@@ -86,6 +86,23 @@ SELECT * FROM who_ran();
 -- The batch scan.
 SELECT k FROM checked_rows WHERE NOT streamfilter_seen('checked', k + 10) ORDER BY k;
 SELECT * FROM who_ran();
+-- Warming, and what only reads or keeps state
+CREATE TABLE to_warm (k int, w int);
+INSERT INTO to_warm SELECT i + 20, i FROM generate_series(1, 3) i;
+SELECT streamfilter_warm('checked', 'to_warm', '{k}'), streamfilter_warm('casting', 'to_warm', '{k}'), streamfilter_warm('weighed', 'to_warm');
+SELECT * FROM who_ran() WHERE what <> 'constant' OR as_role <> 'streamfilter_mallory';
+INSERT INTO checked_rows SELECT i + 30 FROM generate_series(1, 20) i;
+SELECT * FROM who_ran() WHERE as_role <> 'streamfilter_mallory';
+SELECT streamfilter_save('checked');
+DO $$ BEGIN EXECUTE 'EXPLAIN ANALYZE SELECT FROM checked WHERE k = 21'; END $$;
+SELECT filter, error FROM streamfilter_stats WHERE filter = 'checked'::regclass;
+SELECT count(*) FROM streamfilter_value('checked') v WHERE v @> 21;
+SELECT distinct_rows FROM streamfilter_evaluate('SELECT k FROM to_warm', '{bloom(memory=1kB)}');
+ALTER FOREIGN TABLE checked OPTIONS (ADD overfull 'discard');
+ALTER FOREIGN TABLE checked OPTIONS (DROP overfull);
+ANALYZE checked_rows;
+SELECT * FROM who_ran();
+DROP TABLE to_warm;
 -- A trigger that is created, and statements that are planned and explained.
 CREATE TABLE mine (k int);
 CREATE TRIGGER zz BEFORE INSERT ON mine FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('mallory.checked');
@@ -146,7 +163,7 @@ RESET SESSION AUTHORIZATION;
 RESET search_path;
 SELECT * FROM who_ran() WHERE what <> 'constant' OR as_role <> 'streamfilter_mallory';
 
--- ---- streamfilter_settle runs as its caller: it refuses what others have chosen -------------------
+-- ---- streamfilter_settle runs nothing as its caller -----------------------------------------------
 
 SET search_path = mallory, public;
 SET ROLE streamfilter_mallory;
@@ -168,7 +185,18 @@ INSERT INTO own_repeats VALUES (1);
 CREATE FUNCTION evil_in_index() RETURNS boolean LANGUAGE plpgsql IMMUTABLE SET search_path = mallory, public
 AS $$ BEGIN PERFORM say('index'); RETURN true; END $$;
 CREATE INDEX ON indexed (k) WHERE evil_in_index();
+CREATE FUNCTION say_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM say(TG_OP || ' ' || TG_TABLE_NAME); RETURN coalesce(NEW, OLD); END $$;
+CREATE FUNCTION say_default() RETURNS int LANGUAGE plpgsql AS $$ BEGIN PERFORM say('default'); RETURN 1; END $$;
+CREATE TRIGGER says BEFORE DELETE ON indexed FOR EACH ROW EXECUTE FUNCTION say_row();
+CREATE TABLE of_mallory (k int CHECK (evil(k)), d int DEFAULT say_default());
+CREATE INDEX ON of_mallory (k) WHERE evil_in_index();
+CREATE TRIGGER says AFTER INSERT OR DELETE ON of_mallory FOR EACH ROW EXECUTE FUNCTION say_row();
+CREATE TABLE of_mallory_repeats (k int);
+CREATE TRIGGER zz BEFORE INSERT ON of_mallory FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('checked', 'of_mallory_repeats', 'k');
+CREATE TRIGGER says BEFORE DELETE ON of_mallory_repeats FOR EACH ROW EXECUTE FUNCTION say_row();
 RESET ROLE;
+INSERT INTO indexed VALUES (7);
+INSERT INTO of_mallory_repeats VALUES (901), (901), (902);
 CREATE DOMAIN outer_int AS evil_int;
 CREATE FOREIGN TABLE seen_outer (k outer_int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 ALTER FOREIGN TABLE seen_outer OWNER TO streamfilter_mallory;
@@ -177,17 +205,26 @@ CREATE TABLE settled (k int, l int[], t text, w int);
 CREATE TABLE repeats (LIKE settled);
 INSERT INTO repeats VALUES (1, '{1}', '(1,x)', 1);
 SELECT count(*) > 0 FROM who_ran();
--- Checks of a domain, in an array and below another domain; casts, also by the text of a value
+-- Checks of a domain, in an array and below another domain; casts, also by the text of a value. First with a table of the owner,
+-- whose triggers, defaults, constraints and indexes have code, too.
+SELECT * FROM streamfilter_settle('of_mallory_repeats', 'of_mallory', duplicates => 'delete');
+SELECT what, as_role FROM who_ran();
+SELECT current_user = session_user;
 CREATE TRIGGER zz BEFORE INSERT ON settled FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('checked', 'repeats', 'k');
 SELECT * FROM streamfilter_settle('repeats', 'settled');
-\echo SQLSTATE :LAST_ERROR_SQLSTATE
+CREATE PROCEDURE add_repeats(i int) LANGUAGE sql AS $$
+  INSERT INTO repeats VALUES (i, ARRAY[i], format('(%s,x)', i), i), (i, ARRAY[i], format('(%s,x)', i), i) $$;
+CALL add_repeats(2);
 CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON settled FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('checked_list', 'repeats', 'l');
 SELECT * FROM streamfilter_settle('repeats', 'settled');
+CALL add_repeats(3);
 CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON settled FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen_outer', 'repeats', 'k');
 SELECT * FROM streamfilter_settle('repeats', 'settled');
+CALL add_repeats(4);
 CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON settled FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('casting', 'repeats', 'k');
 SELECT * FROM streamfilter_settle('repeats', 'settled', keep => true);
-SELECT * FROM streamfilter_settle('repeats', 'settled', '{t}', duplicates => 'report');
+SELECT * FROM streamfilter_settle('repeats', 'settled', duplicates => 'report');
+SELECT what, as_role FROM who_ran() WHERE what <> 'constant' OR as_role <> 'streamfilter_mallory';
 -- The types of diverted rows: of the key, of what else moves, of the time; an index
 CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON settled FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen_plain', 'repeats', 'k');
 SELECT * FROM streamfilter_settle('kinds', 'settled', '{k}');
@@ -198,6 +235,7 @@ SELECT * FROM streamfilter_settle('kinds', 'settled', '{k}', since => now());
 SELECT * FROM streamfilter_settle('indexed', 'settled', '{k}');
 SELECT * FROM who_ran() WHERE as_role <> 'streamfilter_mallory';
 -- What is compared as it is runs no code. What a key weighs is cast for the filter only, as its owner.
+CALL add_repeats(5);
 CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON settled FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('weighed', 'repeats', 'k', 'w');
 SELECT * FROM streamfilter_settle('repeats', 'settled');
 SELECT * FROM who_ran() WHERE what = 'check';
@@ -205,7 +243,7 @@ DROP TRIGGER zz ON settled;
 ALTER TABLE settled ALTER k TYPE evil_int, ADD e kind;
 ALTER TABLE repeats ALTER k TYPE evil_int, ADD e kind;
 CREATE TRIGGER zz BEFORE INSERT ON settled FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('checked', 'repeats', 'k');
-INSERT INTO repeats (k, e) VALUES (3, '1'), (3, '2');
+INSERT INTO repeats (k, e) VALUES (6, '1'), (6, '2');
 SELECT count(*) > 0 FROM who_ran();
 SELECT * FROM streamfilter_settle('repeats', 'settled', duplicates => 'delete');
 DROP TRIGGER zz ON settled;
@@ -215,6 +253,7 @@ SELECT * FROM who_ran();
 SET ROLE streamfilter_mallory;
 SELECT * FROM streamfilter_settle('own_repeats', 'own_rows');
 RESET ROLE;
+DROP PROCEDURE add_repeats;
 DROP TABLE settled, repeats;
 DROP FOREIGN TABLE seen_outer, seen_plain;
 DROP DOMAIN outer_int;
@@ -226,7 +265,11 @@ CREATE TYPE number;
 CREATE FUNCTION number_in(cstring) RETURNS number LANGUAGE internal IMMUTABLE STRICT AS 'int8in';
 CREATE FUNCTION number_out(number) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'int8out';
 CREATE TYPE number (INPUT = number_in, OUTPUT = number_out, LIKE = int8);
-CREATE FUNCTION number_eq(number, number) RETURNS boolean LANGUAGE internal IMMUTABLE STRICT AS 'int8eq';
+CREATE FUNCTION number_eq(number, number) RETURNS boolean LANGUAGE plpgsql STRICT AS $$
+BEGIN
+  INSERT INTO mallory.ran VALUES ('equality', current_user);
+  RETURN $1::text = $2::text;
+END $$;
 CREATE FUNCTION number_hash(number) RETURNS int LANGUAGE internal IMMUTABLE STRICT AS 'hashint8';
 CREATE FUNCTION number_hash_extended(number, bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
@@ -248,6 +291,12 @@ SELECT streamfilter_test('seen_numbers', '2');
 SELECT * FROM seen_numbers WHERE k = '3';
 SELECT streamfilter_seen('seen_number_lists', '{1,2}');
 SELECT * FROM who_ran();
+-- Look-ups in the table's own index run as the table's owner, all else as the filter's.
+CREATE TABLE number_repeats (LIKE numbers);
+CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON numbers FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen_numbers', 'number_repeats');
+INSERT INTO number_repeats VALUES ('1'), ('7'), ('7');
+SELECT restored, confirmed, duplicates FROM streamfilter_settle('number_repeats', 'numbers', duplicates => 'delete');
+SELECT what, as_role FROM who_ran();
 
 -- ---- the check of a domain that drops it ---------------------------------------------------------
 
@@ -279,7 +328,7 @@ DROP DOMAIN brittle;
 DROP FUNCTION drop_domain;
 
 -- ---- clean up -----------------------------------------------------------------------------------
-DROP TABLE numbers;
+DROP TABLE numbers, number_repeats;
 RESET search_path;
 DROP FOREIGN TABLE seen_numbers, seen_number_lists, mallory.seen_small;
 DROP DOMAIN small;

@@ -142,7 +142,7 @@ for my $conflict ('wait', 'discard')
 	my $share  = int($transactions / $rounds / 2) + 1;
 	sql(q{
 		DROP TABLE IF EXISTS settled;
-		CREATE TABLE settled (restored bigint, confirmed bigint, waiting bigint, duplicates bigint);});
+		CREATE TABLE settled (restored bigint, confirmed bigint, waiting bigint, refused bigint, duplicates bigint);});
 	for my $round (1 .. $rounds)
 	{
 		my $before = $done;

@@ -23,9 +23,9 @@ namespace streamfilter::pg {
 struct Coercion {
   enum Way : uint8 { input_function, expression } way;
   bool to_domain;  // a domain may refuse NULL
-  bool as_owner;   // runs as the filter's owner, who has chosen the code
+  bool as_owner;   // runs as the owner of the filter or table, who has chosen the code
   bool untrusted;  // code that is not trusted may run
-  Oid filter;
+  Oid relation;
   Oid owner;
   Oid io_param;
   int32 typmod;
@@ -49,20 +49,17 @@ const char* name_or_empty(const FilterRelation* filter) { return filter ? filter
   pg_unreachable();
 }
 
-// The incoming value, wrapped in the expressions that make it a value of the column.
-Node* build_cast(Oid source, int32 source_typmod, const FilterColumn* column,
-                 const FilterRelation* filter, const char* what) {
+// The incoming value, wrapped in the expressions that make it a value of the type; nullptr: none
+// do.
+Node* build_cast(Oid source, int32 source_typmod, Oid type, int32 typmod, CoercionContext context) {
   // An anonymous row can be cast to a named type only with its expression at hand.
-  if (source == RECORDOID && source != getBaseType(column->type))
-    raise_mismatch(source, column, filter, what);
+  if (source == RECORDOID && source != getBaseType(type)) return nullptr;
   CaseTestExpr* value = makeNode(CaseTestExpr);
   value->typeId = source;
   value->typeMod = source_typmod;
   value->collation = get_typcollation(source);
-  Node* cast = coerce_to_target_type(nullptr, reinterpret_cast<Node*>(value), source, column->type,
-                                     column->typmod, COERCION_IMPLICIT, COERCE_IMPLICIT_CAST, -1);
-  if (cast == nullptr) raise_mismatch(source, column, filter, what);
-  return cast;
+  return coerce_to_target_type(nullptr, reinterpret_cast<Node*>(value), source, type, typmod,
+                               context, COERCE_IMPLICIT_CAST, -1);
 }
 
 bool is_relabelling(Node* cast) {
@@ -186,7 +183,7 @@ Datum convert(Coercion* coercion, Datum value, bool* isnull) {
 }
 
 pg_noinline Datum convert_as_owner(Coercion* coercion, Datum value, bool* isnull) {
-  const Caller caller = become_owner(coercion->filter, coercion->owner);
+  const Caller caller = become_owner(coercion->relation, coercion->owner);
   const Datum result = convert(coercion, value, isnull);
   return_to(caller);
   return result;
@@ -200,7 +197,7 @@ Coercion* make_coercion(Oid source, const FilterColumn* column, const FilterRela
   if (!check_type(source, what, fault)) raise(fault);
   Coercion* coercion = static_cast<Coercion*>(palloc0(sizeof(Coercion)));
   coercion->typmod = column->typmod;
-  coercion->filter = filter ? filter->relid : InvalidOid;
+  coercion->relation = filter ? filter->relid : InvalidOid;
   coercion->owner = filter ? filter->owner : InvalidOid;
   if (source == UNKNOWNOID) {
     Oid function;
@@ -211,7 +208,8 @@ Coercion* make_coercion(Oid source, const FilterColumn* column, const FilterRela
     coercion->way = Coercion::input_function;
     return coercion;
   }
-  Node* cast = build_cast(source, source_typmod, column, filter, what);
+  Node* cast = build_cast(source, source_typmod, column->type, column->typmod, COERCION_IMPLICIT);
+  if (cast == nullptr) raise_mismatch(source, column, filter, what);
   if (is_relabelling(cast)) {
     pfree(coercion);
     return nullptr;
@@ -225,6 +223,37 @@ Coercion* make_coercion(Oid source, const FilterColumn* column, const FilterRela
   }
   const Caller caller = become_owner(filter->relid, filter->owner);
   coercion->as_owner = runs_code(cast);
+  prepare_expression(coercion, cast);
+  return_to(caller);
+  return coercion;
+}
+
+Coercion* make_table_coercion(Oid source, int32 source_typmod, const TableColumn& column,
+                              const char* what) {
+  CastCode code = {};
+  code.owner = column.owner;
+  code.type_owner = owner_of_type(column.type);
+  Node* cast = build_cast(source, source_typmod, column.type, column.typmod, COERCION_EXPLICIT);
+  if (cast != nullptr) find_code(cast, &code);
+  if (cast == nullptr || OidIsValid(code.stranger))
+    ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
+            errmsg("%s of type %s cannot be cast to type %s of column \"%s\" of table \"%s\"", what,
+                   format_type_be(source), format_type_be(column.type), column.name,
+                   get_rel_name(column.table)),
+            cast == nullptr
+                ? 0
+                : errdetail("Function %s would run as the owner of the table, who has not made it.",
+                            format_procedure(code.stranger)),
+            errhint("Give both columns the same type."));
+  if (is_relabelling(cast)) return nullptr;
+  auto* coercion = static_cast<Coercion*>(palloc0(sizeof(Coercion)));
+  coercion->way = Coercion::expression;
+  coercion->typmod = column.typmod;
+  coercion->relation = column.table;
+  coercion->owner = column.owner;
+  coercion->to_domain = get_typtype(column.type) == TYPTYPE_DOMAIN;
+  coercion->as_owner = code.functions || code.domains;
+  const Caller caller = become_owner(column.table, column.owner);
   prepare_expression(coercion, cast);
   return_to(caller);
   return coercion;

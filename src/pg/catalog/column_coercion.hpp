@@ -19,6 +19,20 @@ struct Coercion;
 Coercion* make_coercion(Oid source, const FilterColumn* column, const FilterRelation* filter,
                         const char* what, int32 source_typmod = -1);
 
+// A column of a table, to which diverted rows come back.
+struct TableColumn {
+  Oid table, owner;
+  const char* name;
+  Oid type;
+  int32 typmod;
+};
+
+// The same for a column of a table, by all casts that CAST would apply, as the table's owner.
+// Raises 42804 if there is none, or if it calls a function that neither that owner nor the owner of
+// the column's type nor a superuser has made.
+Coercion* make_table_coercion(Oid source, int32 source_typmod, const TableColumn& column,
+                              const char* what);
+
 // May it run a function that is neither built in nor written in C, or a domain's check?
 bool runs_untrusted_code(const Coercion* coercion);
 

@@ -222,12 +222,12 @@ bool is_trusted_type(Oid type) {
   return type < FirstNormalObjectId || get_typtype(type) == TYPTYPE_BASE;
 }
 
-Caller become_owner(Oid filter, Oid owner) {
+Caller become_owner(Oid relation, Oid owner) {
   Caller caller;
   GetUserIdAndSecContext(&caller.user, &caller.security);
   SetUserIdAndSecContext(owner, caller.security | SECURITY_RESTRICTED_OPERATION);
   caller.guc_level = NewGUCNestLevel();
-  char* schema = get_namespace_name(get_rel_namespace(filter));
+  char* schema = get_namespace_name(get_rel_namespace(relation));
   char* path = psprintf("pg_catalog, %s, pg_temp", schema ? quote_identifier(schema) : "pg_temp");
   static_cast<void>(set_config_option("search_path", path, PGC_USERSET, PGC_S_SESSION,
                                       GUC_ACTION_SAVE, true, 0, false));

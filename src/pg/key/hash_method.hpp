@@ -70,19 +70,28 @@ bool is_own_function(Oid function, const char* symbol);
 // Is it a base type, or an array of one? Creators of other types may give them casts and checks.
 bool is_trusted_type(Oid type);
 
-// Code that a filter's owner has chosen to run for each key (checks of a domain, a cast to a type,
-// a hash function) runs as that owner, in a security-restricted operation, with only the filter's
-// schema in search_path: so neither can the owner act as the role that adds a key, nor that role as
-// the owner.
+// Code that the owner of a filter or table has chosen (checks of a domain, a cast to a type, a hash
+// function, a trigger, a default) runs as that owner, in a security-restricted operation, with only
+// the relation's schema in search_path: so neither can the owner act as the role that brings a row,
+// nor that role as the owner.
 struct Caller {
   Oid user;
   int security;
   int guc_level;
 };
 
-// Switches to the owner of the filter. The abort of the (sub)transaction undoes that after an
+// Switches to the owner of the relation. The abort of the (sub)transaction undoes that after an
 // error.
-Caller become_owner(Oid filter, Oid owner);
+Caller become_owner(Oid relation, Oid owner);
 void return_to(const Caller& caller);
+
+// Calls run() so. Owners may do with their own tables what they like: nothing changes for them.
+template <typename Run>
+void run_as_owner(Oid relation, Oid owner, const Run& run) {
+  if (GetUserId() == owner) return run();
+  const Caller caller = become_owner(relation, owner);
+  run();
+  return_to(caller);
+}
 
 }  // namespace streamfilter::pg

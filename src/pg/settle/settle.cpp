@@ -4,135 +4,65 @@
 // is taken first, so that nobody else can add it until this transaction ends; only then, with a new
 // snapshot, the table is asked for the key: the transaction that had it before either has committed
 // and is visible, or has not, and the row waits.
+//
+// A row that the table refuses stays, and the next one of its key is tried. Keys whose rows were
+// all refused must not stay taken: then the round's work is undone, and done without these rows.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "executor/spi.h"
-#include "storage/itemptr.h"
-#include "utils/guc.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
 }
+
+#include <algorithm>
 
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/progress.hpp"
 #include "pg/server/rows.hpp"
 #include "pg/settle/settle_task.hpp"
+#include "pg/settle/settle_twins.hpp"
 #include "pg/trigger/divert.hpp"
-#include "pg/trigger/row_source.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
 constexpr const char* kFunction = "streamfilter_settle";
-constexpr int kRound = 1 << 20;  // rows; without an index on the table, each round reads it once
+constexpr int kRound = 1 << 20;  // rows; without an index on the table, each round reads it twice
 constexpr int kFetched = 4096;   // rows per fetch of a cursor
-constexpr int kPlaceColumns = 3;
+constexpr int kTogether = 1024;  // rows that come back in one savepoint
 
 struct Settled {
   int64 restored, confirmed, waiting, duplicates;
 };
 
-// ---- rows by where they lie --------------------------------------------------------------------
-
-struct StoredRow {
-  Oid part;
-  ItemPointerData at;
-  TransactionId version;
+// A call of the function.
+struct Settling {
+  const SettleTask* task;
+  RowKeys keys;
+  SPIPlanPtr take, insert;
+  Coercion** casts;  // of the columns that rows keep
+  Settled settled;
+  Refusals refusals;
 };
 
-struct StoredRows {
-  int count, room;
-  StoredRow* list;
-};
-
-void add_stored_row(StoredRows* places, const StoredRow& place) {
-  if (places->count == places->room) {
-    places->room = Max(2 * places->room, 64);
-    const Size size = sizeof(StoredRow) * static_cast<Size>(places->room);
-    places->list = static_cast<StoredRow*>(places->list == nullptr ? palloc(size)
-                                                                   : repalloc(places->list, size));
-  }
-  places->list[places->count++] = place;
+void begin_moving(Settling* settling) {
+  const SettleTask* task = settling->task;
+  settling->casts = make_casts(task, task->moved, task->moved_count);
+  auto* types = allocate<Oid>(task->moved_count);
+  for (int i = 0; i < task->moved_count; ++i) types[i] = task->moved[i].type;
+  Oid place[] = {TIDOID, OIDOID, XIDOID};
+  as_owner_of_diverted(task, [&] {
+    settling->take = prepare_to_settle(statement_for_taking(task), kPlaceColumns, place);
+  });
+  as_owner_of_target(task, [&] {
+    settling->insert = prepare_to_settle(statement_for_restoring(task), task->moved_count, types);
+  });
 }
 
-StoredRow place_of(HeapTuple row, TupleDesc type) {
-  bool isnull;
-  StoredRow place;
-  place.part = DatumGetObjectId(SPI_getbinval(row, type, 1, &isnull));
-  place.at = *reinterpret_cast<ItemPointer>(DatumGetPointer(SPI_getbinval(row, type, 2, &isnull)));
-  place.version = DatumGetTransactionId(SPI_getbinval(row, type, 3, &isnull));
-  return place;
-}
-
-// The arrays that the statements take.
-void make_arrays(const StoredRows* places, Datum* arrays) {
-  auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * static_cast<Size>(places->count)));
-  const auto make = [&](Oid type, int length, bool by_value, char align) {
-    return PointerGetDatum(construct_array(values, places->count, type, length, by_value, align));
-  };
-  for (int i = 0; i < places->count; ++i) values[i] = ObjectIdGetDatum(places->list[i].part);
-  arrays[0] = make(OIDOID, sizeof(Oid), true, TYPALIGN_INT);
-  for (int i = 0; i < places->count; ++i) values[i] = PointerGetDatum(&places->list[i].at);
-  arrays[1] = make(TIDOID, sizeof(ItemPointerData), false, TYPALIGN_SHORT);
-  for (int i = 0; i < places->count; ++i)
-    values[i] = TransactionIdGetDatum(places->list[i].version);
-  arrays[2] = make(XIDOID, sizeof(TransactionId), true, TYPALIGN_INT);
-  pfree(values);
-}
-
-struct Arguments {
-  Oid types[kPlaceColumns];
-  Datum values[kPlaceColumns];
-};
-
-Arguments arguments_for(const StoredRows* places) {
-  Arguments arguments = {{OIDARRAYOID, TIDARRAYOID, XIDARRAYOID}, {}};
-  make_arrays(places, arguments.values);
-  return arguments;
-}
-
-// ---- statements --------------------------------------------------------------------------------
-
-void execute_query(const char* text, const StoredRows* places, int wanted) {
-  Arguments arguments = {};
-  if (places != nullptr) arguments = arguments_for(places);
-  const int result = SPI_execute_with_args(text, places == nullptr ? 0 : kPlaceColumns,
-                                           arguments.types, arguments.values, nullptr, false, 0);
-  if (result != wanted) elog(ERROR, "%s: %s", text, SPI_result_code_string(result));
-}
-
-int64 result_number(int column) {
-  bool isnull;
-  const Datum value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, column, &isnull);
-  return isnull ? 0 : DatumGetInt64(value);
-}
-
-// Deletes the rows whose key is in the table.
-int64 confirm(const SettleTask* task, const StoredRows* places) {
-  if (places->count == 0) return 0;
-  int64 confirmed = 0;
-  for (int nulls = 0; nulls <= (task->equal_nulls ? 1 : 0); ++nulls) {
-    execute_query(statement_for_known(task, nulls != 0), places,
-                  task->keep ? SPI_OK_SELECT : SPI_OK_DELETE);
-    confirmed += task->keep ? result_number(1) : static_cast<int64>(SPI_processed);
-  }
-  return confirmed;
-}
-
-// Confirms keys of all rows, which need not be listed.
-int64 confirm_all(const SettleTask* task, const Datum* since) {
-  Oid type = TIMESTAMPTZOID;
-  Datum value = since == nullptr ? 0 : *since;
-  int64 confirmed = 0;
-  for (int nulls = 0; nulls <= (task->equal_nulls ? 1 : 0); ++nulls) {
-    const char* text = statement_for_all_known(task, since != nullptr, nulls != 0);
-    const int result =
-        SPI_execute_with_args(text, since == nullptr ? 0 : 1, &type, &value, nullptr, false, 0);
-    if (result != SPI_OK_DELETE) elog(ERROR, "%s: %s", text, SPI_result_code_string(result));
-    confirmed += static_cast<int64>(SPI_processed);
-  }
-  return confirmed;
-}
+// ---- rows that come back ------------------------------------------------------------------------
 
 [[noreturn]] void raise_not_moved(const SettleTask* task) {
   ereport(
@@ -144,171 +74,226 @@ int64 confirm_all(const SettleTask* task, const Datum* since) {
   pg_unreachable();
 }
 
-int64 restore(const SettleTask* task, const StoredRows* places) {
-  if (places->count == 0) return 0;
-  const RestoredRows rows = {topmost_table(task->target), 0, false};
-  while_restoring(rows,
-                  [&] { execute_query(statement_for_restoring(task), places, SPI_OK_SELECT); });
-  const int64 taken = result_number(1);
-  if (result_number(2) != taken) raise_not_moved(task);
-  return taken;
-}
-
-// ---- keys --------------------------------------------------------------------------------------
-
-// Prepares making keys from a query's rows.
-void init_row_keys(KeyCall* call, const SettleTask* task, TupleDesc source) {
-  auto* types = static_cast<Oid*>(palloc(sizeof(Oid) * static_cast<Size>(task->count)));
-  auto* what = static_cast<const char**>(palloc(sizeof(char*) * static_cast<Size>(task->count)));
-  for (int i = 0; i < task->count; ++i) {
-    types[i] = TupleDescAttr(source, kPlaceColumns + i)->atttypid;
-    what[i] = psprintf("column \"%s\" of relation \"%s\"", task->columns[i].name,
-                       get_rel_name(task->target));
+// Deletes the diverted row; false: it is there no longer, or a trigger has kept it.
+bool take_row(const Settling* settling, StoredRow* place, Datum* values, char* nulls) {
+  const SettleTask* task = settling->task;
+  Datum where[] = {PointerGetDatum(&place->at), ObjectIdGetDatum(place->part),
+                   TransactionIdGetDatum(place->version)};
+  as_owner_of_diverted(
+      task, [&] { run_plan_to_settle(settling->take, where, nullptr, SPI_OK_DELETE_RETURNING); });
+  if (SPI_processed == 0) return false;
+  for (int i = 0; i < task->moved_count; ++i) {
+    bool isnull;
+    const Datum value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, i + 1, &isnull);
+    values[i] = coerce(settling->casts[i], value, &isnull);
+    nulls[i] = isnull ? 'n' : ' ';
   }
-  init_key_call(call, kFunction, types, task->count, false);
-  call->what = what;
-}
-
-// May the row be moved, as far as others are concerned? Then its key is this transaction's.
-bool take_row_key(const SettleTask* task, KeyCall* call, HeapTuple row, TupleDesc type,
-                  NullableDatum* values) {
-  for (int i = 0; i < task->count; ++i)
-    values[i].value = SPI_getbinval(row, type, kPlaceColumns + i + 1, &values[i].isnull);
-  Element element;
-  if (!build_element(&call->keys, values, &element)) return true;
-  bound_time(task->filter, &element);
-  if (can_take_keys(task->filter))
-    return judge_key(task->filter, element, Intent::take) == Verdict::fresh;
-  judge_key(task->filter, element, Intent::remember);
   return true;
 }
 
-struct KeyReader {
-  const SettleTask* task;
-  KeyCall call;
-  NullableDatum* values;
-  MemoryContext memory;  // context of a fetch
-};
-
-// Takes the fetched rows that may be moved; returns the number of the others.
-int64 take_fetched(KeyReader* reader, StoredRows* taken) {
-  const SettleTask* task = reader->task;
-  const SPITupleTable* rows = SPI_tuptable;
-  int64 waiting = 0;
-  if (task->filter != nullptr)
-    begin_key_call(&reader->call, task->filter->relid, Use::insert_granted);
-  for (uint64 i = 0; i < rows->numvals; ++i) {
-    MemoryContext caller = MemoryContextSwitchTo(reader->memory);
-    const bool take = task->filter == nullptr || take_row_key(task, &reader->call, rows->vals[i],
-                                                              rows->tupdesc, reader->values);
-    MemoryContextSwitchTo(caller);
-    if (take)
-      add_stored_row(taken, place_of(rows->vals[i], rows->tupdesc));
-    else
-      ++waiting;
-  }
-  MemoryContextReset(reader->memory);
-  return waiting;
+void bring_row_back(const Settling* settling, KeyedRow* row, Datum* values, char* nulls) {
+  const SettleTask* task = settling->task;
+  row->fate = Fate::gone;
+  if (!take_row(settling, &row->place, values, nulls)) return;
+  SPITupleTable* taken = SPI_tuptable;
+  while_restoring({topmost_table(task->target), running_statement, false}, [&] {
+    as_owner_of_target(task,
+                       [&] { run_plan_to_settle(settling->insert, values, nulls, SPI_OK_INSERT); });
+  });
+  if (SPI_processed != 1) raise_not_moved(task);
+  SPI_freetuptable(taken);
+  row->fate = Fate::restored;
 }
 
-// Takes the remaining rows that may be moved; returns the number of the others.
-int64 take_keys(const SettleTask* task, const StoredRows* places, StoredRows* taken) {
-  Arguments arguments = arguments_for(places);
-  Portal portal = SPI_cursor_open_with_args(nullptr, query_for_rows(task), kPlaceColumns,
-                                            arguments.types, arguments.values, nullptr, false, 0);
-  KeyReader reader = {task, {}, nullptr, nullptr};
-  if (task->filter != nullptr) init_row_keys(&reader.call, task, portal->tupDesc);
-  reader.values =
-      static_cast<NullableDatum*>(palloc(sizeof(NullableDatum) * static_cast<Size>(task->count)));
-  reader.memory = AllocSetContextCreate(CurrentMemoryContext, "streamfilter_settle keys",
-                                        ALLOCSET_DEFAULT_SIZES);
-  int64 waiting = 0;
-  for (;;) {
-    CHECK_FOR_INTERRUPTS();
-    SPI_cursor_fetch(portal, true, kFetched);
-    if (SPI_processed == 0) break;
-    waiting += take_fetched(&reader, taken);
-    SPI_freetuptable(SPI_tuptable);
+// ---- keys ---------------------------------------------------------------------------------------
+
+// Takes the keys that the table lacks; those of unfinished transactions stay theirs. Returns how
+// many rows may come back, the oldest one of each key.
+int take_keys(const Settling* settling, Round* round, int* rows) {
+  FilterHandle* filter = settling->task->filter;
+  int count = 0;
+  for (int i = 0; i < round->count; ++i) {
+    KeyedRow* row = &round->rows[i];
+    if (row->head != i || row->known) continue;
+    int open = i;
+    while (open >= 0 && round->rows[open].fate != Fate::open) open = round->rows[open].next;
+    if (open < 0) continue;
+    row->busy = row->taken = false;
+    if (filter != nullptr && row->key != nullptr) {
+      use_filter(filter, Use::insert_granted);
+      Element element = round->rows[open].element;
+      bound_time(filter, &element);
+      row->taken = true;
+      if (!can_take_keys(filter))
+        judge_key(filter, element, Intent::remember);
+      else
+        row->busy = judge_key(filter, element, Intent::take) != Verdict::fresh;
+    }
+    if (!row->busy) rows[count++] = open;
   }
-  SPI_cursor_close(portal);
-  return waiting;
+  return count;
 }
 
-// ---- rounds ------------------------------------------------------------------------------------
+// Brings these rows back, or others of their keys.
+void restore_rows(Settling* settling, Round* round, int* rows, int count) {
+  auto* values = allocate<Datum>(settling->task->moved_count);
+  auto* nulls = allocate<char>(settling->task->moved_count);
+  const auto bring_back = [&](int first, int end) {
+    for (int i = first; i < end; ++i)
+      bring_row_back(settling, &round->rows[rows[i]], values, nulls);
+  };
+  const auto refuse = [&](int i, const ErrorData* error) {
+    round->rows[rows[i]].fate = Fate::refused;
+    note_refusal(&settling->refusals, error);
+  };
+  while (count > 0) {
+    std::sort(rows, rows + count,
+              [&](int a, int b) { return is_older(round->rows[a], round->rows[b]); });
+    for (int first = 0; first < count; first += kTogether)
+      try_rows(first, Min(first + kTogether, count), bring_back, refuse);
+    int left = 0;
+    for (int i = 0; i < count; ++i) {
+      const KeyedRow& row = round->rows[rows[i]];
+      KeyedRow* head = &round->rows[row.head];
+      head->stored = row.fate == Fate::restored;
+      if (head->stored) continue;
+      for (rows[left] = row.next; rows[left] >= 0; rows[left] = round->rows[rows[left]].next)
+        if (round->rows[rows[left]].fate == Fate::open) break;
+      if (rows[left] >= 0) ++left;
+    }
+    count = left;
+  }
+}
 
-void settle_round(const SettleTask* task, const StoredRows* places, Settled* settled) {
-  settled->confirmed += confirm(task, places);
-  stop_at(FaultPoint::settle_confirmed);
-  StoredRows taken = {};
-  settled->waiting += take_keys(task, places, &taken);
+// False: all is undone, and to be tried without the rows that were refused or gone.
+bool try_to_restore(Settling* settling, Round* round) {
+  const MemoryContext memory = CurrentMemoryContext;
+  const ResourceOwner owner = CurrentResourceOwner;
+  BeginInternalSubTransaction(nullptr);
+  MemoryContextSwitchTo(memory);
+  auto* rows = allocate<int>(round->count);
+  int count = take_keys(settling, round, rows);
   stop_at(FaultPoint::settle_taken);
-  const int64 restored = restore(task, &taken);
+  if (count > 0) find_twins(&settling->keys, round);
+  // Without keys that turn out to be in the table.
+  const auto is_known = [&](int i) { return round->rows[round->rows[i].head].known; };
+  count = static_cast<int>(std::remove_if(rows, rows + count, is_known) - rows);
+  restore_rows(settling, round, rows, count);
   stop_at(FaultPoint::settle_restored);
-  settled->restored += restored;
-  if (restored < taken.count) settled->confirmed += confirm(task, &taken);
+  const bool undo = std::any_of(round->rows, round->rows + round->count, [](const KeyedRow& row) {
+    return row.taken && !row.busy && !row.known && !row.stored;
+  });
+  if (undo)
+    RollbackAndReleaseCurrentSubTransaction();
+  else
+    ReleaseCurrentSubTransaction();
+  MemoryContextSwitchTo(memory);
+  CurrentResourceOwner = owner;
+  for (int i = 0; undo && i < round->count; ++i) {
+    KeyedRow* row = &round->rows[i];
+    row->taken = row->stored = false;
+    if (row->fate == Fate::restored) row->fate = Fate::open;
+  }
+  return !undo;
 }
 
-Portal open_places(const SettleTask* task, const Datum* since) {
+// ---- rounds -------------------------------------------------------------------------------------
+
+// Deletes the rows whose key is in the table by now.
+void confirm(Settling* settling, Round* round) {
+  const SettleTask* task = settling->task;
+  auto* places = allocate<StoredRow>(round->count);
+  int count = 0;
+  for (int i = 0; i < round->count; ++i) {
+    KeyedRow* row = &round->rows[i];
+    const KeyedRow& head = round->rows[row->head];
+    if (row->fate != Fate::open || !(head.known || head.stored)) continue;
+    row->fate = Fate::confirmed;
+    places[count++] = row->place;
+  }
+  int64 confirmed = count;
+  if (!task->keep && count > 0)
+    as_owner_of_diverted(task,
+                         [&] { confirmed = delete_stored_rows(task->diverted, places, count); });
+  settling->settled.confirmed += confirmed;
+}
+
+void settle_round(Settling* settling, Round* round) {
+  group_rows(&settling->keys, round);
+  find_twins(&settling->keys, round);
+  confirm(settling, round);
+  stop_at(FaultPoint::settle_confirmed);
+  while (!try_to_restore(settling, round)) CHECK_FOR_INTERRUPTS();
+  confirm(settling, round);
+  for (int i = 0; i < round->count; ++i) {
+    const KeyedRow& row = round->rows[i];
+    settling->settled.restored += row.fate == Fate::restored;
+    settling->settled.waiting += row.fate == Fate::open;
+  }
+}
+
+Portal open_diverted(const SettleTask* task, const Datum* since) {
   Oid type = TIMESTAMPTZOID;
   Datum value = since == nullptr ? 0 : *since;
-  return SPI_cursor_open_with_args(nullptr, query_for_places(task, since != nullptr),
-                                   since == nullptr ? 0 : 1, &type, &value, nullptr, false, 0);
+  Portal portal = nullptr;
+  as_owner_of_diverted(task, [&] {
+    portal = SPI_cursor_open_with_args(nullptr, query_for_diverted(task, since != nullptr),
+                                       since == nullptr ? 0 : 1, &type, &value, nullptr, false, 0);
+  });
+  return portal;
 }
 
-// Reads at most so many places; false: there are no more after them.
-bool read_places(Portal portal, int64 most, StoredRows* places) {
-  while (places->count < most) {
-    SPI_cursor_fetch(portal, true, static_cast<long>(Min(most - places->count, kFetched)));
+// Reads at most so many rows, and no more than memory is for; false: there are no more after them.
+bool read_round(Settling* settling, Portal portal, int64 most, Round* round) {
+  const Size memory = static_cast<Size>(maintenance_work_mem) * 1024 / 2;
+  while (round->count < most &&
+         (round->count == 0 || MemoryContextMemAllocated(CurrentMemoryContext, true) < memory)) {
+    as_owner_of_diverted(settling->task, [&] {
+      SPI_cursor_fetch(portal, true, static_cast<long>(Min(most - round->count, kFetched)));
+    });
+    SPITupleTable* rows = SPI_tuptable;
     if (SPI_processed == 0) return false;
-    for (uint64 i = 0; i < SPI_processed; ++i)
-      add_stored_row(places, place_of(SPI_tuptable->vals[i], SPI_tuptable->tupdesc));
-    SPI_freetuptable(SPI_tuptable);
+    add_diverted_rows(&settling->keys, rows, round, &settling->refusals);
+    SPI_freetuptable(rows);
   }
   return true;
 }
 
-void settle_rows(const SettleTask* task, const Datum* since, int64 most, Progress* progress,
-                 Settled* settled) {
+void settle_rows(Settling* settling, const Datum* since, int64 most, Progress* progress) {
+  const Settled& settled = settling->settled;
   progress->begin("settling rows", 0, "rows");
-  if (most == PG_INT64_MAX && !task->keep) {
-    settled->confirmed += confirm_all(task, since);
-    progress->advance(static_cast<uint64>(settled->confirmed));
-    stop_at(FaultPoint::settle_confirmed);
-  }
-  Portal portal = open_places(task, since);
+  Portal portal = open_diverted(settling->task, since);
   MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "streamfilter_settle round",
                                                ALLOCSET_DEFAULT_SIZES);
   for (bool more = true; more;) {
-    const int64 left = most - settled->restored - settled->confirmed;
+    const int64 left = most - settled.restored - settled.confirmed;
     if (left <= 0) break;
     MemoryContext caller = MemoryContextSwitchTo(memory);
-    StoredRows places = {};
-    more = read_places(portal, Min(left, kRound), &places);
-    if (places.count > 0) settle_round(task, &places, settled);
-    progress->advance(static_cast<uint64>(places.count));
+    Round round = {};
+    more = read_round(settling, portal, Min(left, kRound), &round);
+    if (round.count > 0) settle_round(settling, &round);
+    progress->advance(static_cast<uint64>(round.count));
     MemoryContextSwitchTo(caller);
     MemoryContextReset(memory);
   }
-  SPI_cursor_close(portal);
+  as_owner_of_diverted(settling->task, [&] { SPI_cursor_close(portal); });
+}
+
+void warn_of_refusals(const Settling* settling) {
+  const SettleTask* task = settling->task;
+  if (settling->refusals.count == 0) return;
+  ereport(WARNING,
+          errmsg("table \"%s\" refuses %lld %s of table \"%s\"", get_rel_name(task->target),
+                 static_cast<long long>(settling->refusals.count),
+                 settling->refusals.count == 1 ? "row" : "rows", get_rel_name(task->diverted)),
+          errdetail("The first reason: %s.", settling->refusals.reason),
+          errhint("Mend what refuses them, or delete the rows from table \"%s\", and call "
+                  "streamfilter_settle() again.",
+                  get_rel_name(task->diverted)));
 }
 
 enum class Duplicates : uint8 { ignore, report, remove };
 constexpr const char* kDuplicatesWords[] = {"ignore", "report", "delete", nullptr};
-
-void settle_duplicates(const SettleTask* task, Duplicates what, Progress* progress,
-                       Settled* settled) {
-  if (what == Duplicates::ignore) return;
-  progress->begin("looking for duplicates", 0, "rows");
-  if (what == Duplicates::report) {
-    execute_query(query_for_duplicates(task), nullptr, SPI_OK_SELECT);
-    settled->duplicates = result_number(1);
-    return;
-  }
-  const RestoredRows rows = {topmost_table(task->target), kNoStatement, true};
-  while_restoring(rows,
-                  [&] { execute_query(statement_for_duplicates(task), nullptr, SPI_OK_DELETE); });
-  settled->duplicates = static_cast<int64>(SPI_processed);
-}
 
 // ---- arguments ---------------------------------------------------------------------------------
 
@@ -336,17 +321,6 @@ int64 read_most(FunctionCallInfo fcinfo, bool keep) {
   return most;
 }
 
-// Rows of two tables are brought together, as the check of a new foreign key does it. Returns what
-// ends it.
-int raise_work_mem() {
-  const int level = NewGUCNestLevel();
-  if (maintenance_work_mem > work_mem)
-    static_cast<void>(set_config_option("work_mem", psprintf("%d", maintenance_work_mem),
-                                        PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-                                        false));
-  return level;
-}
-
 // An older snapshot does not see what others have restored.
 void check_isolation() {
   if (!IsolationUsesXactSnapshot()) return;
@@ -358,11 +332,13 @@ void check_isolation() {
           errhint("BEGIN ISOLATION LEVEL READ COMMITTED."));
 }
 
-Datum row_of(FunctionCallInfo fcinfo, const Settled& settled, bool looked_for_duplicates) {
+Datum row_of(FunctionCallInfo fcinfo, const Settling& settling, bool looked_for_duplicates) {
+  const Settled& settled = settling.settled;
   NamedRow row(fcinfo);
   row.put_count("restored", settled.restored);
   row.put_count("confirmed", settled.confirmed);
   row.put_count("waiting", settled.waiting);
+  row.put_count("refused", settling.refusals.count);
   if (looked_for_duplicates) row.put_count("duplicates", settled.duplicates);
   return row.datum();
 }
@@ -373,8 +349,9 @@ Datum row_of(FunctionCallInfo fcinfo, const Settled& settled, bool looked_for_du
 using namespace streamfilter::pg;
 
 // streamfilter_settle(diverted regclass, target regclass [, columns text[] [, since timestamptz [,
-// keep boolean [, duplicates text [, most bigint]]]]]) → restored, confirmed, waiting, duplicates.
-// Uses the caller's rights: SELECT and DELETE on the first table, SELECT and INSERT on the second.
+// keep boolean [, duplicates text [, most bigint]]]]]) → restored, confirmed, waiting, refused,
+// duplicates. The caller needs the rights that begin_settling() names; what the tables and the
+// filter have of code runs as their owners.
 SF_FUNCTION(streamfilter_settle) {
   PreventCommandDuringRecovery("streamfilter_settle()");
   PreventCommandIfReadOnly("streamfilter_settle()");
@@ -385,18 +362,24 @@ SF_FUNCTION(streamfilter_settle) {
   const int64 most = read_most(fcinfo, keep);
   const Datum since = PG_ARGISNULL(3) ? 0 : PG_GETARG_DATUM(3);
   SPI_connect();
-  const SettleTask task =
-      begin_settling(PG_GETARG_OID(0), PG_GETARG_OID(1),
-                     PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2), !PG_ARGISNULL(3), keep);
-  check_code_of_settling(&task, !PG_ARGISNULL(3));
+  const SettleTask task = begin_settling(PG_GETARG_OID(0), PG_GETARG_OID(1),
+                                         PG_ARGISNULL(2) ? nullptr : PG_GETARG_ARRAYTYPE_P(2),
+                                         !PG_ARGISNULL(3), keep, duplicates == Duplicates::remove);
+  Settling settling = {};
+  settling.task = &task;
+  settling.refusals.memory = CurrentMemoryContext;
+  init_row_keys(&settling.keys, &task);
+  begin_moving(&settling);
   Progress progress(Command::settle, task.filter == nullptr ? InvalidOid : task.filter->relid,
                     "settling");
-  Settled settled = {};
-  const int settings = raise_work_mem();
-  settle_rows(&task, PG_ARGISNULL(3) ? nullptr : &since, most, &progress, &settled);
-  settle_duplicates(&task, duplicates, &progress, &settled);
-  AtEOXact_GUC(false, settings);
+  settle_rows(&settling, PG_ARGISNULL(3) ? nullptr : &since, most, &progress);
+  if (duplicates != Duplicates::ignore) {
+    progress.begin("looking for duplicates", 0, "rows");
+    settling.settled.duplicates =
+        settle_twins_in_table(&settling.keys, duplicates == Duplicates::remove);
+  }
   progress.end();
+  warn_of_refusals(&settling);
   SPI_finish();
-  PG_RETURN_DATUM(row_of(fcinfo, settled, duplicates != Duplicates::ignore));
+  PG_RETURN_DATUM(row_of(fcinfo, settling, duplicates != Duplicates::ignore));
 }

@@ -1,66 +1,86 @@
-// The statements of streamfilter_settle(), with qualified names and operators, run with the
-// caller's rights. Rows of the table of diverted rows are named by their places, in three arrays,
-// $1 to $3: tableoid, ctid, xmin.
+// The statements of streamfilter_settle(). They read columns, delete rows by their places, and
+// insert values: nothing in them casts or compares keys. Each runs as the owner of its table.
 #pragma once
 
+extern "C" {
+#include "executor/spi.h"
+#include "storage/itemptr.h"
+}
+
 #include "pg/handle/filter_handle.hpp"
+#include "pg/key/hash_method.hpp"
 
 namespace streamfilter::pg {
 
-// A column of both tables, by name, that is part of the filter's element.
+// A column of both tables, by name.
 struct SettleColumn {
   const char* name;
   Oid type;  // in the table
   int32 typmod;
+  Oid collation;
   Oid type_there;  // in the table of diverted rows
   int32 typmod_there;
-  Oid compared_as;
-  int32 compared_typmod;
-  Oid collation;
   bool is_key;
-  bool is_time;
 };
 
 struct SettleTask {
   Oid diverted, target;
+  Oid diverted_owner, target_owner;
   FilterHandle* filter;  // nullptr: no filter judges the table's rows
   int count;
-  SettleColumn* columns;
-  bool equal_nulls;    // two NULLs are one key
-  bool others_divert;  // other tables divert rows there, too
-  bool has_time;       // has column diverted_at
+  SettleColumn* columns;  // parts of the filter's element
+  int moved_count;
+  SettleColumn* moved;  // what a row keeps that comes back
+  bool others_divert;   // other tables divert rows there, too
+  bool has_time;        // has column diverted_at
   bool keep;
 };
 
-// Cursor query for the places of rows: all, or those diverted since $1.
-const char* query_for_places(const SettleTask* task, bool since);
+// Call SPI in these only: it leaves its own memory context behind.
+template <typename Run>
+void as_owner_of_target(const SettleTask* task, const Run& run) {
+  const MemoryContext memory = CurrentMemoryContext;
+  run_as_owner(task->target, task->target_owner, run);
+  MemoryContextSwitchTo(memory);
+}
+template <typename Run>
+void as_owner_of_diverted(const SettleTask* task, const Run& run) {
+  const MemoryContext memory = CurrentMemoryContext;
+  run_as_owner(task->diverted, task->diverted_owner, run);
+  MemoryContextSwitchTo(memory);
+}
 
-// Cursor query for places and filter columns of the rows in the arrays. With `keep`, leaves out
-// rows whose key is in the table.
-const char* query_for_rows(const SettleTask* task);
+// A row by where it lies. Columns of that name come first in queries.
+struct StoredRow {
+  Oid part;
+  ItemPointerData at;
+  TransactionId version;
+};
+constexpr int kPlaceColumns = 3;
+StoredRow place_of(HeapTuple row, TupleDesc type);
 
-// Deletes those of the arrays whose key is in the table; with `keep`, counts them. With `nulls`,
-// those that have a NULL in it, where two NULLs are one key; without, the others.
-const char* statement_for_known(const SettleTask* task, bool nulls);
+// Code that runs meanwhile may alter the table. Raises 55000 unless the last columns of what was
+// read have the types that its filter columns had.
+void check_unchanged(const SettleTask* task, TupleDesc type);
 
-// The statement for all rows, or those diverted since $1: it takes no arrays.
-const char* statement_for_all_known(const SettleTask* task, bool since, bool nulls);
+// For the current role. Raises 55000 unless the statement does what it should.
+SPIPlanPtr prepare_to_settle(const char* text, int count, Oid* types);
+void run_plan_to_settle(SPIPlanPtr plan, Datum* values, const char* nulls, int wanted);
 
-// Moves the first row of each key that is not in the table; returns how many were taken, and how
-// many have arrived.
+// Deletes these rows of a table; returns how many were still there.
+int64 delete_stored_rows(Oid table, const StoredRow* places, int count);
+
+// Places, filter columns and, if there is one, diverted_at of diverted rows: all, or those diverted
+// since $1.
+const char* query_for_diverted(const SettleTask* task, bool since);
+
+// Filter columns of the table's rows; `places`: after their places; `condition`: a WHERE clause.
+const char* query_for_keys(const SettleTask* task, bool places, const char* condition);
+
+// Deletes the row of place $1, part $2 and version $3, and returns the columns that it keeps.
+const char* statement_for_taking(const SettleTask* task);
+
+// Inserts a row with these columns, $1 and so on.
 const char* statement_for_restoring(const SettleTask* task);
-
-// Counts or deletes rows of the table with a key that an earlier row has.
-const char* query_for_duplicates(const SettleTask* task);
-const char* statement_for_duplicates(const SettleTask* task);
-
-// Whose code the statements of streamfilter_settle() would run in the caller's name.
-
-// Call it within SPI, before any statement of the task is planned: that runs constant parts of
-// expressions. Raises 42501 if a type, cast, comparison or index that the statements use belongs to
-// a role that is neither the caller nor a superuser. Triggers, defaults, generated columns,
-// partition keys and CHECK constraints of the two tables are not looked at: they run as for any
-// DELETE and INSERT.
-void check_code_of_settling(const SettleTask* task, bool since);
 
 }  // namespace streamfilter::pg

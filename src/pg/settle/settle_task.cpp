@@ -4,6 +4,10 @@ extern "C" {
 #include "access/relation.h"
 #include "catalog/catalog.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
+#include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
 #include "utils/rls.h"
 #include "utils/typcache.h"
@@ -38,15 +42,33 @@ void check_is_table(Oid relation) {
                     "from."));
 }
 
+// Row-level security that the role meets, or the owner, in whose name rows are read.
+void check_no_row_security(Oid table) {
+  for (const Oid role : {GetUserId(), owner_of(table)})
+    if (check_enable_rls(table, role, true) == RLS_ENABLED)
+      ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+              errmsg("cannot settle rows of table \"%s\" under row-level security",
+                     get_rel_name(table)),
+              errdetail("Rows that are hidden would be taken for missing ones."),
+              errhint("Call streamfilter_settle() as a role that sees all rows."));
+}
+
 void check_table_rights(Oid table, AclMode rights) {
   if (pg_class_aclmask(table, GetUserId(), rights, ACLMASK_ALL) != rights)
     aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(table));
-  if (check_enable_rls(table, InvalidOid, true) == RLS_ENABLED)
-    ereport(
-        ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-        errmsg("cannot settle rows of table \"%s\" under row-level security", get_rel_name(table)),
-        errdetail("Rows that are hidden would be taken for missing ones."),
-        errhint("Call streamfilter_settle() as a role that sees all rows."));
+  check_no_row_security(table);
+}
+
+// LOCK TABLE asks for the same: a call keeps others from settling or even from writing.
+void check_may_lock(Oid table) {
+  constexpr AclMode kRights = ACL_DELETE | ACL_UPDATE | ACL_TRUNCATE;
+  if (is_owner(table, GetUserId()) ||
+      pg_class_aclmask(table, GetUserId(), kRights, ACLMASK_ANY) != 0)
+    return;
+  ereport(ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+          errmsg("permission denied for table %s", get_rel_name(table)),
+          errdetail("A call locks the table, which INSERT alone does not allow."),
+          errhint("GRANT DELETE, UPDATE or TRUNCATE on it, too."));
 }
 
 void lock_table(Oid table) {
@@ -80,11 +102,12 @@ void check_is_here(Oid table, Oid diverted, Oid target) {
               to, to, from, to, from));
 }
 
-void check_tables(Oid diverted, Oid target) {
+void check_tables(Oid diverted, Oid target, bool removes) {
   check_is_table(diverted);
   check_is_table(target);
   check_table_rights(diverted, ACL_SELECT | ACL_DELETE);
-  check_table_rights(target, ACL_SELECT | ACL_INSERT);
+  check_table_rights(target, ACL_SELECT | ACL_INSERT | (removes ? ACL_DELETE : 0));
+  check_may_lock(target);
   for (const Oid table : {diverted, target}) check_is_here(table, diverted, target);
   if (topmost_table(diverted) == topmost_table(target))
     ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -93,23 +116,81 @@ void check_tables(Oid diverted, Oid target) {
                     "from."));
 }
 
+// Deferred checks would raise at COMMIT, when no row can be refused any more; and no trigger can be
+// deferred by what runs as the tables' owners.
+List* add_deferrable(Oid table, List* constraints) {
+  ListCell* cell;
+  foreach (cell, find_all_inheritors(table, NoLock, nullptr))
+    scan_catalog<FormData_pg_trigger>(
+        TriggerRelationId, TriggerRelidNameIndexId, {{Anum_pg_trigger_tgrelid, lfirst_oid(cell)}},
+        [&](const FormData_pg_trigger& trigger, HeapTuple, TupleDesc) {
+          if (!trigger.tgdeferrable || !OidIsValid(trigger.tgconstraint)) return;
+          read_catalog<FormData_pg_constraint>(
+              CONSTROID, trigger.tgconstraint,
+              [&](const FormData_pg_constraint& constraint, HeapTuple) {
+                constraints =
+                    lappend(constraints, makeRangeVar(get_namespace_name(constraint.connamespace),
+                                                      pstrdup(NameStr(constraint.conname)), -1));
+              });
+        });
+  return constraints;
+}
+
+void check_constraints_at_once(Oid diverted, Oid target) {
+  auto* command = makeNode(ConstraintsSetStmt);
+  command->constraints = add_deferrable(target, add_deferrable(diverted, NIL));
+  if (command->constraints != NIL) AfterTriggerSetState(command);
+}
+
 // ---- the filter between them -------------------------------------------------------------------
 
+void check_not_swapped(Oid diverted, Oid target) {
+  const char *from = get_rel_name(diverted), *to = get_rel_name(target);
+  ListCell* cell;
+  foreach (cell, find_diverting_triggers(target))
+    if (topmost_table(static_cast<const TriggerRow*>(lfirst(cell))->table) ==
+        topmost_table(diverted))
+      ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+              errmsg("the arguments of %s are swapped", "streamfilter_settle"),
+              errdetail("A trigger of table \"%s\" diverts rows to table \"%s\".", from, to),
+              errhint("Type streamfilter_settle('%s', '%s').", to, from));
+}
+
+// Rows that come back pass the triggers: only by what the owner has set up, or
+void check_may_pass(const Trigger* judging, const SettleTask* task) {
+  if (judging == nullptr || is_owner(task->target, GetUserId())) return;
+  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("trigger \"%s\" of table \"%s\" does not divert rows to table \"%s\"",
+                 judging->tgname, get_rel_name(task->target), get_rel_name(task->diverted)),
+          errdetail("Rows that come back are not judged again, so that only the table's owner may "
+                    "bring any others."),
+          errhint("Name the table that repeats are diverted to, or call streamfilter_settle() as "
+                  "the owner."));
+}
+
+bool is_disabled(const Trigger* trigger) {
+  return trigger->tgenabled == TRIGGER_DISABLED || trigger->tgenabled == TRIGGER_FIRES_ON_REPLICA;
+}
+
 // The table's judging trigger: the one that diverts rows there, otherwise any.
-const Trigger* find_judge(Relation target, Oid diverted) {
-  const Trigger *judge = nullptr, *diverting = nullptr;
+const Trigger* find_judge(const SettleTask* task, Relation target) {
+  const Trigger *judge = nullptr, *diverting = nullptr, *judging = nullptr;
   visit_own_triggers(target, [&](const Trigger* trigger, TriggerKind kind) {
     if (!judges(kind)) return;
     judge = trigger;
+    if (!is_disabled(trigger)) judging = trigger;
     const DeclaredTrigger origin = find_declared(trigger, target);
     if (diverting == nullptr && kind == TriggerKind::divert &&
-        find_target(trigger, &origin) == diverted)
+        find_target(trigger, &origin) == task->diverted)
       diverting = trigger;
   });
-  return diverting != nullptr ? diverting : judge;
+  if (diverting != nullptr) return diverting;
+  check_not_swapped(task->diverted, task->target);
+  check_may_pass(judging, task);
+  return judge;
 }
 
-// Rules would put rows elsewhere, or keep them; and a statement in WITH allows none.
+// Rules would put rows elsewhere, or keep them.
 void check_rules(Relation table, CmdType command) {
   const RuleLock* rules = table->rd_rules;
   for (int i = 0; rules != nullptr && i < rules->numLocks; ++i)
@@ -134,6 +215,19 @@ bool has_own_column(Relation table, Relation other, const char* name) {
          find_exactly(other, name) == InvalidAttrNumber;
 }
 
+Form_pg_attribute find_attribute(Relation table, const char* name) {
+  const AttrNumber number = find_exactly(table, name);
+  if (number == InvalidAttrNumber)
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
+            errmsg("column \"%s\" of relation \"%s\" does not exist", name,
+                   RelationGetRelationName(table)),
+            errdetail("It is part of the key by which rows are settled."),
+            errhint("Name the columns of the key, which both tables have, in the third argument."));
+  return TupleDescAttr(RelationGetDescr(table), number - 1);
+}
+
+bool is_oid_type(Oid type) { return type == REGCLASSOID || type == OIDOID; }
+
 // Rows of other tables must not come into this one.
 void check_others(SettleTask* task, Relation diverted, Relation target) {
   ListCell* cell;
@@ -142,7 +236,8 @@ void check_others(SettleTask* task, Relation diverted, Relation target) {
     if (row->table == task->target) continue;
     task->others_divert = true;
     if (task->filter != nullptr && row->binding.filter != task->filter->relid &&
-        has_own_column(diverted, target, "filter"))
+        has_own_column(diverted, target, "filter") &&
+        is_oid_type(find_attribute(diverted, "filter")->atttypid))
       continue;
     ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
             errmsg("cannot tell which rows of table \"%s\" are those of table \"%s\"",
@@ -155,50 +250,42 @@ void check_others(SettleTask* task, Relation diverted, Relation target) {
 
 // ---- columns -----------------------------------------------------------------------------------
 
-Form_pg_attribute find_attribute(Relation table, const char* name) {
-  const AttrNumber number = find_exactly(table, name);
-  if (number == InvalidAttrNumber)
-    ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
-            errmsg("column \"%s\" of relation \"%s\" does not exist", name,
-                   RelationGetRelationName(table)),
-            errdetail("It is part of the key by which rows are settled."),
-            errhint("Name the columns of the key, which both tables have, in the third argument."));
-  return TupleDescAttr(RelationGetDescr(table), number - 1);
-}
-
-// The value that the filter compares; nullptr: the value itself. Integers of any width are equal if
-// their values are, so that an index of the table can be used.
-void fill_column(SettleColumn* column, const char* name, const FilterColumn* as, Relation diverted,
+void fill_column(SettleColumn* column, const char* name, bool is_key, Relation diverted,
                  Relation target) {
   const Form_pg_attribute here = find_attribute(target, name);
   const Form_pg_attribute there = find_attribute(diverted, name);
-  column->name = pstrdup(NameStr(here->attname));
-  column->type = here->atttypid;
-  column->typmod = here->atttypmod;
-  column->type_there = there->atttypid;
-  column->typmod_there = there->atttypmod;
-  column->is_key = as == nullptr || as->role == Role::key;
-  column->is_time = as != nullptr && as->role == Role::time;
-  column->compared_as = here->atttypid;
-  column->compared_typmod = -1;
-  column->collation = here->attcollation;
-  if (as == nullptr || (is_integer(as->type) && is_integer(here->atttypid))) return;
-  column->compared_as = as->type;
-  column->compared_typmod = as->typmod;
-  column->collation = as->collation;
+  *column = {pstrdup(NameStr(here->attname)),
+             here->atttypid,
+             here->atttypmod,
+             here->attcollation,
+             there->atttypid,
+             there->atttypmod,
+             is_key};
 }
 
-void check_count(int given, const FilterRelation* filter) {
-  if (filter == nullptr && given == 0)
-    ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
-            errmsg("argument \"columns\" of %s must not be empty", "streamfilter_settle"),
-            errhint("Name the table's columns that make the key."));
-  const int wanted = filter == nullptr ? given : filter->column_count;
-  if (given == wanted) return;
-  ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
-          errmsg("%s needs %d %s for filter \"%s\", not %d", "streamfilter_settle", wanted,
-                 wanted == 1 ? "column" : "columns", filter->name, given),
-          errhint("Name the table's columns in the order of the filter's."));
+// Columns that rows keep which come back. INSERT checks lengths, and domains where types differ.
+void fill_moved(SettleTask* task, Relation diverted, Relation target) {
+  const int count = RelationGetNumberOfAttributes(target);
+  task->moved = static_cast<SettleColumn*>(palloc0(sizeof(SettleColumn) * count));
+  for (int i = 0; i < count; ++i) {
+    const Form_pg_attribute to = TupleDescAttr(RelationGetDescr(target), i);
+    if (to->attisdropped || to->attgenerated != '\0') continue;
+    const AttrNumber from = find_exactly(diverted, NameStr(to->attname));
+    if (from == InvalidAttrNumber ||
+        TupleDescAttr(RelationGetDescr(diverted), from - 1)->attgenerated != '\0')
+      continue;
+    SettleColumn* column = &task->moved[task->moved_count++];
+    fill_column(column, NameStr(to->attname), false, diverted, target);
+    if (column->type != column->type_there) column->type = getBaseType(column->type);
+    column->typmod = column->typmod_there = -1;
+  }
+  if (task->moved_count == 0)
+    ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
+            errmsg("tables \"%s\" and \"%s\" have no column of the same name",
+                   RelationGetRelationName(diverted), RelationGetRelationName(target)),
+            errdetail("Generated columns do not count."),
+            errhint("Name the table that repeats are diverted to, and the one that they come "
+                    "from."));
 }
 
 // Columns of the trigger.
@@ -211,11 +298,15 @@ const char** names_of(const TriggerPlan* plan, Relation target) {
 
 void fill_columns(SettleTask* task, const char** names, Relation diverted, Relation target) {
   const FilterRelation* filter = task->filter == nullptr ? nullptr : task->filter->relation;
-  check_count(task->count, filter);
+  if (filter != nullptr) check_column_count(filter, task->count, "streamfilter_settle");
+  if (task->count == 0)
+    ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+            errmsg("argument \"columns\" of %s must not be empty", "streamfilter_settle"),
+            errhint("Name the table's columns that make the key."));
   task->columns = static_cast<SettleColumn*>(palloc0(sizeof(SettleColumn) * task->count));
   for (int i = 0; i < task->count; ++i)
-    fill_column(&task->columns[i], names[i], filter == nullptr ? nullptr : &filter->columns[i],
-                diverted, target);
+    fill_column(&task->columns[i], names[i],
+                filter == nullptr || filter->columns[i].role == Role::key, diverted, target);
 }
 
 // The filter as its trigger would use it, and the trigger's columns.
@@ -226,7 +317,6 @@ const char** use_judge(SettleTask* task, const Trigger* judge, Relation target, 
   find_kind(judge->tgfoid, &kind);
   task->filter = filter_handle(lock_filter(judge, kind, &origin, RowExclusiveLock, ERROR));
   use_filter(task->filter, Use::insert_granted);
-  task->equal_nulls = task->filter->rule.nulls == Nulls::not_distinct;
   if (given) return nullptr;
   const TriggerPlan* plan = make_plan(judge, kind, target, task->filter->relation);
   task->count = plan->count;
@@ -234,7 +324,7 @@ const char** use_judge(SettleTask* task, const Trigger* judge, Relation target, 
 }
 
 void find_columns(SettleTask* task, ArrayType* columns, Relation diverted, Relation target) {
-  const Trigger* judge = find_judge(target, task->diverted);
+  const Trigger* judge = find_judge(task, target);
   const char** names = nullptr;
   if (judge != nullptr) names = use_judge(task, judge, target, columns != nullptr);
   if (columns != nullptr) names = names_in(columns, &task->count, "streamfilter_settle");
@@ -246,6 +336,15 @@ void find_columns(SettleTask* task, ArrayType* columns, Relation diverted, Relat
 }
 
 }  // namespace
+
+void check_column_count(const FilterRelation* filter, int given, const char* function) {
+  const int wanted = filter->column_count;
+  if (given == wanted) return;
+  ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+          errmsg("%s needs %d %s for filter \"%s\", not %d", function, wanted,
+                 wanted == 1 ? "column" : "columns", filter->name, given),
+          errhint("Name the table's columns in the order of the filter's."));
+}
 
 const char** names_in(ArrayType* given, int* count, const char* function) {
   Datum* elements;
@@ -261,30 +360,36 @@ const char** names_in(ArrayType* given, int* count, const char* function) {
   return names;
 }
 
-SettleTask begin_settling(Oid diverted_id, Oid target_id, ArrayType* columns, bool since,
-                          bool keep) {
-  check_tables(diverted_id, target_id);
+SettleTask begin_settling(Oid diverted_id, Oid target_id, ArrayType* columns, bool since, bool keep,
+                          bool removes) {
+  check_tables(diverted_id, target_id, removes);
   lock_tables(diverted_id, target_id);
   SettleTask task = {};
   task.diverted = diverted_id;
   task.target = target_id;
+  task.diverted_owner = owner_of(diverted_id);
+  task.target_owner = owner_of(target_id);
   task.keep = keep;
   Relation diverted = relation_open(diverted_id, NoLock);
   Relation target = relation_open(target_id, NoLock);
   check_rules(diverted, CMD_DELETE);
   check_rules(target, CMD_INSERT);
+  if (removes) check_rules(target, CMD_DELETE);
   find_columns(&task, columns, diverted, target);
+  fill_moved(&task, diverted, target);
   check_others(&task, diverted, target);
-  task.has_time = has_own_column(diverted, target, "diverted_at");
+  task.has_time = has_own_column(diverted, target, "diverted_at") &&
+                  find_attribute(diverted, "diverted_at")->atttypid == TIMESTAMPTZOID;
   if (since && !task.has_time)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
             errmsg("table \"%s\" does not say when its rows were diverted",
                    RelationGetRelationName(diverted)),
-            errdetail("Argument \"since\" needs its column diverted_at."),
+            errdetail("Argument \"since\" needs its column diverted_at, of type timestamptz."),
             errhint("Leave \"since\" out, or add the column: ALTER TABLE ... ADD diverted_at "
                     "timestamptz."));
   relation_close(target, NoLock);
   relation_close(diverted, NoLock);
+  check_constraints_at_once(diverted_id, target_id);
   if (task.filter == nullptr || !can_take_keys(task.filter))
     LockRelationOid(target_id, ShareRowExclusiveLock);
   return task;

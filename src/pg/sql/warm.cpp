@@ -98,11 +98,7 @@ Columns columns_of(const FilterRelation* filter, Oid table, ArrayType* given) {
     for (int i = 0; i < columns.count; ++i) columns.names[i] = filter->columns[i].name;
   } else {
     columns.names = names_in(given, &columns.count, kFunction);
-    if (columns.count != filter->column_count)
-      ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
-              errmsg("%s needs %d %s for filter \"%s\", not %d", kFunction, filter->column_count,
-                     filter->column_count == 1 ? "column" : "columns", filter->name, columns.count),
-              errhint("Name the table's columns in the order of the filter's."));
+    check_column_count(filter, columns.count, kFunction);
   }
   for (int i = 0; i < columns.count; ++i) check_column(table, columns.names[i]);
   return columns;

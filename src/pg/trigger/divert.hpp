@@ -4,6 +4,7 @@
 #pragma once
 
 #include "pg/binding/trigger_definition.hpp"
+#include "pg/handle/statement.hpp"
 
 namespace streamfilter::pg {
 
@@ -47,18 +48,20 @@ inline bool is_diverting(const FilterHandle* filter) {
 
 // The table whose rows are being settled; at most one per session.
 struct RestoredRows {
-  Oid table;         // the topmost table; InvalidOid if none
-  uint64 statement;  // inserts the rows; 0 until the first row
-  bool keeps_keys;   // deleted rows have copies that stay, so their keys do, too
+  Oid table;        // the topmost table; InvalidOid if none
+  uint64 caller;    // the statement that calls streamfilter_settle(); kNoStatement: none comes back
+  bool keeps_keys;  // deleted rows have copies that stay, so their keys do, too
 };
 
 inline RestoredRows restored_rows = {};
 
-// Rows that user triggers insert meanwhile belong to other statements.
+// Rows that triggers and defaults insert meanwhile belong to statements within the restoring one.
 inline bool is_restored_in(Oid table, uint64 statement) {
   if (topmost_table(table) != restored_rows.table) return false;
-  if (restored_rows.statement == 0) restored_rows.statement = statement;
-  return restored_rows.statement == statement;
+  const Frame* frame = innermost_frame();
+  while (frame != nullptr && frame->number != statement) frame = frame->below;
+  if (frame == nullptr) return false;
+  return (frame->below == nullptr ? 0 : frame->below->number) == restored_rows.caller;
 }
 
 // Is a row that `statement` inserts into the table a restored one? Called for every row.
