@@ -3,6 +3,7 @@
 extern "C" {
 #include "replication/logicalworker.h"
 #include "utils/guc.h"
+#include "utils/plancache.h"
 }
 
 #include <climits>
@@ -22,6 +23,7 @@ bool enabled = true;
 bool batch_scan = true;
 bool batch_insert = true;
 bool report = false;
+LostRowsSetting lost_rows = LostRowsSetting::error;
 
 SessionMode session_mode = {};
 SettingOrigin enabled_origin = {};
@@ -39,6 +41,20 @@ constexpr config_enum_entry kModes[] = {
     {nullptr, 0, false},
 };
 int mode_value = kOwnMode;
+
+constexpr config_enum_entry kLostRows[] = {
+    {"error", static_cast<int>(LostRowsSetting::error), false},
+    {"warn", static_cast<int>(LostRowsSetting::warn), false},
+    {nullptr, 0, false},
+};
+int lost_rows_value = static_cast<int>(LostRowsSetting::error);
+
+// Plans are looked at when they are made.
+void assign_lost_rows(int value, void*) {
+  const auto given = static_cast<LostRowsSetting>(value);
+  if (given != lost_rows) ResetPlanCache();
+  lost_rows = given;
+}
 
 // Sources that only superusers can set. A role can write its own pg_db_role_setting, so that is
 // none.
@@ -92,6 +108,12 @@ void init_switches() {
                            "Judges and inserts rows in batches where nothing can tell.",
                            "The result is the same; rows are judged in their order all the same.",
                            &batch_insert, true, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+  DefineCustomEnumVariable("streamfilter.lost_rows",
+                           "What becomes of queries that may lose rows after a filter has "
+                           "remembered them.",
+                           "error: they fail; warn: a WARNING.", &lost_rows_value,
+                           static_cast<int>(LostRowsSetting::error), kLostRows, PGC_USERSET,
+                           GUC_EXPLAIN, nullptr, assign_lost_rows, nullptr);
   DefineCustomBoolVariable("streamfilter.report",
                            "Says after each statement what filters have made of its rows.", nullptr,
                            &report, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);

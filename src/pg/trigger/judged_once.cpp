@@ -1,5 +1,6 @@
 #include "pg/server/postgres.hpp"
 
+#include "pg/handle/asked_runs.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/judge_state.hpp"
 #include "pg/trigger/judged_once.hpp"
@@ -37,9 +38,7 @@ namespace {
   pg_unreachable();
 }
 
-}  // namespace
-
-void raise_asked_twice(const FilterHandle* filter) {
+[[noreturn]] void raise_asked_twice(const FilterHandle* filter) {
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
           errmsg("filter \"%s\" would judge a row twice", filter->relation->name),
           errdetail("Rules have made several queries of the statement, and each gives the filter "
@@ -47,6 +46,16 @@ void raise_asked_twice(const FilterHandle* filter) {
           errhint("Put what is new into a temporary table first, or use a trigger in place of the "
                   "rule."));
   pg_unreachable();
+}
+
+}  // namespace
+
+void note_first_asked(FilterHandle* filter) {
+  if (filter->last.asked_in == running_statement && running_statement != 0)
+    raise_asked_twice(filter);
+  look_at_askers(filter);
+  filter->last.asked_in = running_statement;
+  filter->last.asked_by = running_query;
 }
 
 void check_judged_once(const RowJudge* judge) {

@@ -1,0 +1,293 @@
+// A cursor's query runs once for each FETCH, and perhaps once more at COMMIT. What it has asked
+// before the first run's end is not known when it is planned, because functions may ask. So a query
+// is noted when it, or what it calls, asks for the first time in a run; the note lies in its
+// memory, and goes with it however it ends.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "commands/defrem.h"
+#include "nodes/parsenodes.h"
+#include "tcop/pquery.h"
+}
+
+#include "pg/handle/asked_runs.hpp"
+#include "pg/handle/lost_rows.hpp"
+#include "pg/server/settings.hpp"
+
+namespace streamfilter::pg {
+
+struct AskedRun {
+  AskedRun* next;
+  MemoryContextCallback end;
+  const QueryDesc* query;
+  Oid filter;
+  bool finished;  // the query has given its last row
+  bool ahead;     // more rows were fetched than a loop may take
+};
+AskedRun* asked_runs = nullptr;
+
+namespace {
+
+// ---- the error -----------------------------------------------------------------------------------
+
+const char* loss_name(Loss loss) {
+  switch (loss) {
+    case Loss::limit: return "LIMIT or OFFSET leaves out rows";
+    case Loss::distinct: return "DISTINCT, GROUP BY or UNION leaves out rows";
+    case Loss::aggregate: return "An aggregate takes in rows";
+    case Loss::join: return "A join leaves out rows without a partner, or reads them again,";
+    case Loss::condition: return "Another condition leaves out rows";
+    case Loss::expression: return "The expression around it leaves out rows";
+    case Loss::set_operation: return "UNION, INTERSECT or EXCEPT leaves out rows";
+    case Loss::set_function: return "A set-returning function may leave out rows";
+    case Loss::subquery: return "EXISTS, IN, ANY or another expression only looks at rows";
+    case Loss::conflict: return "ON CONFLICT leaves out rows";
+    case Loss::merge: return "MERGE leaves out rows without an action";
+    case Loss::skip_locked: return "SKIP LOCKED leaves out rows";
+    case Loss::explain: return "EXPLAIN ANALYZE gives out no rows";
+    case Loss::moved: return "MOVE, or FETCH of a later row, passes over rows";
+    case Loss::left: return "A query that is not read to its end leaves out rows";
+    default: return "";
+  }
+}
+
+const char* way_out(Loss loss) {
+  switch (loss) {
+    case Loss::aggregate:
+      return "Store the rows in the same statement: WITH new AS MATERIALIZED (SELECT ... "
+             "WHERE NOT streamfilter_seen(...)), stored AS (INSERT INTO ... SELECT * FROM "
+             "new) SELECT ... FROM new. To count only, use streamfilter_test().";
+    case Loss::expression:
+      return "Write NOT streamfilter_seen(...) as a condition of its own, the last one.";
+    case Loss::conflict: return "Leave it to a trigger of the table: streamfilter_discard(...).";
+    case Loss::merge:
+      return "Ask for rows that are inserted: WHEN NOT MATCHED AND NOT streamfilter_seen(...) THEN "
+             "INSERT.";
+    case Loss::moved:
+    case Loss::left:
+      return "Read all rows in their order, or choose the rows first, and ask the filter then: "
+             "WITH "
+             "new AS MATERIALIZED (SELECT ...) SELECT * FROM new WHERE NOT streamfilter_seen(...).";
+    default:
+      return "Choose the rows first, and ask the filter then: WITH new AS MATERIALIZED "
+             "(SELECT ...) SELECT * FROM new WHERE NOT streamfilter_seen(...).";
+  }
+}
+
+void raise_recheck(const char* filter) {
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("a statement that locks rows cannot ask %s about them", filter),
+          errdetail("If another transaction has changed a row, its conditions are evaluated again: "
+                    "the filter would then call it a repeat, and the row would be lost."),
+          errhint("Lock the rows first, and ask then: WITH locked AS MATERIALIZED (SELECT ... FOR "
+                  "UPDATE) SELECT * FROM locked WHERE NOT streamfilter_seen(...). Or use "
+                  "streamfilter_test(), which remembers nothing."));
+}
+
+void raise_held(const char* filter) {
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("a cursor that asks %s cannot outlive its transaction", filter),
+          errdetail("COMMIT would read its query to the end, and the filter remember all rows: "
+                    "those that are not stored after that would be lost."),
+          errhint("Store the rows by one INSERT INTO ... SELECT, or COMMIT after the loop."));
+}
+
+void raise_materialized(const char* filter) {
+  ereport(
+      ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+      errmsg("a materialized view cannot ask %s", filter),
+      errdetail("REFRESH would throw away the rows that it has, which are repeats then."),
+      errhint("Store the rows in a table by INSERT INTO ... SELECT, or use streamfilter_test(), "
+              "which remembers nothing."));
+}
+
+// Name of a filter by the first argument of a call.
+const char* filter_name(const Node* filter) {
+  if (filter == nullptr || !IsA(filter, Const)) return nullptr;
+  const auto* value = reinterpret_cast<const Const*>(filter);
+  return value->constisnull ? nullptr : get_rel_name(DatumGetObjectId(value->constvalue));
+}
+
+// `function`: what asks in the query's place; nullptr: the query does.
+void report_loss(Loss loss, const char* name, const char* function) {
+  const char* filter = name == nullptr ? "a filter" : psprintf("filter \"%s\"", name);
+  if (loss == Loss::recheck) raise_recheck(filter);
+  if (loss == Loss::held) raise_held(filter);
+  if (loss == Loss::materialized) raise_materialized(filter);
+  const bool refused = lost_rows == LostRowsSetting::error;
+  ereport(
+      refused ? ERROR : WARNING, errcode(refused ? ERRCODE_FEATURE_NOT_SUPPORTED : ERRCODE_WARNING),
+      errmsg("query may discard rows that %s remembers", filter),
+      function == nullptr
+          ? errdetail("%s after streamfilter_seen() has remembered them; from then on they are "
+                      "repeats.",
+                      loss_name(loss))
+          : errdetail("%s after function %s() may have asked for them; what the filter remembers "
+                      "is a repeat from then on.",
+                      loss_name(loss), function),
+      errhint("%s", way_out(loss)));
+}
+
+// ---- what a utility statement plans for ----------------------------------------------------------
+
+// EXPLAIN may not execute the query, or not give out its rows. A plan of EXPLAIN EXECUTE may be
+// kept; EXPLAIN CREATE TABLE AS stores its rows.
+bool only_plans(const ExplainStmt* explain) {
+  const auto* query = castNode(Query, explain->query);
+  if (query->commandType == CMD_UTILITY && IsA(query->utilityStmt, ExecuteStmt)) return false;
+  ListCell* cell;
+  foreach (cell, explain->options) {
+    auto* option = lfirst_node(DefElem, cell);
+    if (strcmp(option->defname, "analyze") == 0 && defGetBoolean(option)) return false;
+  }
+  return true;
+}
+
+// What becomes of the rows of a query that the statement runs.
+Loss loss_by(const Node* statement) {
+  switch (nodeTag(statement)) {
+    case T_ExplainStmt: {
+      const auto* query = castNode(Query, reinterpret_cast<const ExplainStmt*>(statement)->query);
+      return query->commandType == CMD_UTILITY ? loss_by(query->utilityStmt) : Loss::explain;
+    }
+    case T_DeclareCursorStmt:
+      return reinterpret_cast<const DeclareCursorStmt*>(statement)->options & CURSOR_OPT_HOLD
+                 ? Loss::held
+                 : Loss::none;
+    case T_CreateTableAsStmt:
+      return reinterpret_cast<const CreateTableAsStmt*>(statement)->objtype == OBJECT_MATVIEW
+                 ? Loss::materialized
+                 : Loss::none;
+    case T_RefreshMatViewStmt: return Loss::materialized;
+    default: return Loss::none;
+  }
+}
+
+// The same for a statement that runs a query.
+Loss loss_by(const Frame* frame) {
+  return frame == nullptr || frame->statement == nullptr ? Loss::none : loss_by(frame->statement);
+}
+
+pg_noinline void look_at_plan(const PlannedStmt* statement) {
+  const Frame* frame = innermost_frame();
+  if (statement->planTree == nullptr) return;
+  if (frame != nullptr && frame->statement != nullptr && IsA(frame->statement, ExplainStmt) &&
+      only_plans(reinterpret_cast<const ExplainStmt*>(frame->statement)))
+    return;
+  const Loss runs = loss_by(frame);
+  const bool reads = runs == Loss::explain && statement->commandType == CMD_SELECT;
+  LostRows lost = find_lost_rows(statement, {reads ? runs : Loss::none, false, false});
+  if (!lost.asks) return;
+  if (runs == Loss::held || runs == Loss::materialized) lost.loss = runs;
+  if (lost.loss != Loss::none) report_loss(lost.loss, filter_name(lost.filter), nullptr);
+}
+
+// ---- queries that run ----------------------------------------------------------------------------
+
+AskedRun** place_of(const QueryDesc* query) {
+  AskedRun** place = &asked_runs;
+  while (*place != nullptr && (*place)->query != query) place = &(*place)->next;
+  return place;
+}
+
+AskedRun* find_run(const QueryDesc* query) { return *place_of(query); }
+
+void forget_run(void* run) {
+  AskedRun** place = place_of(static_cast<AskedRun*>(run)->query);
+  *place = (*place)->next;
+}
+
+AskedRun* note_run(const QueryDesc* query, Oid filter) {
+  MemoryContext memory = query->estate->es_query_cxt;
+  auto* run = static_cast<AskedRun*>(MemoryContextAllocZero(memory, sizeof(AskedRun)));
+  run->query = query;
+  run->filter = filter;
+  run->end = {forget_run, run, nullptr};
+  MemoryContextRegisterResetCallback(memory, &run->end);
+  run->next = asked_runs;
+  asked_runs = run;
+  return run;
+}
+
+bool is_cursor_of(const QueryDesc* query) {
+  return ActivePortal != nullptr && ActivePortal->queryDesc == query;
+}
+
+// Do the rows of this run go to the one who asks for them?
+void check_destination(const AskedRun* run) {
+  const QueryDesc* query = run->query;
+  if (!is_cursor_of(query)) return;
+  const CommandDest rows_to = query->dest->mydest;
+  if (rows_to == DestTuplestore && ActivePortal->holdStore != nullptr)
+    report_loss(Loss::held, get_rel_name(run->filter), nullptr);
+  if (rows_to == DestNone && query->instrument_options == 0)
+    report_loss(Loss::moved, get_rel_name(run->filter), nullptr);
+}
+
+void look_at_asker(const Frame* frame, const FilterHandle* filter) {
+  const char* name = filter->relation->name;
+  const QueryDesc* query = frame->query;
+  if (query == nullptr) {
+    if (loss_by(frame) == Loss::materialized) report_loss(Loss::materialized, name, nullptr);
+    return;
+  }
+  if (query->operation == CMD_SELECT) {
+    const AskedRun* run = find_run(query);
+    check_destination(run != nullptr ? run : note_run(query, filter->relid));
+  }
+  const bool reads = query->operation == CMD_SELECT && loss_by(frame->below) == Loss::explain;
+  const LostRows lost =
+      find_lost_rows(query->plannedstmt, {reads ? Loss::explain : Loss::none, false, true});
+  if (lost.loss != Loss::none) report_loss(lost.loss, name, lost.function);
+}
+
+// Would the rest of the rows have been asked about?
+bool has_read_ahead(const AskedRun* run) {
+  if (run->finished) return false;
+  if (run->ahead) return true;
+  const PlannedStmt* statement = run->query->plannedstmt;
+  return find_lost_rows(statement, {Loss::none, true, false}).loss != Loss::none ||
+         find_lost_rows(statement, {Loss::none, true, true}).loss != Loss::none;
+}
+
+}  // namespace
+
+PlannedStmt* look_for_lost_rows(PlannerCall* call) {
+  PlannedStmt* statement = call->go_on();
+  // A plan lists the functions that are not PostgreSQL's own.
+  if (unlikely(statement->invalItems != NIL)) look_at_plan(statement);
+  return statement;
+}
+
+void look_at_askers(const FilterHandle* filter) {
+  for (const Frame* frame = innermost_frame(); frame != nullptr && !frame->asks;
+       frame = frame->below) {
+    frame->asks = true;
+    look_at_asker(frame, filter);
+  }
+}
+
+void begin_asked_run(const RunCall* call) {
+  if (const AskedRun* run = find_run(call->get<QueryDesc*>())) check_destination(run);
+}
+
+// PL/pgSQL's loops fetch ten rows and more at a time.
+void end_asked_run(const RunCall* call) {
+  const auto* query = call->get<QueryDesc*>();
+  AskedRun* run = find_run(query);
+  if (run == nullptr || call->get<ScanDirection>() != ForwardScanDirection) return;
+  const uint64 count = call->get<uint64>();
+  run->finished = run->finished || count == 0 || query->estate->es_processed < count;
+  run->ahead = count > 1 && is_cursor_of(query) && ActivePortal->portalPinned;
+}
+
+void finish_query(FinishCall* call) {
+  if (unlikely(asked_runs != nullptr)) {
+    const AskedRun* run = find_run(call->get<QueryDesc*>());
+    if (run != nullptr && has_read_ahead(run))
+      report_loss(Loss::left, get_rel_name(run->filter), nullptr);
+  }
+  track_finish(call);
+}
+
+}  // namespace streamfilter::pg

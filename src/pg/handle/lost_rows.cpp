@@ -1,0 +1,492 @@
+// Walks down the finished plan and tracks what happens to a node's rows above it. Above a node that
+// passes only rows which a filter has not seen, nothing may remove rows. A question in a target
+// list is a verdict: its rows may be removed by a condition on the verdict alone.
+//
+// After a wait for a row lock, PostgreSQL evaluates the plan below LockRows, UPDATE, DELETE and
+// MERGE again for the row's new version (EvalPlanQual). Scans of subqueries, CTEs, functions and
+// VALUES then give the row that they gave before, and initial plans keep their values: what these
+// ask is asked once.
+#include "pg/server/postgres.hpp"
+
+extern "C" {
+#include "access/transam.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "parser/parsetree.h"
+}
+
+#include "pg/handle/lost_rows.hpp"
+#include "pg/handle/waiting_code.hpp"
+#include "pg/key/hash_method.hpp"
+
+namespace streamfilter::pg {
+namespace {
+
+// What happens to a node's rows above it.
+struct Above {
+  Loss rows;       // to rows that have passed a condition on a filter
+  Loss verdicts;   // to rows that carry a filter's answer, which the query may look at itself
+  bool limited;    // no more rows are asked for than needed
+  bool rechecked;  // the node's expressions are evaluated again after a wait for a lock
+};
+
+struct LossSearch {
+  const PlannedStmt* statement;
+  bool hidden;  // as in PlanView
+  bool locks;   // some rows are rechecked
+  Above* uses;  // for each subplan: what becomes of its rows
+  bool* used;
+  bool* init;  // is it an initial plan?
+  LostRows found;
+};
+
+void note_loss(LossSearch* search, Loss loss, const Node* filter) {
+  const bool worse = loss == Loss::recheck && search->found.loss != Loss::recheck;
+  if (loss == Loss::none || (search->found.loss != Loss::none && !worse)) return;
+  search->found.loss = loss;
+  search->found.filter = filter;
+}
+
+// ---- subplans ------------------------------------------------------------------------------------
+
+bool keeps_all(const Above& use) { return use.rows == Loss::none && !use.limited; }
+
+// Rows that one use gives out are not lost by another.
+void note_use(LossSearch* search, int plan_id, const Above& use) {
+  Above* known = &search->uses[plan_id - 1];
+  if (!search->used[plan_id - 1] || keeps_all(use)) *known = use;
+  search->used[plan_id - 1] = true;
+  if (keeps_all(*known)) return;
+  if (known->rows == Loss::none) known->rows = use.rows;
+  if (use.verdicts == Loss::none) known->verdicts = Loss::none;
+}
+
+// ---- questions -----------------------------------------------------------------------------------
+
+struct Question {
+  LossSearch* search;
+  const Plan* plan;    // the expression's
+  bool found;          // here, or where a column comes from
+  bool here;           // by a call in the expression itself
+  const Node* filter;  // first argument of the call
+};
+
+bool find_question(Node* node, void* context);
+
+Question question_in(LossSearch* search, const Plan* plan, const void* expression) {
+  Question question = {search, plan, false, false, nullptr};
+  find_question(static_cast<Node*>(const_cast<void*>(expression)), &question);
+  return question;
+}
+
+// Calls look(plan, expression) for what gives the column its value in the nodes below.
+template <typename Look>
+void trace_column(const LossSearch* search, const Plan* plan, const Var* column, Look look) {
+  const auto look_below = [&](const Plan* below) {
+    const TargetEntry* entry =
+        below == nullptr ? nullptr : get_tle_by_resno(below->targetlist, column->varattno);
+    if (entry != nullptr) look(below, reinterpret_cast<Node*>(entry->expr));
+  };
+  const List* parts = IsA(plan, Append) ? reinterpret_cast<const Append*>(plan)->appendplans
+                      : IsA(plan, MergeAppend)
+                          ? reinterpret_cast<const MergeAppend*>(plan)->mergeplans
+                          : NIL;
+  ListCell* cell;
+  foreach (cell, parts) look_below(static_cast<const Plan*>(lfirst(cell)));
+  if (column->varno == OUTER_VAR) return look_below(plan->lefttree);
+  if (column->varno == INNER_VAR) return look_below(plan->righttree);
+  if (IsA(plan, SubqueryScan)) look_below(reinterpret_cast<const SubqueryScan*>(plan)->subplan);
+  if (IsA(plan, CteScan))
+    look_below(static_cast<const Plan*>(list_nth(
+        search->statement->subplans, reinterpret_cast<const CteScan*>(plan)->ctePlanId - 1)));
+}
+
+bool is_opaque_function(Oid function, void* context) {
+  if (is_trusted_function(function)) return false;
+  static_cast<LossSearch*>(context)->found.function = get_func_name(function);
+  return true;
+}
+
+bool asks(LossSearch* search, Node* node) {
+  if (search->hidden) return check_functions_in_node(node, is_opaque_function, search);
+  return IsA(node, FuncExpr) && is_seen_call(reinterpret_cast<FuncExpr*>(node));
+}
+
+// What aggregates take in does not leave them as it is.
+bool find_question(Node* node, void* context) {
+  auto* question = static_cast<Question*>(context);
+  if (node == nullptr || IsA(node, Aggref)) return false;
+  if (IsA(node, Var))
+    trace_column(question->search, question->plan, reinterpret_cast<Var*>(node),
+                 [&](const Plan* below, Node* source) {
+                   const Question other = question_in(question->search, below, source);
+                   if (!other.found) return;
+                   question->found = true;
+                   question->filter = other.filter;
+                 });
+  if (asks(question->search, node)) {
+    question->found = question->here = true;
+    if (IsA(node, FuncExpr) && !question->search->hidden)
+      question->filter =
+          static_cast<const Node*>(linitial(reinterpret_cast<FuncExpr*>(node)->args));
+  }
+  return SF_WALK_EXPRESSION(node, find_question, context);
+}
+
+// Is it a call and nothing else, or a column with the answer of one?
+bool is_verdict(LossSearch* search, const Plan* plan, Node* node) {
+  if (IsA(node, FuncExpr) && asks(search, node))
+    return !question_in(search, plan, reinterpret_cast<FuncExpr*>(node)->args).found;
+  bool verdict = false;
+  if (IsA(node, Var))
+    trace_column(search, plan, reinterpret_cast<Var*>(node), [&](const Plan* below, Node* source) {
+      verdict = verdict || is_verdict(search, below, source);
+    });
+  return verdict;
+}
+
+// ---- conditions ----------------------------------------------------------------------------------
+
+// Which rows pass a condition?
+enum class Passing : uint8 {
+  any,      // it asks nothing
+  repeats,  // `WHERE streamfilter_seen(…)` asks for these
+  news,     // all new ones, at least
+  unknown,
+};
+
+Passing passing(LossSearch* search, const Plan* plan, Node* node);
+
+Passing inverted(Passing rows) {
+  return rows == Passing::repeats ? Passing::news : rows == Passing::news ? Passing::repeats : rows;
+}
+
+// OR passes what one of its arguments passes; after AND's question no other argument may follow.
+Passing passing_bool(LossSearch* search, const Plan* plan, const BoolExpr* condition) {
+  if (condition->boolop == NOT_EXPR)
+    return inverted(passing(search, plan, static_cast<Node*>(linitial(condition->args))));
+  Passing result = Passing::any;
+  ListCell* cell;
+  foreach (cell, condition->args) {
+    const Passing rows = passing(search, plan, static_cast<Node*>(lfirst(cell)));
+    if (condition->boolop == AND_EXPR && result != Passing::any) return Passing::unknown;
+    if (rows == Passing::any) continue;
+    if (rows != Passing::news) return Passing::unknown;
+    result = rows;
+  }
+  return result;
+}
+
+Passing passing(LossSearch* search, const Plan* plan, Node* node) {
+  if (!question_in(search, plan, node).found) return Passing::any;
+  if (search->hidden) return Passing::news;
+  if (is_verdict(search, plan, node)) return Passing::repeats;
+  if (IsA(node, BoolExpr)) return passing_bool(search, plan, reinterpret_cast<BoolExpr*>(node));
+  if (!IsA(node, BooleanTest)) return Passing::unknown;
+  const auto* test = reinterpret_cast<const BooleanTest*>(node);
+  const Passing tested = passing(search, plan, reinterpret_cast<Node*>(test->arg));
+  switch (test->booltesttype) {
+    case IS_TRUE:
+    case IS_NOT_FALSE: return tested;
+    case IS_FALSE:
+    case IS_NOT_TRUE: return inverted(tested);
+    default: return Passing::unknown;
+  }
+}
+
+void note_question(LossSearch* search, const Question& question, const Above& above) {
+  search->found.asks = true;
+  if (question.here && above.rechecked) note_loss(search, Loss::recheck, question.filter);
+}
+
+void look_at_conditions(LossSearch* search, const Plan* plan, const List* conditions,
+                        const Above& above) {
+  for (int i = 0; i < list_length(conditions); ++i) {
+    auto* condition = static_cast<Node*>(list_nth(conditions, i));
+    const Question question = question_in(search, plan, condition);
+    if (!question.found) continue;
+    note_question(search, question, above);
+    const Passing rows = passing(search, plan, condition);
+    if (rows == Passing::unknown) note_loss(search, Loss::expression, question.filter);
+    if (rows != Passing::news) continue;
+    note_loss(search, above.rows, question.filter);
+    // Conditions are evaluated in this order.
+    if (i + 1 < list_length(conditions)) note_loss(search, Loss::condition, question.filter);
+  }
+}
+
+// Does each of the conditions look at a verdict?
+bool only_verdicts(LossSearch* search, const Plan* plan) {
+  ListCell* cell;
+  foreach (cell, plan->qual)
+    if (!question_in(search, plan, lfirst(cell)).found) return false;
+  return true;
+}
+
+// ---- what happens to rows ------------------------------------------------------------------------
+
+Above lose(Loss loss, const Above& above) {
+  const bool looked_at =
+      loss == Loss::aggregate || loss == Loss::distinct || loss == Loss::set_operation;
+  return {loss, looked_at ? above.verdicts : loss, false, above.rechecked};
+}
+
+// The node reads rows before it is asked for them.
+Above all_at_once(const Above& above) { return above.limited ? lose(Loss::limit, above) : above; }
+
+Above lose_by_conditions(LossSearch* search, const Plan* plan, const Above& above) {
+  Above below = lose(Loss::condition, above);
+  if (only_verdicts(search, plan)) below.verdicts = above.verdicts;
+  return below;
+}
+
+// Another row may tie with the last one.
+Above above_of_limit(const Limit* limit, const Above& above) {
+  if (limit->limitOffset != nullptr || limit->limitOption == LIMIT_OPTION_WITH_TIES)
+    return lose(Loss::limit, above);
+  Above below = above;
+  below.limited = below.limited || limit->limitCount != nullptr;
+  return below;
+}
+
+Above above_of_locks(const LockRows* locks, const Above& above) {
+  Above below = above;
+  ListCell* cell;
+  foreach (cell, locks->rowMarks)
+    if (lfirst_node(PlanRowMark, cell)->waitPolicy == LockWaitSkip)
+      below = lose(Loss::skip_locked, above);
+  below.rechecked = true;
+  return below;
+}
+
+// DO UPDATE without a condition stores every row.
+Above above_of_insert(LossSearch* search, const ModifyTable* insert) {
+  const auto* condition = reinterpret_cast<const List*>(insert->onConflictWhere);
+  look_at_conditions(search, &insert->plan, condition, {});
+  const bool refuses = insert->onConflictAction == ONCONFLICT_NOTHING || condition != NIL;
+  const Loss loss = refuses ? Loss::conflict : Loss::none;
+  return {loss, loss, false, false};
+}
+
+// WHEN NOT MATCHED is evaluated once for a row, and other actions as often as its match changes.
+Above above_of_merge(LossSearch* search, const ModifyTable* merge) {
+  Above below = {Loss::merge, Loss::merge, false, false};
+  ListCell *cell, *inner;
+  foreach (cell, merge->mergeActionLists)
+    foreach (inner, static_cast<List*>(lfirst(cell))) {
+      const auto* action = lfirst_node(MergeAction, inner);
+      const bool locks = action->commandType == CMD_UPDATE || action->commandType == CMD_DELETE;
+      const Above here = {Loss::none, Loss::none, false, action->commandType != CMD_INSERT};
+      below.rechecked = below.rechecked || locks;
+      look_at_conditions(search, &merge->plan, reinterpret_cast<List*>(action->qual), here);
+      const Question question = question_in(search, &merge->plan, action->targetList);
+      if (question.here) note_question(search, question, here);
+    }
+  return below;
+}
+
+Above above_of_modified(LossSearch* search, const ModifyTable* modify) {
+  switch (modify->operation) {
+    case CMD_INSERT: return above_of_insert(search, modify);
+    case CMD_MERGE: return above_of_merge(search, modify);
+    default: return {Loss::none, Loss::none, false, true};
+  }
+}
+
+// What happens to the rows of the plan below (of the first one, for a join).
+Above above_of_child(LossSearch* search, const Plan* plan, const Above& above) {
+  switch (nodeTag(plan)) {
+    case T_ModifyTable:
+      return above_of_modified(search, reinterpret_cast<const ModifyTable*>(plan));
+    case T_Limit: return above_of_limit(reinterpret_cast<const Limit*>(plan), above);
+    case T_LockRows: return above_of_locks(reinterpret_cast<const LockRows*>(plan), above);
+    case T_Unique:
+    case T_Group: return lose(Loss::distinct, above);
+    case T_Agg:
+      return lose(contain_agg_clause(reinterpret_cast<Node*>(plan->targetlist)) ? Loss::aggregate
+                                                                                : Loss::distinct,
+                  above);
+    case T_SetOp: return lose(Loss::set_operation, above);
+    case T_ProjectSet: return lose(Loss::set_function, above);
+    case T_RecursiveUnion:
+      return reinterpret_cast<const RecursiveUnion*>(plan)->numCols > 0
+                 ? lose(Loss::set_operation, above)
+                 : above;
+    case T_WindowAgg:
+      if (plan->qual != NIL || reinterpret_cast<const WindowAgg*>(plan)->runCondition != NIL)
+        return lose(Loss::condition, above);
+      return all_at_once(above);
+    default: break;
+  }
+  if (plan->qual != NIL && (plan->lefttree != nullptr || !IsA(plan, CustomScan)))
+    return lose_by_conditions(search, plan, above);
+  const bool ahead = IsA(plan, Sort) || IsA(plan, IncrementalSort) || IsA(plan, Hash) ||
+                     IsA(plan, MergeAppend) ||
+                     (IsA(plan, Append) && reinterpret_cast<const Append*>(plan)->nasyncplans > 0);
+  return ahead ? all_at_once(above) : above;
+}
+
+// ---- nodes ---------------------------------------------------------------------------------------
+
+// Does each row of that side leave the join at least once?
+bool keeps_outer(JoinType type) { return type == JOIN_LEFT || type == JOIN_FULL; }
+bool keeps_inner(JoinType type) { return type == JOIN_RIGHT || type == JOIN_FULL; }
+
+void visit(LossSearch* search, const Plan* plan, const Above& above);
+
+// A hash join may put rows of either side aside, and a merge join compares before it returns a row.
+void visit_join(LossSearch* search, const Join* join, const Above& above) {
+  Above passed = above;
+  if (join->jointype == JOIN_ANTI) passed.rows = Loss::join;
+  look_at_conditions(search, &join->plan, join->joinqual, passed);
+  Above kept = join->plan.qual == NIL ? above : lose_by_conditions(search, &join->plan, above);
+  if (!IsA(join, NestLoop)) kept = all_at_once(kept);
+  const Above lost = lose(Loss::join, above);
+  visit(search, join->plan.lefttree, keeps_outer(join->jointype) ? kept : lost);
+  visit(search, join->plan.righttree, keeps_inner(join->jointype) ? kept : lost);
+}
+
+void visit_list(LossSearch* search, const List* plans, const Above& above) {
+  ListCell* cell;
+  foreach (cell, plans) visit(search, static_cast<const Plan*>(lfirst(cell)), above);
+}
+
+struct Aggregates {
+  LossSearch* search;
+  const Plan* plan;
+};
+
+// Aggregates of bare verdicts count these.
+bool look_at_aggregate(Node* node, void* context) {
+  if (node == nullptr) return false;
+  if (!IsA(node, Aggref)) return SF_WALK_EXPRESSION(node, look_at_aggregate, context);
+  const auto* aggregates = static_cast<const Aggregates*>(context);
+  LossSearch* search = aggregates->search;
+  const auto* aggregate = reinterpret_cast<const Aggref*>(node);
+  const auto look = [&](const void* expression) {
+    const Question question = question_in(search, aggregates->plan, expression);
+    if (question.found) note_loss(search, Loss::aggregate, question.filter);
+  };
+  look(aggregate->aggfilter);
+  ListCell* cell;
+  foreach (cell, aggregate->args) {
+    auto* value = reinterpret_cast<Node*>(lfirst_node(TargetEntry, cell)->expr);
+    if (!is_verdict(search, aggregates->plan, value)) look(value);
+  }
+  return false;
+}
+
+void look_at_targets(LossSearch* search, const Plan* plan, const Above& above) {
+  ListCell* cell;
+  foreach (cell, plan->targetlist) {
+    const Expr* value = lfirst_node(TargetEntry, cell)->expr;
+    const Question question = question_in(search, plan, value);
+    if (!question.here) continue;
+    note_question(search, question, above);
+    note_loss(search, above.verdicts, question.filter);
+  }
+  // A function that asks and is aggregated may have stored the row itself.
+  Aggregates aggregates = {search, plan};
+  if (!IsA(plan, Agg) || search->hidden) return;
+  look_at_aggregate(reinterpret_cast<Node*>(plan->targetlist), &aggregates);
+  look_at_aggregate(reinterpret_cast<Node*>(plan->qual), &aggregates);
+}
+
+// Rows that a function in FROM returns are all made before the first is read.
+void look_at_source(LossSearch* search, const Plan* plan, const Above& above) {
+  const void* source =
+      IsA(plan, FunctionScan) ? reinterpret_cast<const FunctionScan*>(plan)->functions
+      : IsA(plan, ValuesScan) ? reinterpret_cast<const ValuesScan*>(plan)->values_lists
+                              : nullptr;
+  const Question question = question_in(search, plan, source);
+  if (!question.found) return;
+  search->found.asks = true;
+  note_loss(search, plan->qual != NIL ? Loss::condition : all_at_once(above).rows, question.filter);
+}
+
+void look_at_node(LossSearch* search, const Plan* plan, const Above& above) {
+  // At most one row is never too many.
+  const bool single = IsA(plan, Result) && plan->lefttree == nullptr;
+  const bool harmless =
+      single && (above.rows == Loss::limit || above.rows == Loss::subquery || above.limited);
+  Above here = above;
+  if (harmless) here.rows = here.verdicts = Loss::none;
+  look_at_conditions(search, plan, plan->qual, here);
+  look_at_targets(search, plan, search->hidden && IsA(plan, ProjectSet) ? all_at_once(here) : here);
+  look_at_source(search, plan, here);
+  if (search->hidden) return;
+  if (const Const* asked = filter_of_batch_scan(plan)) {
+    note_question(search, {search, plan, true, true, reinterpret_cast<const Node*>(asked)}, here);
+    note_loss(search, here.rows, reinterpret_cast<const Node*>(asked));
+  }
+}
+
+void visit(LossSearch* search, const Plan* plan, const Above& above) {
+  if (plan == nullptr) return;
+  check_stack_depth();
+  ListCell* cell;
+  foreach (cell, plan->initPlan) search->init[lfirst_node(SubPlan, cell)->plan_id - 1] = true;
+  look_at_node(search, plan, above);
+  if (IsA(plan, NestLoop) || IsA(plan, HashJoin) || IsA(plan, MergeJoin))
+    return visit_join(search, reinterpret_cast<const Join*>(plan), above);
+  Above below = above_of_child(search, plan, above);
+  search->locks = search->locks || below.rechecked;
+  Above fenced = below;
+  fenced.rechecked = false;
+  switch (nodeTag(plan)) {
+    case T_Append:
+      visit_list(search, reinterpret_cast<const Append*>(plan)->appendplans, below);
+      break;
+    case T_MergeAppend:
+      visit_list(search, reinterpret_cast<const MergeAppend*>(plan)->mergeplans, below);
+      break;
+    case T_SubqueryScan:
+      visit(search, reinterpret_cast<const SubqueryScan*>(plan)->subplan, fenced);
+      break;
+    case T_CustomScan:
+      visit_list(search, reinterpret_cast<const CustomScan*>(plan)->custom_plans, below);
+      break;
+    case T_CteScan:
+      note_use(search, reinterpret_cast<const CteScan*>(plan)->ctePlanId, fenced);
+      break;
+    default: break;
+  }
+  visit(search, plan->lefttree, below);
+  visit(search, plan->righttree, below);
+}
+
+// The query, and later subplans in the list, use a subplan. Where no use was found that keeps its
+// rows, it is in an expression that only looks at them, or changes tables.
+void search_statement(LossSearch* search, const Above& top) {
+  const List* subplans = search->statement->subplans;
+  visit(search, search->statement->planTree, top);
+  for (int i = list_length(subplans) - 1; i >= 0; --i) {
+    const auto* plan = static_cast<const Plan*>(list_nth(subplans, i));
+    if (plan == nullptr) continue;
+    if (!search->used[i] && !IsA(plan, ModifyTable))
+      search->uses[i] = {Loss::subquery, Loss::subquery, false, search->locks && !search->init[i]};
+    visit(search, plan, search->uses[i]);
+  }
+}
+
+}  // namespace
+
+LostRows find_lost_rows(const PlannedStmt* statement, const PlanView& view) {
+  const int subplans = Max(list_length(statement->subplans), 1);
+  LossSearch search = {};
+  search.statement = statement;
+  search.hidden = view.hidden;
+  search.uses = static_cast<Above*>(palloc0(sizeof(Above) * subplans));
+  search.used = static_cast<bool*>(palloc0(sizeof(bool) * 2 * subplans));
+  search.init = search.used + subplans;
+  search_statement(&search, {view.top, Loss::none, view.limited, false});
+  pfree(search.uses);
+  pfree(search.used);
+  return search.found;
+}
+
+bool is_seen_call(const FuncExpr* call) {
+  return call->funcid >= FirstNormalObjectId && is_own_function(call->funcid, "streamfilter_seen");
+}
+
+}  // namespace streamfilter::pg
