@@ -4,6 +4,7 @@
 use Sf;
 
 my $node = start_node('main', q{
+streamfilter.lost_rows = warn
 	streamfilter.max_in_flight = 1000
 	streamfilter.dynamic_memory = 0
 	fsync = off});

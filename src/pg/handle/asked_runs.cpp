@@ -5,13 +5,16 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "nodes/parsenodes.h"
+#include "parser/parsetree.h"
 #include "tcop/pquery.h"
 }
 
 #include "pg/handle/asked_runs.hpp"
 #include "pg/handle/lost_rows.hpp"
+#include "pg/server/compat.hpp"
 #include "pg/server/settings.hpp"
 
 namespace streamfilter::pg {
@@ -30,75 +33,70 @@ namespace {
 
 // ---- the error -----------------------------------------------------------------------------------
 
-const char* loss_name(Loss loss) {
+struct LossText {
+  const char* what;  // throws rows away, or asks
+  const char* hint;
+};
+
+constexpr char kChoose[] =
+    "Choose the rows first, and ask the filter then: WITH new AS MATERIALIZED (SELECT ...) SELECT "
+    "* "
+    "FROM new WHERE NOT streamfilter_seen(...).";
+constexpr char kStore[] =
+    "Store the rows in the same statement: WITH new AS MATERIALIZED (SELECT ... WHERE NOT "
+    "streamfilter_seen(...)), stored AS (INSERT INTO ... SELECT * FROM new) SELECT ... FROM new. "
+    "To "
+    "count only, use streamfilter_test().";
+constexpr char kLock[] =
+    "Lock the rows first, and ask then: WITH locked AS MATERIALIZED (SELECT ... FOR UPDATE) SELECT "
+    "* "
+    "FROM locked WHERE NOT streamfilter_seen(...). Or use streamfilter_test(), which remembers "
+    "nothing.";
+constexpr char kInsert[] =
+    "Store the rows by one INSERT INTO ... SELECT, or COMMIT after the loop.";
+constexpr char kTable[] =
+    "Store the rows in a table by INSERT INTO ... SELECT, or use streamfilter_test(), which "
+    "remembers "
+    "nothing.";
+
+// By Loss.
+constexpr LossText kTexts[] = {
+    {"", ""},
+    {"LIMIT or OFFSET leaves out rows", kChoose},
+    {"DISTINCT, GROUP BY or UNION leaves out rows", kChoose},
+    {"An aggregate takes in rows", kStore},
+    {"A join leaves out rows without a partner, or reads them again,", kChoose},
+    {"Another condition leaves out rows", kChoose},
+    {"The expression around it leaves out rows",
+     "Write NOT streamfilter_seen(...) as a condition of its own, the last one."},
+    {"UNION, INTERSECT or EXCEPT leaves out rows", kChoose},
+    {"A set-returning function may leave out rows", kChoose},
+    {"EXISTS, IN, ANY or another expression only looks at rows", kChoose},
+    {"ON CONFLICT leaves out rows", "Leave it to a trigger of the table, streamfilter_discard()."},
+    {"MERGE leaves out rows without an action",
+     "Ask for rows that are inserted: WHEN NOT MATCHED AND NOT streamfilter_seen(...) THEN "
+     "INSERT."},
+    {"SKIP LOCKED leaves out rows", kChoose},
+    {"EXPLAIN ANALYZE gives out no rows", kChoose},
+    {"MOVE, or FETCH of a later row, passes over rows", "FETCH all rows in their order."},
+    {"A query that is not read to its end leaves out rows", "Read it to its end."},
+    {"a statement that locks rows", kLock},
+    {"a cursor held over COMMIT", kInsert},
+    {"a materialized view", kTable},
+};
+
+const char* always_wrong(Loss loss) {
   switch (loss) {
-    case Loss::limit: return "LIMIT or OFFSET leaves out rows";
-    case Loss::distinct: return "DISTINCT, GROUP BY or UNION leaves out rows";
-    case Loss::aggregate: return "An aggregate takes in rows";
-    case Loss::join: return "A join leaves out rows without a partner, or reads them again,";
-    case Loss::condition: return "Another condition leaves out rows";
-    case Loss::expression: return "The expression around it leaves out rows";
-    case Loss::set_operation: return "UNION, INTERSECT or EXCEPT leaves out rows";
-    case Loss::set_function: return "A set-returning function may leave out rows";
-    case Loss::subquery: return "EXISTS, IN, ANY or another expression only looks at rows";
-    case Loss::conflict: return "ON CONFLICT leaves out rows";
-    case Loss::merge: return "MERGE leaves out rows without an action";
-    case Loss::skip_locked: return "SKIP LOCKED leaves out rows";
-    case Loss::explain: return "EXPLAIN ANALYZE gives out no rows";
-    case Loss::moved: return "MOVE, or FETCH of a later row, passes over rows";
-    case Loss::left: return "A query that is not read to its end leaves out rows";
-    default: return "";
+    case Loss::recheck:
+      return "If another transaction has changed a row, its conditions are evaluated again: the "
+             "filter would then call it a repeat, and the row would be lost.";
+    case Loss::held:
+      return "COMMIT would read its query to the end, and the filter remember all rows: those that "
+             "are not stored after that would be lost.";
+    case Loss::materialized:
+      return "REFRESH would throw away the rows that it has, which are repeats then.";
+    default: return nullptr;
   }
-}
-
-const char* way_out(Loss loss) {
-  switch (loss) {
-    case Loss::aggregate:
-      return "Store the rows in the same statement: WITH new AS MATERIALIZED (SELECT ... "
-             "WHERE NOT streamfilter_seen(...)), stored AS (INSERT INTO ... SELECT * FROM "
-             "new) SELECT ... FROM new. To count only, use streamfilter_test().";
-    case Loss::expression:
-      return "Write NOT streamfilter_seen(...) as a condition of its own, the last one.";
-    case Loss::conflict: return "Leave it to a trigger of the table: streamfilter_discard(...).";
-    case Loss::merge:
-      return "Ask for rows that are inserted: WHEN NOT MATCHED AND NOT streamfilter_seen(...) THEN "
-             "INSERT.";
-    case Loss::moved:
-    case Loss::left:
-      return "Read all rows in their order, or choose the rows first, and ask the filter then: "
-             "WITH "
-             "new AS MATERIALIZED (SELECT ...) SELECT * FROM new WHERE NOT streamfilter_seen(...).";
-    default:
-      return "Choose the rows first, and ask the filter then: WITH new AS MATERIALIZED "
-             "(SELECT ...) SELECT * FROM new WHERE NOT streamfilter_seen(...).";
-  }
-}
-
-void raise_recheck(const char* filter) {
-  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("a statement that locks rows cannot ask %s about them", filter),
-          errdetail("If another transaction has changed a row, its conditions are evaluated again: "
-                    "the filter would then call it a repeat, and the row would be lost."),
-          errhint("Lock the rows first, and ask then: WITH locked AS MATERIALIZED (SELECT ... FOR "
-                  "UPDATE) SELECT * FROM locked WHERE NOT streamfilter_seen(...). Or use "
-                  "streamfilter_test(), which remembers nothing."));
-}
-
-void raise_held(const char* filter) {
-  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("a cursor that asks %s cannot outlive its transaction", filter),
-          errdetail("COMMIT would read its query to the end, and the filter remember all rows: "
-                    "those that are not stored after that would be lost."),
-          errhint("Store the rows by one INSERT INTO ... SELECT, or COMMIT after the loop."));
-}
-
-void raise_materialized(const char* filter) {
-  ereport(
-      ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-      errmsg("a materialized view cannot ask %s", filter),
-      errdetail("REFRESH would throw away the rows that it has, which are repeats then."),
-      errhint("Store the rows in a table by INSERT INTO ... SELECT, or use streamfilter_test(), "
-              "which remembers nothing."));
 }
 
 // Name of a filter by the first argument of a call.
@@ -111,21 +109,19 @@ const char* filter_name(const Node* filter) {
 // `function`: what asks in the query's place; nullptr: the query does.
 void report_loss(Loss loss, const char* name, const char* function) {
   const char* filter = name == nullptr ? "a filter" : psprintf("filter \"%s\"", name);
-  if (loss == Loss::recheck) raise_recheck(filter);
-  if (loss == Loss::held) raise_held(filter);
-  if (loss == Loss::materialized) raise_materialized(filter);
+  const LossText& text = kTexts[static_cast<int>(loss)];
+  if (const char* reason = always_wrong(loss))
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("%s cannot ask %s", text.what, filter), errdetail_internal("%s", reason),
+            errhint("%s", text.hint));
   const bool refused = lost_rows == LostRowsSetting::error;
-  ereport(
-      refused ? ERROR : WARNING, errcode(refused ? ERRCODE_FEATURE_NOT_SUPPORTED : ERRCODE_WARNING),
-      errmsg("query may discard rows that %s remembers", filter),
-      function == nullptr
-          ? errdetail("%s after streamfilter_seen() has remembered them; from then on they are "
-                      "repeats.",
-                      loss_name(loss))
-          : errdetail("%s after function %s() may have asked for them; what the filter remembers "
-                      "is a repeat from then on.",
-                      loss_name(loss), function),
-      errhint("%s", way_out(loss)));
+  const char* asker = function == nullptr ? "streamfilter_seen()" : psprintf("%s()", function);
+  ereport(refused ? ERROR : WARNING,
+          errcode(refused ? ERRCODE_FEATURE_NOT_SUPPORTED : ERRCODE_WARNING),
+          errmsg("query may discard rows that %s remembers", filter),
+          errdetail("%s after %s has remembered them; from then on they are repeats.", text.what,
+                    asker),
+          errhint("%s", text.hint));
 }
 
 // ---- what a utility statement plans for ----------------------------------------------------------
@@ -224,6 +220,13 @@ void check_destination(const AskedRun* run) {
     report_loss(Loss::moved, get_rel_name(run->filter), nullptr);
 }
 
+// Does the statement itself ask a filter, or insert into one?
+bool gives_keys(const PlannedStmt* statement) {
+  for (int i = -1; (i = SF_NEXT_RESULT_RELATION(statement, i)) >= 0;)
+    if (rt_fetch(i, statement->rtable)->relkind == RELKIND_FOREIGN_TABLE) return true;
+  return find_lost_rows(statement, {Loss::none, false, false}).asks;
+}
+
 void look_at_asker(const Frame* frame, const FilterHandle* filter) {
   const char* name = filter->relation->name;
   const QueryDesc* query = frame->query;
@@ -235,6 +238,7 @@ void look_at_asker(const Frame* frame, const FilterHandle* filter) {
     const AskedRun* run = find_run(query);
     check_destination(run != nullptr ? run : note_run(query, filter->relid));
   }
+  if (frame == innermost_frame() && gives_keys(query->plannedstmt)) return;
   const bool reads = query->operation == CMD_SELECT && loss_by(frame->below) == Loss::explain;
   const LostRows lost =
       find_lost_rows(query->plannedstmt, {reads ? Loss::explain : Loss::none, false, true});

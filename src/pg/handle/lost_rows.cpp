@@ -10,6 +10,7 @@
 
 extern "C" {
 #include "access/transam.h"
+#include "catalog/pg_class.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "parser/parsetree.h"
@@ -36,15 +37,15 @@ struct LossSearch {
   bool locks;   // some rows are rechecked
   Above* uses;  // for each subplan: what becomes of its rows
   bool* used;
-  bool* init;  // is it an initial plan?
+  bool* init;            // is it an initial plan?
+  const char* function;  // a hidden one, found last
   LostRows found;
 };
 
 void note_loss(LossSearch* search, Loss loss, const Node* filter) {
   const bool worse = loss == Loss::recheck && search->found.loss != Loss::recheck;
   if (loss == Loss::none || (search->found.loss != Loss::none && !worse)) return;
-  search->found.loss = loss;
-  search->found.filter = filter;
+  search->found = {search->found.asks, loss, filter, search->function};
 }
 
 // ---- subplans ------------------------------------------------------------------------------------
@@ -103,7 +104,7 @@ void trace_column(const LossSearch* search, const Plan* plan, const Var* column,
 
 bool is_opaque_function(Oid function, void* context) {
   if (is_trusted_function(function)) return false;
-  static_cast<LossSearch*>(context)->found.function = get_func_name(function);
+  static_cast<LossSearch*>(context)->function = get_func_name(function);
   return true;
 }
 
@@ -264,6 +265,12 @@ Above above_of_insert(LossSearch* search, const ModifyTable* insert) {
   const auto* condition = reinterpret_cast<const List*>(insert->onConflictWhere);
   look_at_conditions(search, &insert->plan, condition, {});
   const bool refuses = insert->onConflictAction == ONCONFLICT_NOTHING || condition != NIL;
+  // It is not the query that asks; so a trigger or constraint of the target does, if it is no
+  // filter.
+  const int target = linitial_int(insert->resultRelations);
+  if (search->hidden && refuses &&
+      rt_fetch(target, search->statement->rtable)->relkind != RELKIND_FOREIGN_TABLE)
+    note_loss(search, Loss::conflict, nullptr);
   const Loss loss = refuses ? Loss::conflict : Loss::none;
   return {loss, loss, false, false};
 }
@@ -367,7 +374,8 @@ bool look_at_aggregate(Node* node, void* context) {
     const Question question = question_in(search, aggregates->plan, expression);
     if (question.found) note_loss(search, Loss::aggregate, question.filter);
   };
-  look(aggregate->aggfilter);
+  auto* filter = reinterpret_cast<Node*>(aggregate->aggfilter);
+  if (passing(search, aggregates->plan, filter) != Passing::repeats) look(filter);
   ListCell* cell;
   foreach (cell, aggregate->args) {
     auto* value = reinterpret_cast<Node*>(lfirst_node(TargetEntry, cell)->expr);
