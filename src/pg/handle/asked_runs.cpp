@@ -114,7 +114,7 @@ void report_loss(Loss loss, const char* name, const char* function) {
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("%s cannot ask %s", text.what, filter), errdetail_internal("%s", reason),
             errhint("%s", text.hint));
-  const bool refused = lost_rows == LostRowsSetting::error;
+  const bool refused = lost_rows_setting == LostRowsSetting::error;
   const char* asker = function == nullptr ? "streamfilter_seen()" : psprintf("%s()", function);
   ereport(refused ? ERROR : WARNING,
           errcode(refused ? ERRCODE_FEATURE_NOT_SUPPORTED : ERRCODE_WARNING),

@@ -23,7 +23,7 @@ bool enabled = true;
 bool batch_scan = true;
 bool batch_insert = true;
 bool report = false;
-LostRowsSetting lost_rows = LostRowsSetting::error;
+LostRowsSetting lost_rows_setting = LostRowsSetting::error;
 
 SessionMode session_mode = {};
 SettingOrigin enabled_origin = {};
@@ -52,8 +52,8 @@ int lost_rows_value = static_cast<int>(LostRowsSetting::error);
 // Plans are looked at when they are made.
 void assign_lost_rows(int value, void*) {
   const auto given = static_cast<LostRowsSetting>(value);
-  if (given != lost_rows) ResetPlanCache();
-  lost_rows = given;
+  if (given != lost_rows_setting) ResetPlanCache();
+  lost_rows_setting = given;
 }
 
 // Sources that only superusers can set. A role can write its own pg_db_role_setting, so that is

@@ -24,7 +24,7 @@ extern bool report;                 // streamfilter.report
 
 // What to do with a query that may lose rows which a filter remembers.
 enum class LostRowsSetting : int { error, warn };
-extern LostRowsSetting lost_rows;  // streamfilter.lost_rows
+extern LostRowsSetting lost_rows_setting;  // streamfilter.lost_rows
 
 constexpr int kMostRestoreWorkers = 16;
 constexpr int kCommitWaitTimeout = 60'000;  // ms, by default
