@@ -79,7 +79,7 @@ SELECT count(*) FROM staged JOIN known USING (id) WHERE NOT streamfilter_seen('s
 SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) AND id IN (SELECT id + 7 FROM known) ORDER BY id LIMIT 2;
 SELECT id FROM staged s WHERE NOT streamfilter_seen('seen', id) AND NOT EXISTS (SELECT FROM known k WHERE k.id > s.id / 10);
 SELECT id FROM known k WHERE NOT EXISTS (SELECT FROM staged s WHERE NOT streamfilter_seen('seen', k.id + s.id));
-SELECT id FROM known LEFT JOIN (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id)) s USING (id) ORDER BY 1 LIMIT 1;
+SELECT s.id FROM known LEFT JOIN (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id)) s USING (id) ORDER BY 1 LIMIT 1;
 SELECT count(*) FROM (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) UNION SELECT id FROM known) u;
 SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) INTERSECT SELECT 0;
 SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) EXCEPT SELECT id FROM staged;
@@ -160,9 +160,10 @@ SELECT first_new();
 DO $$
 DECLARE first int;
 BEGIN SELECT id INTO first FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url DESC; END $$;
-DO $$
+CREATE FUNCTION leave_loop() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE r record;
 BEGIN FOR r IN SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) LOOP EXIT WHEN r.id = 3; END LOOP; END $$;
+SELECT leave_loop();
 BEGIN;
 DECLARE c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url;
 FETCH 2 FROM c;
@@ -300,5 +301,5 @@ COMMIT;
 DROP VIEW new_staged;
 DROP TABLE staged, known, t, copy, other_copy, strict;
 DROP FOREIGN TABLE seen, other;
-DROP FUNCTION explain_analyze, remembered, given, is_new, new_rows, new_rows_pl, first_new;
+DROP FUNCTION explain_analyze, remembered, given, is_new, new_rows, new_rows_pl, first_new, leave_loop;
 DROP PROCEDURE load, load_by_function;

@@ -19,7 +19,7 @@ sub question
 {
 	my ($key) = @_;
 	my $call = "streamfilter_seen('seen', $key)";
-	return any(("NOT $call") x 6, "$call IS FALSE", "$call IS NOT TRUE", "$call = false", "(NOT $call AND $key > 20) IS TRUE",
+	return any(("NOT $call") x 20, "$call IS FALSE", "$call IS NOT TRUE", "$call = false", "(NOT $call AND $key > 20) IS TRUE",
 		"($key > 20 AND NOT $call)", "(NOT $call OR $key < 5)", "($key < 5 OR NOT $call)", "CASE WHEN NOT $call THEN $key > 10 END",
 		"coalesce(NOT $call, false)", "(SELECT NOT $call)", "is_new($key)", "is_new_sql($key)");
 }
@@ -63,10 +63,10 @@ my @around = (
 	sub { "SELECT id FROM ($_[0]) q OFFSET " . int rand 3 },
 	sub { "SELECT id FROM ($_[0]) q ORDER BY id % 5 FETCH FIRST 3 ROWS WITH TIES" },
 	(sub { "SELECT id FROM ($_[0]) q " . conditions('id', 0) }) x 2,
-	(sub { "SELECT id FROM ($_[0] OFFSET 0) q " . conditions('id', 0) }) x 2,
+	(sub { "SELECT id FROM (SELECT id FROM ($_[0]) p OFFSET 0) q " . conditions('id', 0) }) x 2,
 	(sub { my $join = any('JOIN', 'LEFT JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'FULL JOIN'); "SELECT q.id FROM ($_[0]) q $join known k ON k.id = q.id" }) x 3,
 	sub { "SELECT q.id FROM known k LEFT JOIN ($_[0]) q ON k.id = q.id" },
-	sub { "SELECT q.id FROM known k, LATERAL ($_[0] LIMIT 3) q" },
+	sub { "SELECT q.id FROM known k, LATERAL (SELECT id FROM ($_[0]) p LIMIT 3) q" },
 	sub { "SELECT id FROM ($_[0]) q WHERE " . any('', 'NOT ') . 'EXISTS (SELECT FROM known k WHERE k.id = q.id)' },
 	sub { "SELECT k.id FROM known k WHERE k.id " . any('IN', 'NOT IN') . " ($_[0])" },
 	sub { "SELECT DISTINCT id FROM ($_[0]) q" },
@@ -78,7 +78,7 @@ my @around = (
 	sub { "SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id) AS r FROM ($_[0]) p) q" . any('', ' WHERE r < 4') },
 	sub { "SELECT unnest(ARRAY[id]) AS id FROM ($_[0]) q" },
 	sub { "SELECT unnest(ARRAY($_[0])) AS id" },
-	sub { "SELECT ($_[0] LIMIT 1) AS id" },
+	sub { "SELECT (SELECT id FROM ($_[0]) p LIMIT 1) AS id" },
 	sub { "SELECT id FROM known WHERE id = ANY (ARRAY($_[0]))" },
 	sub { "SELECT id FROM staged WHERE id = 1 AND EXISTS ($_[0])" },
 	sub { "SELECT id FROM ($_[0]) q " . any('FOR UPDATE', 'FOR SHARE SKIP LOCKED') });
@@ -86,13 +86,13 @@ my @around = (
 sub query
 {
 	my $query = base();
-	$query = any(@around)->("$query") for 1 .. int rand 4;
+	$query = any(@around)->("$query") for 1 .. any(0, 0, 1, 1, 2, 3);
 	return $query;
 }
 
 # ---- the ways to run it: statements that print the ids of the rows that somebody gets, or store them -----------------
 
-sub block { my ($body) = @_; return "DO \$do\$ DECLARE r int; n int := 0; BEGIN $body END \$do\$" }
+sub block { my ($body) = @_; return "DO \$do\$ DECLARE got int; n int := 0; BEGIN $body END \$do\$" }
 
 my @ways = (
 	([ whole => sub { $_[0] } ]) x 8,
@@ -100,14 +100,14 @@ my @ways = (
 	[ whole => sub { "COPY ($_[0]) TO stdout" } ],
 	[ whole => sub { "CREATE TABLE made AS $_[0]; SELECT id FROM made; DROP TABLE made" } ],
 	[ whole => sub { "SET plan_cache_mode = force_generic_plan; PREPARE p AS $_[0]; EXECUTE p; DEALLOCATE p" } ],
-	[ whole => sub { "WITH n AS MATERIALIZED ($_[0]), i AS (INSERT INTO outp SELECT id FROM n) SELECT count(*) * 0 FROM n" } ],
-	[ whole => sub { block("FOR r IN $_[0] LOOP INSERT INTO outp VALUES (r); END LOOP;") } ],
+	[ whole => sub { "WITH n AS MATERIALIZED ($_[0]), i AS (INSERT INTO outp SELECT id FROM n) SELECT -1 - count(*) FROM n" } ],
+	[ whole => sub { block("FOR got IN $_[0] LOOP INSERT INTO outp VALUES (got); END LOOP;") } ],
 	[ part => sub { "INSERT INTO uniq $_[0] ON CONFLICT DO NOTHING" } ],
 	[ part => sub { "INSERT INTO uniq $_[0] ON CONFLICT (id) DO UPDATE SET id = excluded.id RETURNING id" } ],
 	[ part => sub { "MERGE INTO uniq u USING ($_[0]) m ON u.id = m.id WHEN NOT MATCHED THEN INSERT VALUES (m.id)" } ],
-	[ part => sub { block("FOR r IN $_[0] LOOP INSERT INTO outp VALUES (r); n := n + 1; EXIT WHEN n = 3; END LOOP;") } ],
-	[ part => sub { block("$_[0] INTO r; INSERT INTO outp VALUES (r);") } ],
-	[ part => sub { block("FOR r IN $_[0] LOOP INSERT INTO outp VALUES (r); COMMIT; n := 1 / (3 - r % 4); END LOOP;") } ],
+	[ part => sub { block("FOR got IN $_[0] LOOP INSERT INTO outp VALUES (got); n := n + 1; EXIT WHEN n = 3; END LOOP;") } ],
+	[ part => sub { block("$_[0] INTO got; INSERT INTO outp VALUES (got);") } ],
+	[ part => sub { block("FOR got IN $_[0] LOOP INSERT INTO outp VALUES (got); COMMIT; n := 1 / (3 - got % 4); END LOOP;") } ],
 	[ part => sub { "BEGIN; DECLARE c CURSOR FOR $_[0]; FETCH 3 FROM c; FETCH 1 FROM c; " . any('COMMIT', 'CLOSE c; COMMIT') } ],
 	[ part => sub { "BEGIN; DECLARE c CURSOR FOR $_[0]; " . any('MOVE 2 IN c', 'FETCH RELATIVE 2 FROM c', 'FETCH ABSOLUTE 3 FROM c') .
 		'; FETCH 3 FROM c; COMMIT' } ],
@@ -137,11 +137,11 @@ sub functions
 {
 	my ($prefix, $call) = @_;
 	return join '', map { s/STREAM/$call/gr =~ s/PRE_/$prefix/gr } (
-		q{CREATE FUNCTION PRE_is_new(int) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RETURN NOT STREAM$1); END';},
-		q{CREATE FUNCTION PRE_is_new_sql(int) RETURNS bool LANGUAGE sql AS 'SELECT NOT STREAM$1)';},
-		q{CREATE FUNCTION PRE_new_rows() RETURNS SETOF int LANGUAGE sql AS 'SELECT id FROM staged WHERE NOT STREAMid)';},
-		q{CREATE FUNCTION PRE_new_rows_pl() RETURNS SETOF int LANGUAGE plpgsql AS 'BEGIN RETURN QUERY SELECT id FROM staged WHERE NOT STREAMid); END';},
-		q{CREATE FUNCTION PRE_new_rows_loop() RETURNS SETOF int LANGUAGE plpgsql AS 'DECLARE r int; BEGIN FOR r IN SELECT id FROM staged WHERE NOT STREAMid) LOOP RETURN NEXT r; END LOOP; END';},
+		q{CREATE FUNCTION PRE_is_new(int) RETURNS bool LANGUAGE plpgsql AS $q$BEGIN RETURN NOT STREAM$1); END$q$;},
+		q{CREATE FUNCTION PRE_is_new_sql(int) RETURNS bool LANGUAGE sql AS $q$SELECT NOT STREAM$1)$q$;},
+		q{CREATE FUNCTION PRE_new_rows() RETURNS SETOF int LANGUAGE sql AS $q$SELECT id FROM staged WHERE NOT STREAMid)$q$;},
+		q{CREATE FUNCTION PRE_new_rows_pl() RETURNS SETOF int LANGUAGE plpgsql AS $q$BEGIN RETURN QUERY SELECT id FROM staged WHERE NOT STREAMid); END$q$;},
+		q{CREATE FUNCTION PRE_new_rows_loop() RETURNS SETOF int LANGUAGE plpgsql AS $q$DECLARE r int; BEGIN FOR r IN SELECT id FROM staged WHERE NOT STREAMid) LOOP RETURN NEXT r; END LOOP; END$q$;},
 		q{CREATE VIEW PRE_new_staged AS SELECT id FROM staged WHERE NOT STREAMid);},
 		q{CREATE VIEW PRE_new_barrier WITH (security_barrier) AS SELECT id FROM staged WHERE NOT STREAMid);});
 }
@@ -160,16 +160,16 @@ sub prepare
 		CREATE FUNCTION never_seen(int) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RETURN false; END';
 		CREATE FUNCTION costly(int) RETURNS bool LANGUAGE plpgsql COST 1000000 AS 'BEGIN RETURN $1 % 3 > 0; END';
 		CREATE FUNCTION leaky(int) RETURNS bool LANGUAGE plpgsql COST .01 AS 'BEGIN RETURN $1 % 5 > 0; END';}
-		. functions('', q{streamfilter_seen(''seen'', }) . functions('by_hand_', 'never_seen('));
+		. functions('', q{streamfilter_seen('seen', }) . functions('by_hand_', 'never_seen('));
 }
 
 sub script
 {
 	my ($number, $case) = @_;
-	(my $mode = $case->{statements}) =~ s/;\s*/;\n/g unless $case->{statements} =~ /\$do\$/;
-	$mode //= $case->{statements};
+	my $statements = $case->{statements};
+	$statements =~ s/;\s*/;\n/g unless $statements =~ /\$do\$/;
 	return join "\n", 'TRUNCATE seen; TRUNCATE outp, uniq; INSERT INTO uniq VALUES (3), (8), (21), (200);', "\\echo #case $number", $case->{settings},
-		"$mode;", 'ROLLBACK;', 'RESET ALL; DEALLOCATE ALL; CLOSE ALL; DROP MATERIALIZED VIEW IF EXISTS made; DROP TABLE IF EXISTS made;', '\echo #stored',
+		"$statements;", 'ROLLBACK;', 'RESET ALL; DEALLOCATE ALL; CLOSE ALL; DROP MATERIALIZED VIEW IF EXISTS made; DROP TABLE IF EXISTS made;', '\echo #stored',
 		'SELECT id FROM outp UNION ALL SELECT id FROM uniq WHERE id NOT IN (3, 8, 21, 200) ORDER BY 1;', '\echo #remembered',
 		"SELECT i FROM generate_series(0, 300) i WHERE streamfilter_test('seen', i);", '\echo #byhand',
 		$case->{kind} eq 'whole' ? "SELECT DISTINCT id FROM ($case->{by_hand}) h WHERE id IS NOT NULL ORDER BY 1;" : 'SELECT;', '\echo #end', '';
@@ -196,7 +196,7 @@ sub wrong
 	my ($case, $answer) = @_;
 	my ($printed, $stored, $remembered, $by_hand) = $answer =~ /(.*)^#stored\n(.*)^#remembered\n(.*)^#byhand\n(.*)^#end/ms or return "no answer: $answer";
 	my @errors = $printed =~ /ERROR:  (.*)/g;
-	my @others = grep { !/^query may discard rows|cannot ask filter|current transaction is aborted|cursor "c" does not exist|"made" does not exist|division by zero|prepared statement "p" does not exist|more than one row returned by a subquery|null value in column|duplicate key value|cannot affect row a second time|FOR (UPDATE|SHARE) (is not allowed|cannot be applied)|"r" is NULL|ON CONFLICT/ } @errors;
+	my @others = grep { !/^query may discard rows|cannot ask filter|current transaction is aborted|cursor "c" does not exist|"made" does not exist|division by zero|prepared statement "p" does not exist|more than one row returned by a subquery|null value in column|duplicate key value|cannot affect row a second time|FOR (UPDATE|SHARE) (is not allowed|cannot be applied)|WITH HOLD ... FOR/ } @errors;
 	return "unexpected: @others" if @others;
 	my $given = numbers("$printed$stored");
 	$remembered = numbers($remembered);
@@ -208,7 +208,7 @@ sub wrong
 	return "given: $given\nremembered and not given: @lost" if @lost;
 	return undef if $case->{kind} eq 'part' || @errors || $case->{query} =~ /LIMIT|SKIP LOCKED/;
 	my $expected = numbers($by_hand);
-	return "given: $given\nby hand: $expected" if $given !~ /^(?:0 )?\Q$expected\E$/ && $given ne $expected;
+	return "given: $given\nby hand: $expected" if $given ne $expected;
 	return undef;
 }
 

@@ -25,10 +25,11 @@ namespace {
 
 // What happens to a node's rows above it.
 struct Above {
-  Loss rows;       // to rows that have passed a condition on a filter
-  Loss verdicts;   // to rows that carry a filter's answer, which the query may look at itself
-  bool limited;    // no more rows are asked for than needed
-  bool rechecked;  // the node's expressions are evaluated again after a wait for a lock
+  Loss rows;             // to rows that have passed a condition on a filter
+  Loss verdicts;         // to rows that carry a filter's answer, which the query may look at itself
+  bool limited = false;  // no more rows are asked for than needed
+  bool rechecked = false;  // its expressions are evaluated again after a wait for a lock
+  bool once = false;       // the node is evaluated once
 };
 
 struct LossSearch {
@@ -197,6 +198,7 @@ Passing passing(LossSearch* search, const Plan* plan, Node* node) {
 
 void note_question(LossSearch* search, const Question& question, const Above& above) {
   search->found.asks = true;
+  if (search->found.filter == nullptr) search->found.filter = question.filter;
   if (question.here && above.rechecked) note_loss(search, Loss::recheck, question.filter);
 }
 
@@ -272,12 +274,12 @@ Above above_of_insert(LossSearch* search, const ModifyTable* insert) {
       rt_fetch(target, search->statement->rtable)->relkind != RELKIND_FOREIGN_TABLE)
     note_loss(search, Loss::conflict, nullptr);
   const Loss loss = refuses ? Loss::conflict : Loss::none;
-  return {loss, loss, false, false};
+  return {loss, loss};
 }
 
 // WHEN NOT MATCHED is evaluated once for a row, and other actions as often as its match changes.
 Above above_of_merge(LossSearch* search, const ModifyTable* merge) {
-  Above below = {Loss::merge, Loss::merge, false, false};
+  Above below = {Loss::merge, Loss::merge};
   ListCell *cell, *inner;
   foreach (cell, merge->mergeActionLists)
     foreach (inner, static_cast<List*>(lfirst(cell))) {
@@ -358,29 +360,22 @@ void visit_list(LossSearch* search, const List* plans, const Above& above) {
   foreach (cell, plans) visit(search, static_cast<const Plan*>(lfirst(cell)), above);
 }
 
-struct Aggregates {
-  LossSearch* search;
-  const Plan* plan;
-};
-
-// Aggregates of bare verdicts count these.
+// Aggregates of bare verdicts count these. `context`: a Question that says where.
 bool look_at_aggregate(Node* node, void* context) {
   if (node == nullptr) return false;
   if (!IsA(node, Aggref)) return SF_WALK_EXPRESSION(node, look_at_aggregate, context);
-  const auto* aggregates = static_cast<const Aggregates*>(context);
-  LossSearch* search = aggregates->search;
+  const auto* place = static_cast<const Question*>(context);
   const auto* aggregate = reinterpret_cast<const Aggref*>(node);
-  const auto look = [&](const void* expression) {
-    const Question question = question_in(search, aggregates->plan, expression);
-    if (question.found) note_loss(search, Loss::aggregate, question.filter);
+  const auto look = [place](Expr* value) {
+    const Question question = question_in(place->search, place->plan, value);
+    if (!question.found) return;
+    note_question(place->search, question, {});
+    if (passing(place->search, place->plan, reinterpret_cast<Node*>(value)) != Passing::repeats)
+      note_loss(place->search, Loss::aggregate, question.filter);
   };
-  auto* filter = reinterpret_cast<Node*>(aggregate->aggfilter);
-  if (passing(search, aggregates->plan, filter) != Passing::repeats) look(filter);
+  look(aggregate->aggfilter);
   ListCell* cell;
-  foreach (cell, aggregate->args) {
-    auto* value = reinterpret_cast<Node*>(lfirst_node(TargetEntry, cell)->expr);
-    if (!is_verdict(search, aggregates->plan, value)) look(value);
-  }
+  foreach (cell, aggregate->args) look(lfirst_node(TargetEntry, cell)->expr);
   return false;
 }
 
@@ -391,13 +386,14 @@ void look_at_targets(LossSearch* search, const Plan* plan, const Above& above) {
     const Question question = question_in(search, plan, value);
     if (!question.here) continue;
     note_question(search, question, above);
-    note_loss(search, above.verdicts, question.filter);
+    note_loss(search, IsA(plan, ProjectSet) ? all_at_once(above).rows : above.verdicts,
+              question.filter);
   }
   // A function that asks and is aggregated may have stored the row itself.
-  Aggregates aggregates = {search, plan};
+  Question place = {search, plan, false, false, nullptr};
   if (!IsA(plan, Agg) || search->hidden) return;
-  look_at_aggregate(reinterpret_cast<Node*>(plan->targetlist), &aggregates);
-  look_at_aggregate(reinterpret_cast<Node*>(plan->qual), &aggregates);
+  look_at_aggregate(reinterpret_cast<Node*>(plan->targetlist), &place);
+  look_at_aggregate(reinterpret_cast<Node*>(plan->qual), &place);
 }
 
 // Rows that a function in FROM returns are all made before the first is read.
@@ -415,12 +411,11 @@ void look_at_source(LossSearch* search, const Plan* plan, const Above& above) {
 void look_at_node(LossSearch* search, const Plan* plan, const Above& above) {
   // At most one row is never too many.
   const bool single = IsA(plan, Result) && plan->lefttree == nullptr;
-  const bool harmless =
-      single && (above.rows == Loss::limit || above.rows == Loss::subquery || above.limited);
+  const bool harmless = single && (above.rows == Loss::limit || above.once || above.limited);
   Above here = above;
   if (harmless) here.rows = here.verdicts = Loss::none;
   look_at_conditions(search, plan, plan->qual, here);
-  look_at_targets(search, plan, search->hidden && IsA(plan, ProjectSet) ? all_at_once(here) : here);
+  look_at_targets(search, plan, here);
   look_at_source(search, plan, here);
   if (search->hidden) return;
   if (const Const* asked = filter_of_batch_scan(plan)) {
@@ -472,7 +467,8 @@ void search_statement(LossSearch* search, const Above& top) {
     const auto* plan = static_cast<const Plan*>(list_nth(subplans, i));
     if (plan == nullptr) continue;
     if (!search->used[i] && !IsA(plan, ModifyTable))
-      search->uses[i] = {Loss::subquery, Loss::subquery, false, search->locks && !search->init[i]};
+      search->uses[i] = {Loss::subquery, Loss::subquery, false, search->locks && !search->init[i],
+                         search->init[i]};
     visit(search, plan, search->uses[i]);
   }
 }
@@ -487,7 +483,7 @@ LostRows find_lost_rows(const PlannedStmt* statement, const PlanView& view) {
   search.uses = static_cast<Above*>(palloc0(sizeof(Above) * subplans));
   search.used = static_cast<bool*>(palloc0(sizeof(bool) * 2 * subplans));
   search.init = search.used + subplans;
-  search_statement(&search, {view.top, Loss::none, view.limited, false});
+  search_statement(&search, {view.top, Loss::none, view.limited});
   pfree(search.uses);
   pfree(search.used);
   return search.found;
