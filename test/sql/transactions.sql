@@ -153,6 +153,7 @@ BEGIN;
 DECLARE c CURSOR WITH HOLD FOR SELECT i, streamfilter_seen('seen', i) FROM generate_series(1, 3) i;
 COMMIT;
 SELECT known('seen');
+INSERT INTO seen VALUES (1), (2), (3);
 
 -- TRUNCATE: seen at once, undone by savepoints.
 BEGIN;

@@ -235,7 +235,7 @@ for my $seed ($ENV{STREAMFILTER_SEED} // (1, 2, 3))
 	is(scalar @found, 0, "seed $seed: $cases queries, each loses no row or is refused");
 }
 note("$told{given} have given rows, $told{refused} were refused");
-cmp_ok($told{given}, '>', $cases / 5, 'many are not refused');
+cmp_ok($told{given}, '>', $cases / 10, 'many are not refused');
 unless (defined $ENV{STREAMFILTER_SEED})
 {
 	my $seed  = int(time / 86400);

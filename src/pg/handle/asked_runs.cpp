@@ -33,71 +33,49 @@ namespace {
 
 // ---- the error -----------------------------------------------------------------------------------
 
-struct LossText {
-  const char* what;  // throws rows away, or asks
-  const char* hint;
-};
-
 constexpr char kChoose[] =
-    "Choose the rows first, and ask the filter then: WITH new AS MATERIALIZED (SELECT ...) SELECT "
-    "* "
-    "FROM new WHERE NOT streamfilter_seen(...).";
+    "Choose the rows first, and ask the filter then: WITH new AS MATERIALIZED (SELECT ...) "
+    "SELECT * FROM new WHERE NOT streamfilter_seen(...).";
 constexpr char kStore[] =
     "Store the rows in the same statement: WITH new AS MATERIALIZED (SELECT ... WHERE NOT "
     "streamfilter_seen(...)), stored AS (INSERT INTO ... SELECT * FROM new) SELECT ... FROM new. "
-    "To "
-    "count only, use streamfilter_test().";
+    "To count only, use streamfilter_test().";
 constexpr char kLock[] =
-    "Lock the rows first, and ask then: WITH locked AS MATERIALIZED (SELECT ... FOR UPDATE) SELECT "
-    "* "
-    "FROM locked WHERE NOT streamfilter_seen(...). Or use streamfilter_test(), which remembers "
-    "nothing.";
-constexpr char kInsert[] =
-    "Store the rows by one INSERT INTO ... SELECT, or COMMIT after the loop.";
-constexpr char kTable[] =
-    "Store the rows in a table by INSERT INTO ... SELECT, or use streamfilter_test(), which "
-    "remembers "
-    "nothing.";
+    "Lock the rows first, and ask then: WITH locked AS MATERIALIZED (SELECT ... FOR UPDATE) "
+    "SELECT * FROM locked WHERE NOT streamfilter_seen(...).";
 
-// By Loss.
-constexpr LossText kTexts[] = {
-    {"", ""},
-    {"LIMIT or OFFSET leaves out rows", kChoose},
-    {"DISTINCT, GROUP BY or UNION leaves out rows", kChoose},
-    {"An aggregate takes in rows", kStore},
-    {"A join leaves out rows without a partner, or reads them again,", kChoose},
-    {"Another condition leaves out rows", kChoose},
+// By Loss. With a reason: what must never ask.
+constexpr struct {
+  const char *what, *hint, *reason;
+} kTexts[] = {
+    {},
+    {"LIMIT or OFFSET leaves out rows", kChoose, nullptr},
+    {"DISTINCT, GROUP BY or a set operation leaves out rows", kChoose, nullptr},
+    {"An aggregate takes in rows", kStore, nullptr},
+    {"A join leaves out rows without a partner, or reads them again,", kChoose, nullptr},
+    {"Another condition leaves out rows", kChoose, nullptr},
     {"The expression around it leaves out rows",
-     "Write NOT streamfilter_seen(...) as a condition of its own, the last one."},
-    {"UNION, INTERSECT or EXCEPT leaves out rows", kChoose},
-    {"A set-returning function may leave out rows", kChoose},
-    {"EXISTS, IN, ANY or another expression only looks at rows", kChoose},
-    {"ON CONFLICT leaves out rows", "Leave it to a trigger of the table, streamfilter_discard()."},
+     "Write NOT streamfilter_seen(...) as a condition of its own, the last one.", nullptr},
+    {"A set-returning function may leave out rows", kChoose, nullptr},
+    {"EXISTS, IN, ANY or another expression only looks at rows", kChoose, nullptr},
+    {"ON CONFLICT leaves out rows", "Leave it to a trigger of the table, streamfilter_discard().",
+     nullptr},
     {"MERGE leaves out rows without an action",
-     "Ask for rows that are inserted: WHEN NOT MATCHED AND NOT streamfilter_seen(...) THEN "
-     "INSERT."},
-    {"SKIP LOCKED leaves out rows", kChoose},
-    {"EXPLAIN ANALYZE gives out no rows", kChoose},
-    {"MOVE, or FETCH of a later row, passes over rows", "FETCH all rows in their order."},
-    {"A query that is not read to its end leaves out rows", "Read it to its end."},
-    {"a statement that locks rows", kLock},
-    {"a cursor held over COMMIT", kInsert},
-    {"a materialized view", kTable},
+     "Ask in the action: WHEN NOT MATCHED AND NOT streamfilter_seen(...) THEN INSERT.", nullptr},
+    {"SKIP LOCKED leaves out rows", kChoose, nullptr},
+    {"EXPLAIN ANALYZE gives out no rows", kChoose, nullptr},
+    {"MOVE, or FETCH of a later row, passes over rows", "FETCH all rows in their order.", nullptr},
+    {"A query that is not read to its end leaves out rows", "Read it to its end.", nullptr},
+    {"a statement that locks rows", kLock,
+     "If another transaction has changed a row, its conditions are evaluated again: the filter "
+     "would then call it a repeat, and the row would be lost."},
+    {"a cursor held over COMMIT",
+     "Store the rows by one INSERT INTO ... SELECT, or COMMIT after the loop.",
+     "COMMIT would read its query to the end, and the filter remember all rows: those that are "
+     "not stored after that would be lost."},
+    {"a materialized view", "Store the rows in a table by INSERT INTO ... SELECT.",
+     "REFRESH would throw away the rows that it has, which are repeats then."},
 };
-
-const char* always_wrong(Loss loss) {
-  switch (loss) {
-    case Loss::recheck:
-      return "If another transaction has changed a row, its conditions are evaluated again: the "
-             "filter would then call it a repeat, and the row would be lost.";
-    case Loss::held:
-      return "COMMIT would read its query to the end, and the filter remember all rows: those that "
-             "are not stored after that would be lost.";
-    case Loss::materialized:
-      return "REFRESH would throw away the rows that it has, which are repeats then.";
-    default: return nullptr;
-  }
-}
 
 // Name of a filter by the first argument of a call.
 const char* filter_name(const Node* filter) {
@@ -109,11 +87,11 @@ const char* filter_name(const Node* filter) {
 // `function`: what asks in the query's place; nullptr: the query does.
 void report_loss(Loss loss, const char* name, const char* function) {
   const char* filter = name == nullptr ? "a filter" : psprintf("filter \"%s\"", name);
-  const LossText& text = kTexts[static_cast<int>(loss)];
-  if (const char* reason = always_wrong(loss))
+  const auto& text = kTexts[static_cast<int>(loss)];
+  if (text.reason != nullptr)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("%s cannot ask %s", text.what, filter), errdetail_internal("%s", reason),
-            errhint("%s", text.hint));
+            errmsg("%s cannot ask %s", text.what, filter), errdetail_internal("%s", text.reason),
+            errhint("%s streamfilter_test() remembers nothing.", text.hint));
   const bool refused = lost_rows_setting == LostRowsSetting::error;
   const char* asker = function == nullptr ? "streamfilter_seen()" : psprintf("%s()", function);
   ereport(refused ? ERROR : WARNING,
@@ -141,25 +119,21 @@ bool only_plans(const ExplainStmt* explain) {
 
 // What becomes of the rows of a query that the statement runs.
 Loss loss_by(const Node* statement) {
-  switch (nodeTag(statement)) {
-    case T_ExplainStmt: {
-      const auto* query = castNode(Query, reinterpret_cast<const ExplainStmt*>(statement)->query);
-      return query->commandType == CMD_UTILITY ? loss_by(query->utilityStmt) : Loss::explain;
-    }
-    case T_DeclareCursorStmt:
-      return reinterpret_cast<const DeclareCursorStmt*>(statement)->options & CURSOR_OPT_HOLD
-                 ? Loss::held
-                 : Loss::none;
-    case T_CreateTableAsStmt:
-      return reinterpret_cast<const CreateTableAsStmt*>(statement)->objtype == OBJECT_MATVIEW
-                 ? Loss::materialized
-                 : Loss::none;
-    case T_RefreshMatViewStmt: return Loss::materialized;
-    default: return Loss::none;
+  bool lost = false;
+  if (IsA(statement, ExplainStmt)) {
+    const auto* query = castNode(Query, reinterpret_cast<const ExplainStmt*>(statement)->query);
+    return query->commandType == CMD_UTILITY ? loss_by(query->utilityStmt) : Loss::explain;
   }
+  if (IsA(statement, DeclareCursorStmt)) {
+    lost = reinterpret_cast<const DeclareCursorStmt*>(statement)->options & CURSOR_OPT_HOLD;
+    return lost ? Loss::held : Loss::none;
+  }
+  if (IsA(statement, CreateTableAsStmt))
+    lost = reinterpret_cast<const CreateTableAsStmt*>(statement)->objtype == OBJECT_MATVIEW;
+  return lost || IsA(statement, RefreshMatViewStmt) ? Loss::materialized : Loss::none;
 }
 
-// The same for a statement that runs a query.
+// The same for the statement that runs one.
 Loss loss_by(const Frame* frame) {
   return frame == nullptr || frame->statement == nullptr ? Loss::none : loss_by(frame->statement);
 }

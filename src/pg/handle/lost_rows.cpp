@@ -23,6 +23,11 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
+template <typename T>
+const T* as(const void* node) {
+  return static_cast<const T*>(node);
+}
+
 // What happens to a node's rows above it.
 struct Above {
   Loss rows;             // to rows that have passed a condition on a filter
@@ -81,26 +86,32 @@ Question question_in(LossSearch* search, const Plan* plan, const void* expressio
   return question;
 }
 
+// The plans that a node passes on rows of, besides its left and right ones.
+const List* parts_of(const Plan* plan) {
+  switch (nodeTag(plan)) {
+    case T_Append: return as<Append>(plan)->appendplans;
+    case T_MergeAppend: return as<MergeAppend>(plan)->mergeplans;
+    case T_CustomScan: return as<CustomScan>(plan)->custom_plans;
+    default: return NIL;
+  }
+}
+
 // Calls look(plan, expression) for what gives the column its value in the nodes below.
 template <typename Look>
 void trace_column(const LossSearch* search, const Plan* plan, const Var* column, Look look) {
-  const auto look_below = [&](const Plan* below) {
+  const auto look_below = [&](const void* below) {
     const TargetEntry* entry =
-        below == nullptr ? nullptr : get_tle_by_resno(below->targetlist, column->varattno);
-    if (entry != nullptr) look(below, reinterpret_cast<Node*>(entry->expr));
+        below == nullptr ? nullptr
+                         : get_tle_by_resno(as<Plan>(below)->targetlist, column->varattno);
+    if (entry != nullptr) look(as<Plan>(below), reinterpret_cast<Node*>(entry->expr));
   };
-  const List* parts = IsA(plan, Append) ? reinterpret_cast<const Append*>(plan)->appendplans
-                      : IsA(plan, MergeAppend)
-                          ? reinterpret_cast<const MergeAppend*>(plan)->mergeplans
-                          : NIL;
   ListCell* cell;
-  foreach (cell, parts) look_below(static_cast<const Plan*>(lfirst(cell)));
+  foreach (cell, parts_of(plan)) look_below(lfirst(cell));
   if (column->varno == OUTER_VAR) return look_below(plan->lefttree);
   if (column->varno == INNER_VAR) return look_below(plan->righttree);
-  if (IsA(plan, SubqueryScan)) look_below(reinterpret_cast<const SubqueryScan*>(plan)->subplan);
+  if (IsA(plan, SubqueryScan)) look_below(as<SubqueryScan>(plan)->subplan);
   if (IsA(plan, CteScan))
-    look_below(static_cast<const Plan*>(list_nth(
-        search->statement->subplans, reinterpret_cast<const CteScan*>(plan)->ctePlanId - 1)));
+    look_below(list_nth(search->statement->subplans, as<CteScan>(plan)->ctePlanId - 1));
 }
 
 bool is_opaque_function(Oid function, void* context) {
@@ -129,16 +140,17 @@ bool find_question(Node* node, void* context) {
   if (asks(question->search, node)) {
     question->found = question->here = true;
     if (IsA(node, FuncExpr) && !question->search->hidden)
-      question->filter =
-          static_cast<const Node*>(linitial(reinterpret_cast<FuncExpr*>(node)->args));
+      question->filter = as<Node>(linitial(reinterpret_cast<FuncExpr*>(node)->args));
   }
   return SF_WALK_EXPRESSION(node, find_question, context);
 }
 
-// Is it a call and nothing else, or a column with the answer of one?
+// Is it a call and nothing else but a cast, or a column with the answer of one?
 bool is_verdict(LossSearch* search, const Plan* plan, Node* node) {
-  if (IsA(node, FuncExpr) && asks(search, node))
-    return !question_in(search, plan, reinterpret_cast<FuncExpr*>(node)->args).found;
+  const auto* call = IsA(node, FuncExpr) ? as<FuncExpr>(node) : nullptr;
+  if (call != nullptr && asks(search, node)) return !question_in(search, plan, call->args).found;
+  if (call != nullptr && call->funcformat != COERCE_EXPLICIT_CALL && call->args != NIL)
+    return is_verdict(search, plan, static_cast<Node*>(linitial(call->args)));
   bool verdict = false;
   if (IsA(node, Var))
     trace_column(search, plan, reinterpret_cast<Var*>(node), [&](const Plan* below, Node* source) {
@@ -185,7 +197,7 @@ Passing passing(LossSearch* search, const Plan* plan, Node* node) {
   if (is_verdict(search, plan, node)) return Passing::repeats;
   if (IsA(node, BoolExpr)) return passing_bool(search, plan, reinterpret_cast<BoolExpr*>(node));
   if (!IsA(node, BooleanTest)) return Passing::unknown;
-  const auto* test = reinterpret_cast<const BooleanTest*>(node);
+  const auto* test = as<BooleanTest>(node);
   const Passing tested = passing(search, plan, reinterpret_cast<Node*>(test->arg));
   switch (test->booltesttype) {
     case IS_TRUE:
@@ -229,8 +241,7 @@ bool only_verdicts(LossSearch* search, const Plan* plan) {
 // ---- what happens to rows ------------------------------------------------------------------------
 
 Above lose(Loss loss, const Above& above) {
-  const bool looked_at =
-      loss == Loss::aggregate || loss == Loss::distinct || loss == Loss::set_operation;
+  const bool looked_at = loss == Loss::aggregate || loss == Loss::distinct;
   return {loss, looked_at ? above.verdicts : loss, false, above.rechecked};
 }
 
@@ -264,7 +275,7 @@ Above above_of_locks(const LockRows* locks, const Above& above) {
 
 // DO UPDATE without a condition stores every row.
 Above above_of_insert(LossSearch* search, const ModifyTable* insert) {
-  const auto* condition = reinterpret_cast<const List*>(insert->onConflictWhere);
+  const auto* condition = as<List>(insert->onConflictWhere);
   look_at_conditions(search, &insert->plan, condition, {});
   const bool refuses = insert->onConflictAction == ONCONFLICT_NOTHING || condition != NIL;
   // It is not the query that asks; so a trigger or constraint of the target does, if it is no
@@ -305,24 +316,21 @@ Above above_of_modified(LossSearch* search, const ModifyTable* modify) {
 // What happens to the rows of the plan below (of the first one, for a join).
 Above above_of_child(LossSearch* search, const Plan* plan, const Above& above) {
   switch (nodeTag(plan)) {
-    case T_ModifyTable:
-      return above_of_modified(search, reinterpret_cast<const ModifyTable*>(plan));
-    case T_Limit: return above_of_limit(reinterpret_cast<const Limit*>(plan), above);
-    case T_LockRows: return above_of_locks(reinterpret_cast<const LockRows*>(plan), above);
+    case T_ModifyTable: return above_of_modified(search, as<ModifyTable>(plan));
+    case T_Limit: return above_of_limit(as<Limit>(plan), above);
+    case T_LockRows: return above_of_locks(as<LockRows>(plan), above);
     case T_Unique:
+    case T_SetOp:
     case T_Group: return lose(Loss::distinct, above);
     case T_Agg:
       return lose(contain_agg_clause(reinterpret_cast<Node*>(plan->targetlist)) ? Loss::aggregate
                                                                                 : Loss::distinct,
                   above);
-    case T_SetOp: return lose(Loss::set_operation, above);
     case T_ProjectSet: return lose(Loss::set_function, above);
     case T_RecursiveUnion:
-      return reinterpret_cast<const RecursiveUnion*>(plan)->numCols > 0
-                 ? lose(Loss::set_operation, above)
-                 : above;
+      return as<RecursiveUnion>(plan)->numCols > 0 ? lose(Loss::distinct, above) : above;
     case T_WindowAgg:
-      if (plan->qual != NIL || reinterpret_cast<const WindowAgg*>(plan)->runCondition != NIL)
+      if (plan->qual != NIL || as<WindowAgg>(plan)->runCondition != NIL)
         return lose(Loss::condition, above);
       return all_at_once(above);
     default: break;
@@ -331,7 +339,7 @@ Above above_of_child(LossSearch* search, const Plan* plan, const Above& above) {
     return lose_by_conditions(search, plan, above);
   const bool ahead = IsA(plan, Sort) || IsA(plan, IncrementalSort) || IsA(plan, Hash) ||
                      IsA(plan, MergeAppend) ||
-                     (IsA(plan, Append) && reinterpret_cast<const Append*>(plan)->nasyncplans > 0);
+                     (IsA(plan, Append) && as<Append>(plan)->nasyncplans > 0);
   return ahead ? all_at_once(above) : above;
 }
 
@@ -355,17 +363,12 @@ void visit_join(LossSearch* search, const Join* join, const Above& above) {
   visit(search, join->plan.righttree, keeps_inner(join->jointype) ? kept : lost);
 }
 
-void visit_list(LossSearch* search, const List* plans, const Above& above) {
-  ListCell* cell;
-  foreach (cell, plans) visit(search, static_cast<const Plan*>(lfirst(cell)), above);
-}
-
 // Aggregates of bare verdicts count these. `context`: a Question that says where.
 bool look_at_aggregate(Node* node, void* context) {
   if (node == nullptr) return false;
   if (!IsA(node, Aggref)) return SF_WALK_EXPRESSION(node, look_at_aggregate, context);
-  const auto* place = static_cast<const Question*>(context);
-  const auto* aggregate = reinterpret_cast<const Aggref*>(node);
+  const auto* place = as<Question>(context);
+  const auto* aggregate = as<Aggref>(node);
   const auto look = [place](Expr* value) {
     const Question question = question_in(place->search, place->plan, value);
     if (!question.found) return;
@@ -398,10 +401,9 @@ void look_at_targets(LossSearch* search, const Plan* plan, const Above& above) {
 
 // Rows that a function in FROM returns are all made before the first is read.
 void look_at_source(LossSearch* search, const Plan* plan, const Above& above) {
-  const void* source =
-      IsA(plan, FunctionScan) ? reinterpret_cast<const FunctionScan*>(plan)->functions
-      : IsA(plan, ValuesScan) ? reinterpret_cast<const ValuesScan*>(plan)->values_lists
-                              : nullptr;
+  const void* source = IsA(plan, FunctionScan) ? as<FunctionScan>(plan)->functions
+                       : IsA(plan, ValuesScan) ? as<ValuesScan>(plan)->values_lists
+                                               : nullptr;
   const Question question = question_in(search, plan, source);
   if (!question.found) return;
   search->found.asks = true;
@@ -419,8 +421,8 @@ void look_at_node(LossSearch* search, const Plan* plan, const Above& above) {
   look_at_source(search, plan, here);
   if (search->hidden) return;
   if (const Const* asked = filter_of_batch_scan(plan)) {
-    note_question(search, {search, plan, true, true, reinterpret_cast<const Node*>(asked)}, here);
-    note_loss(search, here.rows, reinterpret_cast<const Node*>(asked));
+    note_question(search, {search, plan, true, true, as<Node>(asked)}, here);
+    note_loss(search, here.rows, as<Node>(asked));
   }
 }
 
@@ -431,29 +433,14 @@ void visit(LossSearch* search, const Plan* plan, const Above& above) {
   foreach (cell, plan->initPlan) search->init[lfirst_node(SubPlan, cell)->plan_id - 1] = true;
   look_at_node(search, plan, above);
   if (IsA(plan, NestLoop) || IsA(plan, HashJoin) || IsA(plan, MergeJoin))
-    return visit_join(search, reinterpret_cast<const Join*>(plan), above);
+    return visit_join(search, as<Join>(plan), above);
   Above below = above_of_child(search, plan, above);
   search->locks = search->locks || below.rechecked;
   Above fenced = below;
   fenced.rechecked = false;
-  switch (nodeTag(plan)) {
-    case T_Append:
-      visit_list(search, reinterpret_cast<const Append*>(plan)->appendplans, below);
-      break;
-    case T_MergeAppend:
-      visit_list(search, reinterpret_cast<const MergeAppend*>(plan)->mergeplans, below);
-      break;
-    case T_SubqueryScan:
-      visit(search, reinterpret_cast<const SubqueryScan*>(plan)->subplan, fenced);
-      break;
-    case T_CustomScan:
-      visit_list(search, reinterpret_cast<const CustomScan*>(plan)->custom_plans, below);
-      break;
-    case T_CteScan:
-      note_use(search, reinterpret_cast<const CteScan*>(plan)->ctePlanId, fenced);
-      break;
-    default: break;
-  }
+  foreach (cell, parts_of(plan)) visit(search, as<Plan>(lfirst(cell)), below);
+  if (IsA(plan, SubqueryScan)) visit(search, as<SubqueryScan>(plan)->subplan, fenced);
+  if (IsA(plan, CteScan)) note_use(search, as<CteScan>(plan)->ctePlanId, fenced);
   visit(search, plan->lefttree, below);
   visit(search, plan->righttree, below);
 }
@@ -464,7 +451,7 @@ void search_statement(LossSearch* search, const Above& top) {
   const List* subplans = search->statement->subplans;
   visit(search, search->statement->planTree, top);
   for (int i = list_length(subplans) - 1; i >= 0; --i) {
-    const auto* plan = static_cast<const Plan*>(list_nth(subplans, i));
+    const auto* plan = as<Plan>(list_nth(subplans, i));
     if (plan == nullptr) continue;
     if (!search->used[i] && !IsA(plan, ModifyTable))
       search->uses[i] = {Loss::subquery, Loss::subquery, false, search->locks && !search->init[i],

@@ -17,7 +17,6 @@ enum class Loss : uint8 {
   join,
   condition,
   expression,
-  set_operation,
   set_function,
   subquery,
   conflict,
