@@ -160,10 +160,11 @@ SELECT first_new();
 DO $$
 DECLARE first int;
 BEGIN SELECT id INTO first FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url DESC; END $$;
-CREATE FUNCTION leave_loop() RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION leave_loop(most int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE r record;
-BEGIN FOR r IN SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) LOOP EXIT WHEN r.id = 3; END LOOP; END $$;
-SELECT leave_loop();
+BEGIN FOR r IN SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) AND id <= most LOOP EXIT WHEN r.id = 3; END LOOP; END $$;
+SELECT leave_loop(100);
+SELECT leave_loop(4);
 BEGIN;
 DECLARE c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url;
 FETCH 2 FROM c;
@@ -281,17 +282,19 @@ BEGIN;
 DECLARE c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 1000 + id) AND id < 4 ORDER BY url;
 FETCH 5 FROM c;
 COMMIT;
-DO $$
+CREATE FUNCTION read_loops() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE r record; c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 2000 + id);
 BEGIN
   FOR r IN SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 3000 + id) LOOP NULL; END LOOP;
   FOR r IN SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 4000 + id) AND id < 11 LOOP NULL; END LOOP;
+  FOR r IN SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 4100 + id) AND id < 5 LOOP NULL; END LOOP;
   OPEN c;
   FETCH c INTO r;
   CLOSE c;
   SELECT id INTO r FROM staged WHERE NOT streamfilter_seen('seen', 5000 + id);
 END $$;
-SELECT remembered() = 120 AS "none was asked about for nobody";
+SELECT read_loops();
+SELECT remembered() = 124 AS "none was asked about for nobody";
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 6000 + id);
 FETCH 3 FROM c;
@@ -301,5 +304,5 @@ COMMIT;
 DROP VIEW new_staged;
 DROP TABLE staged, known, t, copy, other_copy, strict;
 DROP FOREIGN TABLE seen, other;
-DROP FUNCTION explain_analyze, remembered, given, is_new, new_rows, new_rows_pl, first_new, leave_loop;
+DROP FUNCTION explain_analyze, remembered, given, is_new, new_rows, new_rows_pl, first_new, leave_loop, read_loops;
 DROP PROCEDURE load, load_by_function;

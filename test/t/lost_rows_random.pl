@@ -47,6 +47,13 @@ sub base
 		sub { 'SELECT ' . any('new_rows()', 'new_rows_pl()') . ' AS id' },
 		sub { "SELECT id FROM (SELECT id, streamfilter_seen('seen', id) AS r FROM staged" . any('', ' OFFSET 0') . ') v WHERE ' .
 			join ' AND ', any('NOT r', 'r IS FALSE'), map { condition('id') } 1 .. int rand 2 },
+		sub { my $q = question('s.id'); "SELECT s.id FROM staged s WHERE EXISTS (SELECT FROM known k WHERE k.id = s.id AND $q)" },
+		sub { 'SELECT s.id FROM staged s WHERE s.id IN (SELECT k.id FROM known k ' . conditions('k.id', 1) . ')' },
+		sub { my $q = question('id'); "SELECT id FROM staged GROUP BY id HAVING " . any($q, "$q AND count(*) > 0", "max(id) > 9 AND $q") },
+		sub { 'SELECT id FROM (SELECT id, lag(id) OVER (ORDER BY id) AS l FROM staged ' . conditions('id', 1) . ') v' . any('', ' WHERE l > 3') },
+		sub { "SELECT s.id FROM staged s, LATERAL (SELECT streamfilter_seen('seen', s.id) AS r" . any('', ' OFFSET 0') . ') v WHERE NOT r' },
+		sub { 'SELECT id FROM ROWS FROM (new_rows_pl(), generate_series(1, 3)) AS f (id, place)' . any('', ' WHERE place > 1') },
+		sub { 'SELECT x.id FROM parts x TABLESAMPLE BERNOULLI (60) REPEATABLE (1) ' . conditions('x.id', 1) },
 		sub { 'SELECT x.id FROM staged x LEFT JOIN known k ON k.id = x.id ' . conditions('x.id', 1) },
 	)->();
 }
@@ -108,6 +115,17 @@ my @ways = (
 	[ part => sub { block("FOR got IN $_[0] LOOP INSERT INTO outp VALUES (got); n := n + 1; EXIT WHEN n = 3; END LOOP;") } ],
 	[ part => sub { block("$_[0] INTO got; INSERT INTO outp VALUES (got);") } ],
 	[ part => sub { block("FOR got IN $_[0] LOOP INSERT INTO outp VALUES (got); COMMIT; n := 1 / (3 - got % 4); END LOOP;") } ],
+	[ part => sub { "CREATE FUNCTION pg_temp.f() RETURNS SETOF int LANGUAGE sql AS \$b\$$_[0]\$b\$; " .
+		any('SELECT pg_temp.f() LIMIT 2', 'SELECT * FROM pg_temp.f() LIMIT 2', 'SELECT * FROM pg_temp.f() f WHERE f > 9', 'SELECT pg_temp.f()') .
+		'; DROP FUNCTION pg_temp.f()' } ],
+	[ part => sub { "CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql AS \$b\$$_[0]\$b\$; SELECT pg_temp.f(); DROP FUNCTION pg_temp.f()" } ],
+	[ part => sub { 'CREATE FUNCTION pg_temp.f() RETURNS SETOF int LANGUAGE plpgsql AS $do$ DECLARE got int; n int := 0; BEGIN ' .
+		"FOR got IN $_[0] LOOP RETURN NEXT got; n := n + 1; EXIT WHEN n = 3; END LOOP; END \$do\$; SELECT pg_temp.f(); DROP FUNCTION pg_temp.f()" } ],
+	[ part => sub { my $q = question('m.id'); my $other = condition('m.id'); "MERGE INTO uniq u USING staged m ON u.id = m.id " .
+		any('', "WHEN MATCHED AND $other THEN DELETE ", "WHEN MATCHED AND $q THEN DELETE ") . 'WHEN NOT MATCHED AND ' .
+		any($q, "$q AND $other", "$other AND $q") . ' THEN INSERT VALUES (m.id)' } ],
+	[ part => sub { 'INSERT INTO asked SELECT id, id % 5 FROM staged WHERE ' . condition('id') . any('', '', ' ON CONFLICT DO NOTHING') } ],
+	[ part => sub { "EXPLAIN ANALYZE $_[0]" } ],
 	[ part => sub { "BEGIN; DECLARE c CURSOR FOR $_[0]; FETCH 3 FROM c; FETCH 1 FROM c; " . any('COMMIT', 'CLOSE c; COMMIT') } ],
 	[ part => sub { "BEGIN; DECLARE c CURSOR FOR $_[0]; " . any('MOVE 2 IN c', 'FETCH RELATIVE 2 FROM c', 'FETCH ABSOLUTE 3 FROM c') .
 		'; FETCH 3 FROM c; COMMIT' } ],
@@ -123,12 +141,13 @@ sub draw
 	my $query = query();
 	my ($kind, $way) = @{ any(@ways) };
 	my @off = grep { chance(.2) } @settings, 'streamfilter.batch_scan';
+	my @on = grep { chance(.2) } 'enable_partitionwise_join', 'enable_partitionwise_aggregate';
 	# By hand: the rows for which a filter that knows nothing is not asked at all.
 	(my $by_hand = $query) =~ s/streamfilter_seen\('seen', /never_seen(/g;
 	$by_hand =~ s/\b(is_new|is_new_sql|new_rows|new_rows_pl|new_rows_loop)\(/by_hand_$1(/g;
 	$by_hand =~ s/\b(new_staged|new_barrier)\b/by_hand_$1/g;
 	my $statements = $way->($query);
-	return { query => $query, kind => $kind, statements => $statements, settings => join('', map { "SET $_ = off; " } @off), by_hand => $by_hand };
+	return { query => $query, kind => $kind, statements => $statements, settings => join('', (map { "SET $_ = off; " } @off), map { "SET $_ = on; " } @on), by_hand => $by_hand };
 }
 
 # ---- the run --------------------------------------------------------------------------------------------------------
@@ -156,6 +175,10 @@ sub prepare
 		INSERT INTO parts SELECT generate_series(1, 40);
 		CREATE TABLE known (id int PRIMARY KEY); INSERT INTO known SELECT generate_series(2, 20, 2);
 		CREATE TABLE outp (id int); CREATE TABLE uniq (id int PRIMARY KEY);
+		CREATE TABLE asked (id int, part int UNIQUE);
+		CREATE FUNCTION ask() RETURNS trigger LANGUAGE plpgsql AS
+			$q$BEGIN IF streamfilter_seen('seen', NEW.id) THEN RETURN NULL; END IF; RETURN NEW; END$q$;
+		CREATE TRIGGER ask BEFORE INSERT ON asked FOR EACH ROW EXECUTE FUNCTION ask();
 		ANALYZE;
 		CREATE FUNCTION never_seen(int) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RETURN false; END';
 		CREATE FUNCTION costly(int) RETURNS bool LANGUAGE plpgsql COST 1000000 AS 'BEGIN RETURN $1 % 3 > 0; END';
@@ -168,9 +191,9 @@ sub script
 	my ($number, $case) = @_;
 	my $statements = $case->{statements};
 	$statements =~ s/;\s*/;\n/g unless $statements =~ /\$do\$/;
-	return join "\n", 'TRUNCATE seen; TRUNCATE outp, uniq; INSERT INTO uniq VALUES (3), (8), (21), (200);', "\\echo #case $number", $case->{settings},
+	return join "\n", 'TRUNCATE seen; TRUNCATE outp, uniq, asked; INSERT INTO uniq VALUES (3), (8), (21), (200);', "\\echo #case $number", $case->{settings},
 		"$statements;", 'ROLLBACK;', 'RESET ALL; DEALLOCATE ALL; CLOSE ALL; DROP MATERIALIZED VIEW IF EXISTS made; DROP TABLE IF EXISTS made;', '\echo #stored',
-		'SELECT id FROM outp UNION ALL SELECT id FROM uniq WHERE id NOT IN (3, 8, 21, 200) ORDER BY 1;', '\echo #remembered',
+		'SELECT id FROM outp UNION ALL SELECT id FROM asked UNION ALL SELECT id FROM uniq WHERE id NOT IN (3, 8, 21, 200) ORDER BY 1;', '\echo #remembered',
 		"SELECT i FROM generate_series(0, 300) i WHERE streamfilter_test('seen', i);", '\echo #byhand',
 		$case->{kind} eq 'whole' ? "SELECT DISTINCT id FROM ($case->{by_hand}) h WHERE id IS NOT NULL ORDER BY 1;" : 'SELECT;', '\echo #end', '';
 }
@@ -196,7 +219,7 @@ sub wrong
 	my ($case, $answer) = @_;
 	my ($printed, $stored, $remembered, $by_hand) = $answer =~ /(.*)^#stored\n(.*)^#remembered\n(.*)^#byhand\n(.*)^#end/ms or return "no answer: $answer";
 	my @errors = $printed =~ /ERROR:  (.*)/g;
-	my @others = grep { !/^query may discard rows|cannot ask filter|current transaction is aborted|cursor "c" does not exist|"made" does not exist|division by zero|prepared statement "p" does not exist|more than one row returned by a subquery|null value in column|duplicate key value|cannot affect row a second time|FOR (UPDATE|SHARE) (is not allowed|cannot be applied)|WITH HOLD ... FOR/ } @errors;
+	my @others = grep { !/^query may discard rows|cannot ask filter|current transaction is aborted|cursor "c" does not exist|"made" does not exist|division by zero|prepared statement "p" does not exist|more than one row returned by a subquery|null value in column|duplicate key value|cannot affect row a second time|FOR (UPDATE|SHARE) (is not allowed|cannot be applied)|WITH HOLD ... FOR|function pg_temp.f\(\) does not exist|pg_temp_\d+.f\(\)/ } @errors;
 	return "unexpected: @others" if @others;
 	my $given = numbers("$printed$stored");
 	$remembered = numbers($remembered);

@@ -221,8 +221,7 @@ void look_at_asker(const Frame* frame, const FilterHandle* filter) {
 
 // Would the rest of the rows have been asked about?
 bool has_read_ahead(const AskedRun* run) {
-  if (run->finished) return false;
-  if (run->ahead) return true;
+  if (run->ahead || run->finished) return run->ahead;
   const PlannedStmt* statement = run->query->plannedstmt;
   return find_lost_rows(statement, {Loss::none, true, false}).loss != Loss::none ||
          find_lost_rows(statement, {Loss::none, true, true}).loss != Loss::none;
@@ -249,14 +248,14 @@ void begin_asked_run(const RunCall* call) {
   if (const AskedRun* run = find_run(call->get<QueryDesc*>())) check_destination(run);
 }
 
-// PL/pgSQL's loops fetch ten rows and more at a time.
+// PL/pgSQL's loops fetch ten rows and more at a time, and once more at the end.
 void end_asked_run(const RunCall* call) {
   const auto* query = call->get<QueryDesc*>();
   AskedRun* run = find_run(query);
-  if (run == nullptr || call->get<ScanDirection>() != ForwardScanDirection) return;
-  const uint64 count = call->get<uint64>();
-  run->finished = run->finished || count == 0 || query->estate->es_processed < count;
-  run->ahead = count > 1 && is_cursor_of(query) && ActivePortal->portalPinned;
+  if (run == nullptr || call->get<ScanDirection>() == BackwardScanDirection) return;
+  const uint64 count = call->get<uint64>(), rows = query->estate->es_processed;
+  run->finished = run->finished || count == 0 || rows < count;
+  run->ahead = count > 1 && rows > 1 && is_cursor_of(query) && ActivePortal->portalPinned;
 }
 
 void finish_query(FinishCall* call) {

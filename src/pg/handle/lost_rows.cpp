@@ -453,9 +453,9 @@ void search_statement(LossSearch* search, const Above& top) {
   for (int i = list_length(subplans) - 1; i >= 0; --i) {
     const auto* plan = as<Plan>(list_nth(subplans, i));
     if (plan == nullptr) continue;
+    const bool once = search->init[i] && bms_is_empty(plan->extParam);
     if (!search->used[i] && !IsA(plan, ModifyTable))
-      search->uses[i] = {Loss::subquery, Loss::subquery, false, search->locks && !search->init[i],
-                         search->init[i]};
+      search->uses[i] = {Loss::subquery, Loss::subquery, false, search->locks && !once, once};
     visit(search, plan, search->uses[i]);
   }
 }
