@@ -37,13 +37,17 @@ struct Above {
   bool once = false;       // the node is evaluated once
 };
 
+struct Subplan {
+  Above above;  // what becomes of its rows
+  bool used;    // known by a scan of it
+  bool init;    // an initial plan
+};
+
 struct LossSearch {
   const PlannedStmt* statement;
-  bool hidden;  // as in PlanView
-  bool locks;   // some rows are rechecked
-  Above* uses;  // for each subplan: what becomes of its rows
-  bool* used;
-  bool* init;            // is it an initial plan?
+  bool hidden;           // as in PlanView
+  bool locks;            // some rows are rechecked
+  Subplan* subplans;     // by number
   const char* function;  // a hidden one, found last
   LostRows found;
 };
@@ -59,10 +63,10 @@ void note_loss(LossSearch* search, Loss loss, const Node* filter) {
 bool keeps_all(const Above& use) { return use.rows == Loss::none && !use.limited; }
 
 // Rows that one use gives out are not lost by another.
-void note_use(LossSearch* search, int plan_id, const Above& use) {
-  Above* known = &search->uses[plan_id - 1];
-  if (!search->used[plan_id - 1] || keeps_all(use)) *known = use;
-  search->used[plan_id - 1] = true;
+void note_use(Subplan* subplan, const Above& use) {
+  Above* known = &subplan->above;
+  if (!subplan->used || keeps_all(use)) *known = use;
+  subplan->used = true;
   if (keeps_all(*known)) return;
   if (known->rows == Loss::none) known->rows = use.rows;
   if (use.verdicts == Loss::none) known->verdicts = Loss::none;
@@ -73,16 +77,22 @@ void note_use(LossSearch* search, int plan_id, const Above& use) {
 struct Question {
   LossSearch* search;
   const Plan* plan;    // the expression's
+  const Node* whole;   // the expression, without casts
   bool found;          // here, or where a column comes from
   bool here;           // by a call in the expression itself
+  bool bare;           // it is nothing but the answer: a verdict
   const Node* filter;  // first argument of the call
 };
 
 bool find_question(Node* node, void* context);
 
 Question question_in(LossSearch* search, const Plan* plan, const void* expression) {
-  Question question = {search, plan, false, false, nullptr};
-  find_question(static_cast<Node*>(const_cast<void*>(expression)), &question);
+  auto* node = static_cast<Node*>(const_cast<void*>(expression));
+  while (node != nullptr && IsA(node, FuncExpr) && as<FuncExpr>(node)->args != NIL &&
+         as<FuncExpr>(node)->funcformat != COERCE_EXPLICIT_CALL)
+    node = static_cast<Node*>(linitial(as<FuncExpr>(node)->args));
+  Question question = {search, plan, node, false, false, false, nullptr};
+  find_question(node, &question);
   return question;
 }
 
@@ -96,22 +106,30 @@ const List* parts_of(const Plan* plan) {
   }
 }
 
-// Calls look(plan, expression) for what gives the column its value in the nodes below.
-template <typename Look>
-void trace_column(const LossSearch* search, const Plan* plan, const Var* column, Look look) {
-  const auto look_below = [&](const void* below) {
-    const TargetEntry* entry =
-        below == nullptr ? nullptr
-                         : get_tle_by_resno(as<Plan>(below)->targetlist, column->varattno);
-    if (entry != nullptr) look(as<Plan>(below), reinterpret_cast<Node*>(entry->expr));
-  };
+void follow_column(Question* question, const Var* column, const void* below) {
+  if (below == nullptr) return;
+  const TargetEntry* entry = get_tle_by_resno(as<Plan>(below)->targetlist, column->varattno);
+  if (entry == nullptr) return;
+  const Question source = question_in(question->search, as<Plan>(below), entry->expr);
+  if (!source.found) return;
+  question->found = true;
+  question->bare = source.bare && question->whole == as<Node>(column);
+  question->filter = source.filter;
+}
+
+// What gives the column its value in the nodes below?
+void follow_column(Question* question, const Var* column) {
+  const Plan* plan = question->plan;
   ListCell* cell;
-  foreach (cell, parts_of(plan)) look_below(lfirst(cell));
-  if (column->varno == OUTER_VAR) return look_below(plan->lefttree);
-  if (column->varno == INNER_VAR) return look_below(plan->righttree);
-  if (IsA(plan, SubqueryScan)) look_below(as<SubqueryScan>(plan)->subplan);
+  foreach (cell, parts_of(plan)) follow_column(question, column, lfirst(cell));
+  if (column->varno == OUTER_VAR) return follow_column(question, column, plan->lefttree);
+  if (column->varno == INNER_VAR) return follow_column(question, column, plan->righttree);
+  if (IsA(plan, SubqueryScan))
+    return follow_column(question, column, as<SubqueryScan>(plan)->subplan);
   if (IsA(plan, CteScan))
-    look_below(list_nth(search->statement->subplans, as<CteScan>(plan)->ctePlanId - 1));
+    follow_column(
+        question, column,
+        list_nth(question->search->statement->subplans, as<CteScan>(plan)->ctePlanId - 1));
 }
 
 bool is_opaque_function(Oid function, void* context) {
@@ -122,41 +140,20 @@ bool is_opaque_function(Oid function, void* context) {
 
 bool asks(LossSearch* search, Node* node) {
   if (search->hidden) return check_functions_in_node(node, is_opaque_function, search);
-  return IsA(node, FuncExpr) && is_seen_call(reinterpret_cast<FuncExpr*>(node));
+  return IsA(node, FuncExpr) && is_seen_call(as<FuncExpr>(node));
 }
 
 // What aggregates take in does not leave them as it is.
 bool find_question(Node* node, void* context) {
   auto* question = static_cast<Question*>(context);
   if (node == nullptr || IsA(node, Aggref)) return false;
-  if (IsA(node, Var))
-    trace_column(question->search, question->plan, reinterpret_cast<Var*>(node),
-                 [&](const Plan* below, Node* source) {
-                   const Question other = question_in(question->search, below, source);
-                   if (!other.found) return;
-                   question->found = true;
-                   question->filter = other.filter;
-                 });
+  if (IsA(node, Var)) follow_column(question, as<Var>(node));
   if (asks(question->search, node)) {
     question->found = question->here = true;
-    if (IsA(node, FuncExpr) && !question->search->hidden)
-      question->filter = as<Node>(linitial(reinterpret_cast<FuncExpr*>(node)->args));
+    question->bare = node == question->whole;
+    if (!question->search->hidden) question->filter = as<Node>(linitial(as<FuncExpr>(node)->args));
   }
   return SF_WALK_EXPRESSION(node, find_question, context);
-}
-
-// Is it a call and nothing else but a cast, or a column with the answer of one?
-bool is_verdict(LossSearch* search, const Plan* plan, Node* node) {
-  const auto* call = IsA(node, FuncExpr) ? as<FuncExpr>(node) : nullptr;
-  if (call != nullptr && asks(search, node)) return !question_in(search, plan, call->args).found;
-  if (call != nullptr && call->funcformat != COERCE_EXPLICIT_CALL && call->args != NIL)
-    return is_verdict(search, plan, static_cast<Node*>(linitial(call->args)));
-  bool verdict = false;
-  if (IsA(node, Var))
-    trace_column(search, plan, reinterpret_cast<Var*>(node), [&](const Plan* below, Node* source) {
-      verdict = verdict || is_verdict(search, below, source);
-    });
-  return verdict;
 }
 
 // ---- conditions ----------------------------------------------------------------------------------
@@ -192,9 +189,10 @@ Passing passing_bool(LossSearch* search, const Plan* plan, const BoolExpr* condi
 }
 
 Passing passing(LossSearch* search, const Plan* plan, Node* node) {
-  if (!question_in(search, plan, node).found) return Passing::any;
+  const Question question = question_in(search, plan, node);
+  if (!question.found) return Passing::any;
   if (search->hidden) return Passing::news;
-  if (is_verdict(search, plan, node)) return Passing::repeats;
+  if (question.bare) return Passing::repeats;
   if (IsA(node, BoolExpr)) return passing_bool(search, plan, reinterpret_cast<BoolExpr*>(node));
   if (!IsA(node, BooleanTest)) return Passing::unknown;
   const auto* test = as<BooleanTest>(node);
@@ -230,14 +228,6 @@ void look_at_conditions(LossSearch* search, const Plan* plan, const List* condit
   }
 }
 
-// Does each of the conditions look at a verdict?
-bool only_verdicts(LossSearch* search, const Plan* plan) {
-  ListCell* cell;
-  foreach (cell, plan->qual)
-    if (!question_in(search, plan, lfirst(cell)).found) return false;
-  return true;
-}
-
 // ---- what happens to rows ------------------------------------------------------------------------
 
 Above lose(Loss loss, const Above& above) {
@@ -248,9 +238,13 @@ Above lose(Loss loss, const Above& above) {
 // The node reads rows before it is asked for them.
 Above all_at_once(const Above& above) { return above.limited ? lose(Loss::limit, above) : above; }
 
+// Conditions that all look at verdicts choose among these.
 Above lose_by_conditions(LossSearch* search, const Plan* plan, const Above& above) {
   Above below = lose(Loss::condition, above);
-  if (only_verdicts(search, plan)) below.verdicts = above.verdicts;
+  ListCell* cell;
+  foreach (cell, plan->qual)
+    if (!question_in(search, plan, lfirst(cell)).found) return below;
+  below.verdicts = above.verdicts;
   return below;
 }
 
@@ -277,9 +271,9 @@ Above above_of_locks(const LockRows* locks, const Above& above) {
 Above above_of_insert(LossSearch* search, const ModifyTable* insert) {
   const auto* condition = as<List>(insert->onConflictWhere);
   look_at_conditions(search, &insert->plan, condition, {});
-  const bool refuses = insert->onConflictAction == ONCONFLICT_NOTHING || condition != NIL;
-  // It is not the query that asks; so a trigger or constraint of the target does, if it is no
-  // filter.
+  const bool refuses = insert->onConflictAction != ONCONFLICT_NONE &&
+                       (insert->onConflictAction != ONCONFLICT_UPDATE || condition != NIL);
+  // Not the query asks, so a trigger or constraint of the target does, if that is no filter.
   const int target = linitial_int(insert->resultRelations);
   if (search->hidden && refuses &&
       rt_fetch(target, search->statement->rtable)->relkind != RELKIND_FOREIGN_TABLE)
@@ -305,18 +299,15 @@ Above above_of_merge(LossSearch* search, const ModifyTable* merge) {
   return below;
 }
 
-Above above_of_modified(LossSearch* search, const ModifyTable* modify) {
-  switch (modify->operation) {
-    case CMD_INSERT: return above_of_insert(search, modify);
-    case CMD_MERGE: return above_of_merge(search, modify);
-    default: return {Loss::none, Loss::none, false, true};
-  }
-}
-
 // What happens to the rows of the plan below (of the first one, for a join).
 Above above_of_child(LossSearch* search, const Plan* plan, const Above& above) {
   switch (nodeTag(plan)) {
-    case T_ModifyTable: return above_of_modified(search, as<ModifyTable>(plan));
+    case T_ModifyTable: {
+      const auto* modify = as<ModifyTable>(plan);
+      if (modify->operation == CMD_INSERT) return above_of_insert(search, modify);
+      if (modify->operation == CMD_MERGE) return above_of_merge(search, modify);
+      return {Loss::none, Loss::none, false, true};
+    }
     case T_Limit: return above_of_limit(as<Limit>(plan), above);
     case T_LockRows: return above_of_locks(as<LockRows>(plan), above);
     case T_Unique:
@@ -353,14 +344,16 @@ void visit(LossSearch* search, const Plan* plan, const Above& above);
 
 // A hash join may put rows of either side aside, and a merge join compares before it returns a row.
 void visit_join(LossSearch* search, const Join* join, const Above& above) {
-  Above passed = above;
-  if (join->jointype == JOIN_ANTI) passed.rows = Loss::join;
+  const JoinType type = join->jointype;
+  Above passed = above;  // the join's condition
+  if (type != JOIN_INNER && type != JOIN_SEMI && !keeps_outer(type) && !keeps_inner(type))
+    passed.rows = Loss::join;
   look_at_conditions(search, &join->plan, join->joinqual, passed);
   Above kept = join->plan.qual == NIL ? above : lose_by_conditions(search, &join->plan, above);
   if (!IsA(join, NestLoop)) kept = all_at_once(kept);
   const Above lost = lose(Loss::join, above);
-  visit(search, join->plan.lefttree, keeps_outer(join->jointype) ? kept : lost);
-  visit(search, join->plan.righttree, keeps_inner(join->jointype) ? kept : lost);
+  visit(search, join->plan.lefttree, keeps_outer(type) ? kept : lost);
+  visit(search, join->plan.righttree, keeps_inner(type) ? kept : lost);
 }
 
 // Aggregates of bare verdicts count these. `context`: a Question that says where.
@@ -393,7 +386,7 @@ void look_at_targets(LossSearch* search, const Plan* plan, const Above& above) {
               question.filter);
   }
   // A function that asks and is aggregated may have stored the row itself.
-  Question place = {search, plan, false, false, nullptr};
+  Question place = {search, plan, nullptr, false, false, false, nullptr};
   if (!IsA(plan, Agg) || search->hidden) return;
   look_at_aggregate(reinterpret_cast<Node*>(plan->targetlist), &place);
   look_at_aggregate(reinterpret_cast<Node*>(plan->qual), &place);
@@ -421,8 +414,9 @@ void look_at_node(LossSearch* search, const Plan* plan, const Above& above) {
   look_at_source(search, plan, here);
   if (search->hidden) return;
   if (const Const* asked = filter_of_batch_scan(plan)) {
-    note_question(search, {search, plan, true, true, as<Node>(asked)}, here);
-    note_loss(search, here.rows, as<Node>(asked));
+    const auto* filter = as<Node>(asked);
+    note_question(search, {search, plan, nullptr, true, true, false, filter}, here);
+    note_loss(search, here.rows, filter);
   }
 }
 
@@ -430,7 +424,7 @@ void visit(LossSearch* search, const Plan* plan, const Above& above) {
   if (plan == nullptr) return;
   check_stack_depth();
   ListCell* cell;
-  foreach (cell, plan->initPlan) search->init[lfirst_node(SubPlan, cell)->plan_id - 1] = true;
+  foreach (cell, plan->initPlan) search->subplans[lfirst_node(SubPlan, cell)->plan_id].init = true;
   look_at_node(search, plan, above);
   if (IsA(plan, NestLoop) || IsA(plan, HashJoin) || IsA(plan, MergeJoin))
     return visit_join(search, as<Join>(plan), above);
@@ -440,39 +434,32 @@ void visit(LossSearch* search, const Plan* plan, const Above& above) {
   fenced.rechecked = false;
   foreach (cell, parts_of(plan)) visit(search, as<Plan>(lfirst(cell)), below);
   if (IsA(plan, SubqueryScan)) visit(search, as<SubqueryScan>(plan)->subplan, fenced);
-  if (IsA(plan, CteScan)) note_use(search, as<CteScan>(plan)->ctePlanId, fenced);
+  if (IsA(plan, CteScan)) note_use(&search->subplans[as<CteScan>(plan)->ctePlanId], fenced);
   visit(search, plan->lefttree, below);
   visit(search, plan->righttree, below);
 }
 
-// The query, and later subplans in the list, use a subplan. Where no use was found that keeps its
-// rows, it is in an expression that only looks at them, or changes tables.
-void search_statement(LossSearch* search, const Above& top) {
-  const List* subplans = search->statement->subplans;
-  visit(search, search->statement->planTree, top);
-  for (int i = list_length(subplans) - 1; i >= 0; --i) {
-    const auto* plan = as<Plan>(list_nth(subplans, i));
-    if (plan == nullptr) continue;
-    const bool once = search->init[i] && bms_is_empty(plan->extParam);
-    if (!search->used[i] && !IsA(plan, ModifyTable))
-      search->uses[i] = {Loss::subquery, Loss::subquery, false, search->locks && !once, once};
-    visit(search, plan, search->uses[i]);
-  }
-}
-
 }  // namespace
 
+// The query, and later subplans in the list, use a subplan. Where no use was found that keeps its
+// rows, it is in an expression that only looks at them, or changes tables.
 LostRows find_lost_rows(const PlannedStmt* statement, const PlanView& view) {
-  const int subplans = Max(list_length(statement->subplans), 1);
   LossSearch search = {};
   search.statement = statement;
   search.hidden = view.hidden;
-  search.uses = static_cast<Above*>(palloc0(sizeof(Above) * subplans));
-  search.used = static_cast<bool*>(palloc0(sizeof(bool) * 2 * subplans));
-  search.init = search.used + subplans;
-  search_statement(&search, {view.top, Loss::none, view.limited});
-  pfree(search.uses);
-  pfree(search.used);
+  int i = list_length(statement->subplans);
+  search.subplans = static_cast<Subplan*>(palloc0(sizeof(Subplan) * (i + 1)));
+  visit(&search, statement->planTree, {view.top, Loss::none, view.limited});
+  for (; i > 0; --i) {
+    const auto* plan = as<Plan>(list_nth(statement->subplans, i - 1));
+    Subplan* subplan = &search.subplans[i];
+    if (plan == nullptr) continue;
+    const bool once = subplan->init && bms_is_empty(plan->extParam);
+    if (!subplan->used && !IsA(plan, ModifyTable))
+      subplan->above = {Loss::subquery, Loss::subquery, false, search.locks && !once, once};
+    visit(&search, plan, subplan->above);
+  }
+  pfree(search.subplans);
   return search.found;
 }
 
