@@ -190,8 +190,7 @@ void check_destination(const AskedRun* run) {
   const CommandDest rows_to = query->dest->mydest;
   if (rows_to == DestTuplestore && ActivePortal->holdStore != nullptr)
     report_loss(Loss::held, get_rel_name(run->filter), nullptr);
-  if (rows_to == DestNone && query->instrument_options == 0)
-    report_loss(Loss::moved, get_rel_name(run->filter), nullptr);
+  if (rows_to == DestNone) report_loss(Loss::moved, get_rel_name(run->filter), nullptr);
 }
 
 // Does the statement itself ask a filter, or insert into one?
