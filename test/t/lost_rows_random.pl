@@ -213,7 +213,7 @@ sub numbers { my ($text) = @_; my %ids = map { $_ => 1 } $text =~ /^(\d+)$/mg; r
 
 my %told = (given => 0, refused => 0);
 
-# What is wrong with a case; undef: nothing.
+# What is wrong with a case.
 sub wrong
 {
 	my ($case, $answer) = @_;
@@ -225,14 +225,14 @@ sub wrong
 	$remembered = numbers($remembered);
 	my $refused = grep { /^query may discard|cannot ask/ } @errors;
 	++$told{ $refused ? 'refused' : 'given' };
-	return $remembered eq '' ? undef : "refused, remembered: $remembered" if $refused;
+	return $remembered && "refused, remembered: $remembered" if $refused;
 	my %known = map { $_ => 1 } split / /, $given;
 	my @lost = grep { !$known{$_} } split / /, $remembered;
 	return "given: $given\nremembered and not given: @lost" if @lost;
-	return undef if $case->{kind} eq 'part' || @errors || $case->{query} =~ /LIMIT|SKIP LOCKED/;
+	return '' if $case->{kind} eq 'part' || @errors || $case->{query} =~ /LIMIT|SKIP LOCKED/;
 	my $expected = numbers($by_hand);
 	return "given: $given\nby hand: $expected" if $given ne $expected;
-	return undef;
+	return '';
 }
 
 sub run_seed
@@ -244,7 +244,7 @@ sub run_seed
 	my %answers = run_script(join '', map { script($_, $drawn[$_]) } 0 .. $#drawn) =~ /^#case (\d+)\n(.*?^#end)$/msg;
 	for my $i (0 .. $#drawn)
 	{
-		my $wrong = wrong($drawn[$i], $answers{$i} // '') // next;
+		my $wrong = wrong($drawn[$i], $answers{$i} // '') || next;
 		push @found, "seed $seed, case $i: $drawn[$i]{settings}$drawn[$i]{statements}\n$wrong";
 	}
 	return @found;

@@ -22,7 +22,7 @@ namespace streamfilter::pg {
 struct AskedRun {
   AskedRun* next;
   MemoryContextCallback end;
-  const QueryDesc* query;
+  const EState* estate;  // the query's, which lives as long
   Oid filter;
   bool finished;  // the query has given its last row
   bool ahead;     // more rows were fetched than a loop may take
@@ -44,28 +44,30 @@ constexpr char kLock[] =
     "Lock the rows first, and ask then: WITH locked AS MATERIALIZED (SELECT ... FOR UPDATE) "
     "SELECT * FROM locked WHERE NOT streamfilter_seen(...).";
 
-// By Loss. With a reason: what must never ask.
-constexpr struct {
-  const char *what, *hint, *reason;
-} kTexts[] = {
-    {},
-    {"LIMIT or OFFSET leaves out rows", kChoose, nullptr},
-    {"DISTINCT, GROUP BY or a set operation leaves out rows", kChoose, nullptr},
-    {"An aggregate takes in rows", kStore, nullptr},
-    {"A join leaves out rows without a partner, or reads them again,", kChoose, nullptr},
-    {"Another condition leaves out rows", kChoose, nullptr},
+struct LossText {
+  const char* what;
+  const char* hint = kChoose;
+  const char* reason = nullptr;  // what has one must never ask
+};
+
+constexpr LossText kTexts[] = {
+    {""},
+    {"LIMIT or OFFSET leaves out rows"},
+    {"DISTINCT, GROUP BY or a set operation leaves out rows"},
+    {"An aggregate takes in rows", kStore},
+    {"A join leaves out rows without a partner, or reads them again,"},
+    {"Another condition leaves out rows"},
     {"The expression around it leaves out rows",
-     "Write NOT streamfilter_seen(...) as a condition of its own, the last one.", nullptr},
-    {"A set-returning function may leave out rows", kChoose, nullptr},
-    {"EXISTS, IN, ANY or another expression only looks at rows", kChoose, nullptr},
-    {"ON CONFLICT leaves out rows", "Leave it to a trigger of the table, streamfilter_discard().",
-     nullptr},
+     "Write NOT streamfilter_seen(...) as a condition of its own, the last one."},
+    {"A set-returning function may leave out rows"},
+    {"EXISTS, IN, ANY or another expression only looks at rows"},
+    {"ON CONFLICT leaves out rows", "Leave it to a trigger of the table, streamfilter_discard()."},
     {"MERGE leaves out rows without an action",
-     "Ask in the action: WHEN NOT MATCHED AND NOT streamfilter_seen(...) THEN INSERT.", nullptr},
-    {"SKIP LOCKED leaves out rows", kChoose, nullptr},
-    {"EXPLAIN ANALYZE gives out no rows", kChoose, nullptr},
-    {"MOVE, or FETCH of a later row, passes over rows", "FETCH all rows in their order.", nullptr},
-    {"A query that is not read to its end leaves out rows", "Read it to its end.", nullptr},
+     "Ask in the action: WHEN NOT MATCHED AND NOT streamfilter_seen(...) THEN INSERT."},
+    {"SKIP LOCKED leaves out rows"},
+    {"EXPLAIN ANALYZE gives out no rows", "Leave out ANALYZE, or explain what stores the rows."},
+    {"MOVE, or FETCH of a later row, passes over rows", "FETCH all rows in their order."},
+    {"A query that is not read to its end leaves out rows", "Read it to its end."},
     {"a statement that locks rows", kLock,
      "If another transaction has changed a row, its conditions are evaluated again: the filter "
      "would then call it a repeat, and the row would be lost."},
@@ -76,6 +78,7 @@ constexpr struct {
     {"a materialized view", "Store the rows in a table by INSERT INTO ... SELECT.",
      "REFRESH would throw away the rows that it has, which are repeats then."},
 };
+static_assert(lengthof(kTexts) == static_cast<int>(Loss::materialized) + 1, "one for each Loss");
 
 // Name of a filter by the first argument of a call.
 const char* filter_name(const Node* filter) {
@@ -87,7 +90,7 @@ const char* filter_name(const Node* filter) {
 // `function`: what asks in the query's place; nullptr: the query does.
 void report_loss(Loss loss, const char* name, const char* function) {
   const char* filter = name == nullptr ? "a filter" : psprintf("filter \"%s\"", name);
-  const auto& text = kTexts[static_cast<int>(loss)];
+  const LossText& text = kTexts[static_cast<int>(loss)];
   if (text.reason != nullptr)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("%s cannot ask %s", text.what, filter), errdetail_internal("%s", text.reason),
@@ -154,23 +157,22 @@ pg_noinline void look_at_plan(const PlannedStmt* statement) {
 
 // ---- queries that run ----------------------------------------------------------------------------
 
-AskedRun** place_of(const QueryDesc* query) {
-  AskedRun** place = &asked_runs;
-  while (*place != nullptr && (*place)->query != query) place = &(*place)->next;
-  return place;
+AskedRun* find_run(const QueryDesc* query) {
+  AskedRun* run = asked_runs;
+  while (run != nullptr && run->estate != query->estate) run = run->next;
+  return run;
 }
 
-AskedRun* find_run(const QueryDesc* query) { return *place_of(query); }
-
 void forget_run(void* run) {
-  AskedRun** place = place_of(static_cast<AskedRun*>(run)->query);
+  AskedRun** place = &asked_runs;
+  while (*place != run) place = &(*place)->next;
   *place = (*place)->next;
 }
 
 AskedRun* note_run(const QueryDesc* query, Oid filter) {
   MemoryContext memory = query->estate->es_query_cxt;
   auto* run = static_cast<AskedRun*>(MemoryContextAllocZero(memory, sizeof(AskedRun)));
-  run->query = query;
+  run->estate = query->estate;
   run->filter = filter;
   run->end = {forget_run, run, nullptr};
   MemoryContextRegisterResetCallback(memory, &run->end);
@@ -184,8 +186,7 @@ bool is_cursor_of(const QueryDesc* query) {
 }
 
 // Do the rows of this run go to the one who asks for them?
-void check_destination(const AskedRun* run) {
-  const QueryDesc* query = run->query;
+void check_destination(const AskedRun* run, const QueryDesc* query) {
   if (!is_cursor_of(query)) return;
   const CommandDest rows_to = query->dest->mydest;
   if (rows_to == DestTuplestore && ActivePortal->holdStore != nullptr)
@@ -197,7 +198,7 @@ void check_destination(const AskedRun* run) {
 bool gives_keys(const PlannedStmt* statement) {
   for (int i = -1; (i = SF_NEXT_RESULT_RELATION(statement, i)) >= 0;)
     if (rt_fetch(i, statement->rtable)->relkind == RELKIND_FOREIGN_TABLE) return true;
-  return find_lost_rows(statement, {Loss::none, false, false}).asks;
+  return has_seen_call(statement);
 }
 
 void look_at_asker(const Frame* frame, const FilterHandle* filter) {
@@ -209,7 +210,7 @@ void look_at_asker(const Frame* frame, const FilterHandle* filter) {
   }
   if (query->operation == CMD_SELECT) {
     const AskedRun* run = find_run(query);
-    check_destination(run != nullptr ? run : note_run(query, filter->relid));
+    check_destination(run != nullptr ? run : note_run(query, filter->relid), query);
   }
   if (frame == innermost_frame() && gives_keys(query->plannedstmt)) return;
   const bool reads = query->operation == CMD_SELECT && loss_by(frame->below) == Loss::explain;
@@ -219,9 +220,8 @@ void look_at_asker(const Frame* frame, const FilterHandle* filter) {
 }
 
 // Would the rest of the rows have been asked about?
-bool has_read_ahead(const AskedRun* run) {
+bool has_read_ahead(const AskedRun* run, const PlannedStmt* statement) {
   if (run->ahead || run->finished) return run->ahead;
-  const PlannedStmt* statement = run->query->plannedstmt;
   return find_lost_rows(statement, {Loss::none, true, false}).loss != Loss::none ||
          find_lost_rows(statement, {Loss::none, true, true}).loss != Loss::none;
 }
@@ -244,7 +244,8 @@ void look_at_askers(const FilterHandle* filter) {
 }
 
 void begin_asked_run(const RunCall* call) {
-  if (const AskedRun* run = find_run(call->get<QueryDesc*>())) check_destination(run);
+  const auto* query = call->get<QueryDesc*>();
+  if (const AskedRun* run = find_run(query)) check_destination(run, query);
 }
 
 // PL/pgSQL's loops fetch ten rows and more at a time, and once more at the end.
@@ -259,8 +260,9 @@ void end_asked_run(const RunCall* call) {
 
 void finish_query(FinishCall* call) {
   if (unlikely(asked_runs != nullptr)) {
-    const AskedRun* run = find_run(call->get<QueryDesc*>());
-    if (run != nullptr && has_read_ahead(run))
+    const auto* query = call->get<QueryDesc*>();
+    const AskedRun* run = find_run(query);
+    if (run != nullptr && has_read_ahead(run, query->plannedstmt))
       report_loss(Loss::left, get_rel_name(run->filter), nullptr);
   }
   track_finish(call);

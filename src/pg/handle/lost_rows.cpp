@@ -14,6 +14,7 @@ extern "C" {
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "parser/parsetree.h"
+#include "utils/syscache.h"
 }
 
 #include "pg/handle/lost_rows.hpp"
@@ -22,6 +23,9 @@ extern "C" {
 
 namespace streamfilter::pg {
 namespace {
+
+// How plans list streamfilter_seen() among their functions; 0: no plan has.
+uint32 seen_hash = 0;
 
 template <typename T>
 const T* as(const void* node) {
@@ -463,8 +467,19 @@ LostRows find_lost_rows(const PlannedStmt* statement, const PlanView& view) {
   return search.found;
 }
 
+// Whoever plans a call comes here.
 bool is_seen_call(const FuncExpr* call) {
-  return call->funcid >= FirstNormalObjectId && is_own_function(call->funcid, "streamfilter_seen");
+  if (call->funcid < FirstNormalObjectId || !is_own_function(call->funcid, "streamfilter_seen"))
+    return false;
+  seen_hash = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(call->funcid));
+  return true;
+}
+
+bool has_seen_call(const PlannedStmt* statement) {
+  ListCell* cell;
+  foreach (cell, statement->invalItems)
+    if (lfirst_node(PlanInvalItem, cell)->hashValue == seen_hash) return true;
+  return false;
 }
 
 }  // namespace streamfilter::pg

@@ -49,5 +49,7 @@ LostRows find_lost_rows(const PlannedStmt* statement, const PlanView& view);
 
 // Is it a call of streamfilter_seen()?
 bool is_seen_call(const FuncExpr* call);
+// Does a plan of this session have one? Takes no walk.
+bool has_seen_call(const PlannedStmt* statement);
 
 }  // namespace streamfilter::pg
