@@ -467,7 +467,7 @@ LostRows find_lost_rows(const PlannedStmt* statement, const PlanView& view) {
   return search.found;
 }
 
-// Whoever plans a call comes here.
+// Planning comes here, so that the hash is known when a plan runs.
 bool is_seen_call(const FuncExpr* call) {
   if (call->funcid < FirstNormalObjectId || !is_own_function(call->funcid, "streamfilter_seen"))
     return false;
