@@ -22,8 +22,8 @@ SELECT 1;
 INSERT INTO t VALUES (streamfilter_seen('seen', 1)::int);
 PREPARE add AS INSERT INTO t SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id);
 EXECUTE add;
-MERGE INTO t USING (SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id)) s ON t.id = s.id
-  WHEN NOT MATCHED THEN INSERT VALUES (s.id);
+MERGE INTO t USING staged s ON t.id = s.id
+  WHEN NOT MATCHED AND NOT streamfilter_seen('seen', s.id) THEN INSERT VALUES (s.id);
 COPY t FROM stdin WHERE NOT streamfilter_seen('seen', id);
 1
 \.

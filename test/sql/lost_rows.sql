@@ -1,58 +1,133 @@
 --
--- Rows that a query throws away after streamfilter_seen() has remembered them: a WARNING when it is planned
+-- Rows that a query would throw away after streamfilter_seen() has remembered them: an error when it is planned, or when it runs
 --
 \set VERBOSITY terse
-CREATE TABLE staged (id int, url text);
+CREATE TABLE staged (id int PRIMARY KEY, url text);
 INSERT INTO staged SELECT i, '/' || i FROM generate_series(1, 100) AS i;
 CREATE TABLE known (id int PRIMARY KEY);
 INSERT INTO known SELECT generate_series(1, 10);
 CREATE TABLE t (LIKE staged);
-CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '20000', fpr '1e-6');
+CREATE FOREIGN TABLE other (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
 ANALYZE staged, known;
+-- Plans that do not depend on costs.
+SET enable_hashagg = off; SET enable_bitmapscan = off;
+CREATE FUNCTION remembered() RETURNS bigint LANGUAGE sql AS
+  $$SELECT count(*) FROM generate_series(-100, 20000) i WHERE streamfilter_test('seen', i)$$;
 
 \set VERBOSITY default
--- Five rows of a hundred; the others are remembered.
-INSERT INTO t SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY id DESC LIMIT 5;
+-- Five rows of a hundred; the others would be remembered, too.
+INSERT INTO t SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url DESC LIMIT 5;
 \echo SQLSTATE :LAST_ERROR_SQLSTATE
-SELECT count(*) AS stored, (SELECT count(*) FROM staged WHERE streamfilter_test('seen', id)) AS remembered FROM t;
+SELECT count(*) AS stored, remembered() FROM t;
 -- What the hint says loses none.
-TRUNCATE seen;
-TRUNCATE t;
-WITH new AS MATERIALIZED (SELECT * FROM staged ORDER BY id DESC LIMIT 5)
+WITH new AS MATERIALIZED (SELECT * FROM staged ORDER BY url DESC LIMIT 5)
 INSERT INTO t SELECT * FROM new WHERE NOT streamfilter_seen('seen', id);
-SELECT count(*) AS stored, (SELECT count(*) FROM staged WHERE streamfilter_test('seen', id)) AS remembered FROM t;
-SELECT count(*) FROM staged WHERE NOT streamfilter_seen('seen', id);
+SELECT count(*) AS stored, remembered() FROM t;
 TRUNCATE seen;
+SELECT count(*) FROM staged WHERE NOT streamfilter_seen('seen', id);
 WITH new AS MATERIALIZED (SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id)),
   stored AS (INSERT INTO t SELECT * FROM new)
 SELECT count(*) FROM new;
+TRUNCATE seen;
+-- After a lock, in a view that is stored, held over COMMIT.
+UPDATE staged SET url = '' WHERE NOT streamfilter_seen('seen', id);
+DECLARE c CURSOR WITH HOLD FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id);
+CREATE MATERIALIZED VIEW stored AS SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id);
+CREATE FUNCTION is_new(int) RETURNS bool LANGUAGE plpgsql COST 1 AS 'BEGIN RETURN NOT streamfilter_seen(''seen'', $1); END';
+SELECT id FROM staged WHERE is_new(id) ORDER BY url LIMIT 3;
+MERGE INTO t USING (SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id)) s ON t.id = s.id
+  WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.url);
+SELECT id FROM staged WHERE CASE WHEN NOT streamfilter_seen('seen', id) THEN id > 50 END;
+INSERT INTO known SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ON CONFLICT DO NOTHING;
 
+-- The setting.
+SET streamfilter.lost_rows = warn;
+SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url DESC LIMIT 1;
 \set VERBOSITY terse
--- Warned of, with the plan node that reads ahead and without it.
+-- Once for a plan.
+PREPARE first AS SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id - 100) ORDER BY url LIMIT 1;
+EXECUTE first;
+EXECUTE first;
+RESET streamfilter.lost_rows;
+EXECUTE first;
+DEALLOCATE first;
+SET streamfilter.lost_rows = warn;
+DO $$
+BEGIN
+  FOR i IN 1 .. 3 LOOP PERFORM count(*) FROM staged WHERE NOT streamfilter_seen('seen', 2300 + id); END LOOP;
+END $$;
+DELETE FROM known WHERE NOT streamfilter_seen('seen', id);
+SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) FOR UPDATE;
+EXPLAIN (SETTINGS, COSTS OFF) SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url LIMIT 1;
+RESET streamfilter.lost_rows;
+TRUNCATE seen;
+
+-- Refused, with the plan node that reads ahead and without it.
 SET streamfilter.batch_scan = off;
-SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY id DESC LIMIT 1;
+SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url DESC LIMIT 1;
 RESET streamfilter.batch_scan;
-SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 100 + id) OFFSET 99;
-SELECT DISTINCT id % 2 AS odd FROM staged WHERE NOT streamfilter_seen('seen', 200 + id) ORDER BY 1;
-SELECT id % 2 AS odd FROM staged WHERE NOT streamfilter_seen('seen', 300 + id) GROUP BY 1 ORDER BY 1;
-SELECT DISTINCT ON (id % 2) id FROM staged WHERE NOT streamfilter_seen('seen', 400 + id) ORDER BY id % 2, id;
-SELECT max(id) FROM staged WHERE NOT streamfilter_seen('seen', 500 + id);
-SELECT count(*) FROM staged JOIN known USING (id) WHERE NOT streamfilter_seen('seen', 600 + staged.id);
-SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 700 + id) AND id IN (SELECT id + 7 FROM known) ORDER BY id LIMIT 2;
-SELECT id FROM staged s WHERE NOT streamfilter_seen('seen', 800 + id) AND NOT EXISTS (SELECT FROM known k WHERE k.id > s.id / 10);
-SELECT id FROM known LEFT JOIN (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 900 + id)) s USING (id) ORDER BY 1 LIMIT 1;
-SELECT count(*) FROM (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 1000 + id) UNION SELECT id FROM known) u;
-SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 1100 + id) INTERSECT SELECT 0;
-SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 1200 + id) EXCEPT SELECT id FROM staged;
+SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) OFFSET 99;
+SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY id FETCH FIRST 5 ROWS WITH TIES;
+SELECT DISTINCT id % 2 AS odd FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY 1;
+SELECT id % 2 AS odd FROM staged WHERE NOT streamfilter_seen('seen', id) GROUP BY 1 ORDER BY 1;
+SELECT DISTINCT ON (id % 2) id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY id % 2, id;
+SELECT max(id) FROM staged WHERE NOT streamfilter_seen('seen', id);
+SELECT count(*) FILTER (WHERE NOT streamfilter_seen('seen', id)) FROM staged;
+SELECT sum(CASE WHEN streamfilter_seen('seen', id) THEN 0 ELSE 1 END) FROM staged;
+SELECT count(*) FROM staged JOIN known USING (id) WHERE NOT streamfilter_seen('seen', staged.id);
+SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) AND id IN (SELECT id + 7 FROM known) ORDER BY id LIMIT 2;
+SELECT id FROM staged s WHERE NOT streamfilter_seen('seen', id) AND NOT EXISTS (SELECT FROM known k WHERE k.id > s.id / 10);
+SELECT id FROM known k WHERE NOT EXISTS (SELECT FROM staged s WHERE NOT streamfilter_seen('seen', k.id + s.id));
+SELECT s.id FROM known LEFT JOIN (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id)) s USING (id) ORDER BY 1 LIMIT 1;
+SELECT count(*) FROM (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) UNION SELECT id FROM known) u;
+SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) INTERSECT SELECT 0;
+SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) EXCEPT SELECT id FROM staged;
+SELECT unnest(ARRAY(SELECT 1 WHERE id > 5)) FROM staged WHERE NOT streamfilter_seen('seen', id);
 SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY id % 2 ORDER BY id) AS n FROM staged
-  WHERE NOT streamfilter_seen('seen', 1300 + id)) s WHERE n = 1 ORDER BY id;
-SELECT id FROM (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 1400 + id) OFFSET 0) s WHERE id = 1;
-SELECT id FROM (SELECT id, streamfilter_seen('seen', 1500 + id) AS repeat FROM staged) s WHERE NOT repeat ORDER BY id LIMIT 1;
-SELECT EXISTS (SELECT FROM staged WHERE NOT streamfilter_seen('seen', 1600 + id) ORDER BY id) AS any_new;
-WITH new AS MATERIALIZED (SELECT * FROM staged WHERE NOT streamfilter_seen('seen', 1700 + id)) SELECT id FROM new ORDER BY id LIMIT 1;
-SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 1800 + id) ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED;
-CREATE FOREIGN TABLE other (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+  WHERE NOT streamfilter_seen('seen', id)) s WHERE n = 1 ORDER BY id;
+SELECT id FROM (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) OFFSET 0) s WHERE id = 1;
+SELECT id FROM (SELECT id, streamfilter_seen('seen', id) AS repeat FROM staged) s WHERE NOT repeat ORDER BY id LIMIT 1;
+SELECT id FROM (SELECT id, streamfilter_seen('seen', id) AS repeat FROM staged OFFSET 0) s WHERE NOT repeat AND id > 50;
+SELECT id, repeat FROM (SELECT id, streamfilter_seen('seen', id) AS repeat FROM staged OFFSET 0) s WHERE id > 50;
+SELECT count(*) FROM (SELECT id, streamfilter_seen('seen', id) AS repeat FROM staged OFFSET 0) s WHERE NOT repeat;
+SELECT EXISTS (SELECT FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY id) AS any_new;
+SELECT id FROM known WHERE (SELECT s.id FROM staged s WHERE s.id = known.id AND NOT streamfilter_seen('seen', s.id)) IS NULL;
+SELECT id FROM known WHERE id <> ALL (ARRAY(SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id)));
+SELECT id FROM known WHERE id = 10 + (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) LIMIT 1);
+WITH new AS MATERIALIZED (SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id)) SELECT id FROM new ORDER BY id LIMIT 1;
+WITH new AS MATERIALIZED (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id))
+SELECT id FROM new WHERE id = 100 UNION ALL (SELECT id FROM new LIMIT 0);
+SELECT id FROM staged WHERE (NOT streamfilter_seen('seen', id) AND id > 50) IS TRUE;
+SELECT id FROM staged WHERE (NOT streamfilter_seen('seen', id) AND id > 50) OR id = 1;
+SELECT id FROM staged WHERE coalesce(NOT streamfilter_seen('seen', id) AND id > 50, false);
+SELECT id FROM staged WHERE streamfilter_seen('seen', id) IS FALSE AND streamfilter_seen('other', id) IS FALSE;
 SELECT count(id) = 0 AS none FROM t WHERE NOT streamfilter_seen('other', id) AND NOT streamfilter_seen('seen', id);
+MERGE INTO t USING staged s ON t.id = s.id
+  WHEN NOT MATCHED AND NOT streamfilter_seen('seen', s.id) AND s.id > 50 THEN INSERT VALUES (s.id, s.url);
+INSERT INTO known SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id)
+  ON CONFLICT (id) DO UPDATE SET id = excluded.id WHERE known.id > 5;
+-- Where a row may be looked at again after a lock.
+UPDATE staged SET url = '' WHERE id = 1 AND NOT streamfilter_seen('seen', id);
+UPDATE staged SET url = streamfilter_seen('seen', id)::text;
+DELETE FROM staged WHERE NOT streamfilter_seen('seen', id);
+DELETE FROM known USING staged s WHERE s.id = known.id AND NOT streamfilter_seen('seen', s.id);
+WITH gone AS (DELETE FROM staged WHERE NOT streamfilter_seen('seen', id) RETURNING *) INSERT INTO t SELECT * FROM gone;
+MERGE INTO t USING staged s ON t.id = s.id WHEN MATCHED AND NOT streamfilter_seen('seen', s.id) THEN DELETE;
+MERGE INTO t USING staged s ON t.id = s.id WHEN MATCHED THEN UPDATE SET url = streamfilter_seen('seen', s.id)::text;
+SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED;
+SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) FOR KEY SHARE;
+INSERT INTO t SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id) FOR SHARE;
+UPDATE staged SET url = '' WHERE is_new(id);
+-- In a view, with row security, by COPY.
+CREATE VIEW new_staged AS SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id);
+SELECT id FROM new_staged ORDER BY url LIMIT 1;
+COPY (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url LIMIT 1) TO stdout;
+SET plan_cache_mode = force_generic_plan;
+PREPARE first(regclass) AS SELECT id FROM staged WHERE NOT streamfilter_seen($1, id) ORDER BY url LIMIT 1;
+EXECUTE first('seen');
+DEALLOCATE first;
+RESET plan_cache_mode;
 -- What EXPLAIN ANALYZE says, without times, and what versions of the server say in their own ways.
 CREATE FUNCTION explain_analyze(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE line text;
@@ -61,35 +136,125 @@ BEGIN
     RETURN NEXT replace(line, '.00 ', ' ');
   END LOOP;
 END $$;
-SELECT explain_analyze($x$SELECT count(*) FROM staged WHERE NOT streamfilter_seen('seen', 1900 + id)$x$);
-SELECT explain_analyze($x$SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 15000 + id)$x$);
-CREATE VIEW new_staged AS SELECT * FROM staged WHERE NOT streamfilter_seen('seen', 2000 + id);
-SELECT id FROM new_staged ORDER BY id LIMIT 1;
-COPY (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 2100 + id) ORDER BY id LIMIT 1) TO stdout;
--- Once for a plan.
-PREPARE first AS SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 2200 + id) ORDER BY id LIMIT 1;
-EXECUTE first;
-EXECUTE first;
+SELECT explain_analyze($x$SELECT count(*) FROM staged WHERE NOT streamfilter_seen('seen', id)$x$);
+SELECT explain_analyze($x$SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id)$x$);
+
+-- Functions that ask.
+CREATE FUNCTION new_rows() RETURNS SETOF int LANGUAGE sql AS $$SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id)$$;
+CREATE FUNCTION new_rows_pl() RETURNS SETOF int LANGUAGE plpgsql AS
+  $$BEGIN RETURN QUERY SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id); END$$;
+SELECT * FROM new_rows() LIMIT 5;
+SELECT * FROM new_rows() r WHERE r > 50;
+SELECT k.id FROM known k JOIN new_rows_pl() n ON n = k.id;
+SELECT count(*) FROM new_rows_pl();
+SELECT new_rows_pl() LIMIT 5;
+SELECT id FROM staged JOIN known USING (id) WHERE is_new(staged.id);
+SELECT id FROM staged WHERE is_new(id) AND is_new(id + 1);
+SELECT id FROM (SELECT id, is_new(id) AS new FROM staged OFFSET 0) s WHERE new AND id > 50;
+SELECT explain_analyze('SELECT * FROM new_rows_pl()');
+CREATE TABLE strict (id int CHECK (NOT streamfilter_seen('seen', id)), part int UNIQUE);
+INSERT INTO strict SELECT id, id % 10 FROM staged ON CONFLICT DO NOTHING;
+-- A query that is left before its end, after it has asked about all rows.
+CREATE FUNCTION first_new() RETURNS int LANGUAGE sql AS $$SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url$$;
+SELECT first_new();
 DO $$
+DECLARE first int;
+BEGIN SELECT id INTO first FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url DESC; END $$;
+CREATE FUNCTION leave_loop(most int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE r record;
+BEGIN FOR r IN SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) AND id <= most LOOP EXIT WHEN r.id = 3; END LOOP; END $$;
+SELECT leave_loop(100);
+SELECT leave_loop(4);
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url;
+FETCH 2 FROM c;
+CLOSE c;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url;
+FETCH 2 FROM c;
+COMMIT;
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM new_rows_pl();
+FETCH 2 FROM c;
+COMMIT;
+-- Rows that a cursor passes over.
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id);
+MOVE 2 IN c;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id);
+FETCH 2 FROM c;
+FETCH RELATIVE 3 FROM c;
+ROLLBACK;
+-- Held over COMMIT.
+CREATE PROCEDURE load() LANGUAGE plpgsql AS $$
+DECLARE r record;
 BEGIN
-  FOR i IN 1 .. 3 LOOP PERFORM count(*) FROM staged WHERE NOT streamfilter_seen('seen', 2300 + id); END LOOP;
+  FOR r IN SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) LOOP INSERT INTO t VALUES (r.id); COMMIT; END LOOP;
 END $$;
+CALL load();
+CREATE PROCEDURE load_by_function() LANGUAGE plpgsql AS $$
+DECLARE r record;
+BEGIN
+  FOR r IN SELECT new FROM new_rows_pl() AS new LOOP INSERT INTO t VALUES (r.new); COMMIT; END LOOP;
+END $$;
+CALL load_by_function();
+BEGIN;
+DECLARE c CURSOR WITH HOLD FOR SELECT * FROM new_rows_pl();
+COMMIT;
+-- Materialized views.
+CREATE MATERIALIZED VIEW stored AS SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id);
+CREATE MATERIALIZED VIEW stored AS SELECT * FROM new_rows_pl();
+CREATE MATERIALIZED VIEW stored AS SELECT id FROM new_staged WITH NO DATA;
+REFRESH MATERIALIZED VIEW stored;
+DROP MATERIALIZED VIEW IF EXISTS stored;
+EXPLAIN ANALYZE CREATE MATERIALIZED VIEW stored AS SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id);
+-- Nothing of all that is remembered.
+SELECT remembered();
 
 -- What loses no row: everything is stored or given out, or nothing is judged but what is asked for.
-TRUNCATE seen;
-INSERT INTO t SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id);
+CREATE FUNCTION given(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE rows bigint;
+BEGIN
+  TRUNCATE seen;
+  EXECUTE 'CREATE TEMPORARY TABLE given AS ' || query;
+  SELECT count(*) INTO rows FROM given;
+  DROP TABLE given;
+  RETURN rows || ' given, ' || remembered() || ' remembered';
+END $$;
+SELECT given($x$SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id)$x$);
+SELECT given($x$SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url DESC$x$);
+SELECT given($x$SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id) LIMIT 2$x$);
+SELECT given($x$SELECT * FROM staged WHERE id > 50 AND NOT streamfilter_seen('seen', id)$x$);
+SELECT given($x$SELECT * FROM staged WHERE streamfilter_seen('seen', id) IS NOT TRUE$x$);
+SELECT given($x$SELECT * FROM staged WHERE id < 51 OR NOT streamfilter_seen('seen', id)$x$);
+SELECT given($x$SELECT * FROM staged WHERE (id > 50 AND NOT streamfilter_seen('seen', id)) OR id = 1000$x$);
+SELECT given($x$SELECT id FROM (SELECT id, streamfilter_seen('seen', id) AS repeat FROM staged OFFSET 0) s WHERE NOT repeat$x$);
+SELECT given($x$SELECT s.id, k.id AS other FROM (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id)) s LEFT JOIN known k USING (id)$x$);
+SELECT given($x$SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) UNION ALL SELECT id + 1000 FROM known WHERE NOT streamfilter_seen('seen', id + 1000)$x$);
+SELECT given($x$WITH new AS MATERIALIZED (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id)) SELECT * FROM new LIMIT 4$x$);
+SELECT given($x$WITH locked AS MATERIALIZED (SELECT id FROM staged WHERE id < 6 FOR UPDATE)
+  SELECT id FROM locked WHERE NOT streamfilter_seen('seen', id)$x$);
+SELECT given($x$SELECT * FROM new_rows_pl()$x$);
+SELECT given($x$SELECT id FROM staged WHERE id > 50 AND is_new(id)$x$);
+SELECT given($x$SELECT id FROM staged WHERE is_new(id) LIMIT 3$x$);
+TRUNCATE seen, t;
 CREATE TABLE copy AS SELECT * FROM staged WHERE NOT streamfilter_seen('seen', 100 + id) ORDER BY id DESC;
-SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 200 + id) LIMIT 2;
-SELECT count(*) AS remembered FROM staged WHERE streamfilter_test('seen', 200 + id);
 SELECT id FROM known LEFT JOIN staged USING (id) WHERE NOT streamfilter_seen('seen', 300 + known.id) AND known.id < 3;
 INSERT INTO t SELECT s.id, k.id FROM staged s JOIN known k USING (id) WHERE NOT streamfilter_seen('seen', 400 + s.id + k.id);
-INSERT INTO t SELECT s.id, k.id FROM (SELECT * FROM staged WHERE NOT streamfilter_seen('seen', 500 + id)) s LEFT JOIN known k USING (id);
-WITH new AS MATERIALIZED (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 600 + id)) INSERT INTO t SELECT * FROM new;
 WITH added AS (INSERT INTO t SELECT * FROM staged WHERE NOT streamfilter_seen('seen', 700 + id) RETURNING id)
 SELECT count(*) FROM added;
-MERGE INTO t USING (SELECT * FROM staged WHERE NOT streamfilter_seen('seen', 800 + id)) s ON t.id = 10000 + s.id
-  WHEN NOT MATCHED THEN INSERT VALUES (10000 + s.id);
-INSERT INTO t (id) SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 900 + id) UNION ALL SELECT id FROM known;
+WITH locked AS MATERIALIZED (SELECT id FROM known WHERE id < 4 FOR UPDATE),
+  new AS MATERIALIZED (SELECT id FROM locked WHERE NOT streamfilter_seen('seen', 600 + id)),
+  taken AS (UPDATE staged SET url = 'taken' FROM new WHERE staged.id = new.id)
+SELECT id FROM new;
+MERGE INTO t USING staged s ON t.id = 10000 + s.id
+  WHEN NOT MATCHED AND NOT streamfilter_seen('seen', 800 + s.id) THEN INSERT VALUES (10000 + s.id)
+  WHEN MATCHED THEN UPDATE SET url = 'matched';
+INSERT INTO known SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 900 + id) ON CONFLICT (id) DO UPDATE SET id = excluded.id;
+UPDATE staged SET url = '' WHERE id = 1 RETURNING streamfilter_seen('seen', 1000 + id);
 INSERT INTO t SELECT 5 WHERE NOT streamfilter_seen('seen', 5000) LIMIT 1;
 SELECT EXISTS (SELECT WHERE NOT streamfilter_seen('seen', 5001)) AS new;
 -- Repeats, verdicts, looking.
@@ -99,14 +264,45 @@ SELECT repeat, count(*) FROM (SELECT streamfilter_seen('seen', 8000 + id) AS rep
 SELECT count(*) FROM staged WHERE NOT streamfilter_test('seen', 9000 + id);
 SELECT id, streamfilter_seen('seen', 9000 + id) FROM staged ORDER BY id DESC LIMIT 1;
 -- EXPLAIN remembers nothing.
-EXPLAIN (COSTS OFF) SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 10000 + id) ORDER BY id LIMIT 1;
+EXPLAIN (COSTS OFF) SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 10000 + id) ORDER BY url LIMIT 1;
 EXPLAIN (ANALYZE false, COSTS OFF) SELECT count(*) FROM staged WHERE NOT streamfilter_seen('seen', 10000 + id);
 SET streamfilter.batch_insert = on;
 SELECT explain_analyze($x$INSERT INTO t SELECT * FROM staged WHERE NOT streamfilter_seen('seen', 11000 + id)$x$);
 RESET streamfilter.batch_insert;
 SELECT explain_analyze($x$CREATE TABLE other_copy AS SELECT * FROM staged WHERE NOT streamfilter_seen('seen', 12000 + id)$x$);
 
+-- What all this rests on: how this version of the server executes a query. Cursors and loops that are read row by row, or to their end.
+TRUNCATE seen;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id);
+FETCH 5 FROM c;
+COMMIT;
+SELECT remembered() = 5 AS "five were asked about";
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 1000 + id) AND id < 4 ORDER BY url;
+FETCH 5 FROM c;
+COMMIT;
+CREATE FUNCTION read_loops() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE r record; c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 2000 + id);
+BEGIN
+  FOR r IN SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 3000 + id) LOOP NULL; END LOOP;
+  FOR r IN SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 4000 + id) AND id < 11 LOOP NULL; END LOOP;
+  FOR r IN SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 4100 + id) AND id < 5 LOOP NULL; END LOOP;
+  OPEN c;
+  FETCH c INTO r;
+  CLOSE c;
+  SELECT id INTO r FROM staged WHERE NOT streamfilter_seen('seen', 5000 + id);
+END $$;
+SELECT read_loops();
+SELECT remembered() = 124 AS "none was asked about for nobody";
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 6000 + id);
+FETCH 3 FROM c;
+FETCH BACKWARD 2 FROM c;
+COMMIT;
+
 DROP VIEW new_staged;
-DROP TABLE staged, known, t, copy, other_copy;
+DROP TABLE staged, known, t, copy, other_copy, strict;
 DROP FOREIGN TABLE seen, other;
-DROP FUNCTION explain_analyze;
+DROP FUNCTION explain_analyze, remembered, given, is_new, new_rows, new_rows_pl, first_new, leave_loop, read_loops;
+DROP PROCEDURE load, load_by_function;

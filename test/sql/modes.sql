@@ -98,6 +98,7 @@ INSERT INTO staged SELECT i % 100 FROM generate_series(1, 300) i;
 INSERT INTO staged VALUES (NULL);
 CREATE TABLE loaded (id int);
 SET client_min_messages = error;  -- not of what is counted
+SET streamfilter.lost_rows = warn;
 SET streamfilter.mode = 'off';
 SELECT count(*) FROM staged WHERE NOT streamfilter_seen('seen', id);
 SET streamfilter.mode = 'shadow';
@@ -124,6 +125,7 @@ SET streamfilter.mode = 'off';
 SELECT count(*) FROM staged WHERE switch_at(id) AND NOT streamfilter_seen('seen', id);
 RESET streamfilter.mode;
 RESET client_min_messages;
+RESET streamfilter.lost_rows;
 -- A loop in PL/pgSQL keeps its expressions.
 DO $$
 DECLARE word text; answers text := '';

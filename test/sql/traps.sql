@@ -7,7 +7,7 @@ CREATE TABLE t (id int PRIMARY KEY, note text);
 CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 \set lost 'SELECT count(*) AS lost FROM staged s WHERE streamfilter_test(\'seen\', id) AND NOT EXISTS (SELECT FROM t WHERE t.note = s.note)'
 
--- Another index refuses the row that the filter has accepted.
+-- Another index would refuse the row that the filter has accepted.
 INSERT INTO t VALUES (3, 'in the way');
 INSERT INTO t SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id) ON CONFLICT DO NOTHING;
 :lost;
@@ -47,7 +47,7 @@ TRUNCATE t, seen;
 INSERT INTO t SELECT * FROM staged;
 :lost;
 
--- The session that asks has the rows; if it has not stored them when that is committed, they are lost.
+-- The session that asks has the rows; if it has not stored them when that is committed, they are lost. A sorted cursor has asked about all.
 DROP TRIGGER zz ON t;
 TRUNCATE t, seen;
 BEGIN;
@@ -63,7 +63,7 @@ TRUNCATE seen;
 INSERT INTO t SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id) AND 1 / (id - 10) < 1;
 :lost;
 
--- A second filter calls the row a repeat that the first has remembered as new: there is a warning.
+-- A second filter would call the row a repeat that the first has remembered as new.
 CREATE FOREIGN TABLE other (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 INSERT INTO other VALUES (5);
 INSERT INTO t SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id) AND NOT streamfilter_seen('other', id);

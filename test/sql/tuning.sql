@@ -48,7 +48,7 @@ INSERT INTO half SELECT i FROM generate_series(1, 500000) AS i;
 CREATE TEMP TABLE answers (filter regclass, repeats bigint, missed bigint);
 \set ECHO none
 SELECT format('INSERT INTO %1$s SELECT i FROM generate_series(%2$s + 1, %2$s + 2000) AS i', filter, last),
-       format('INSERT INTO answers SELECT %1$L, count(*), count(*) FILTER (WHERE NOT streamfilter_seen(%1$L, i))
+       format('INSERT INTO answers SELECT %1$L, count(*), count(*) - count(*) FILTER (WHERE streamfilter_seen(%1$L, i))
          FROM generate_series(%2$s - 16000, %2$s - 8001, 8) AS i', filter, last + batch % 8)
 FROM generate_series(0, 19) AS batch, LATERAL (VALUES (500000 + 2000 * batch)) AS l(last),
      (VALUES ('whole'), ('half')) AS f(filter)

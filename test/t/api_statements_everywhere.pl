@@ -242,7 +242,7 @@ my $of_servers = qr/^streamfilter_hashes_(?:alter|define|erase|put|reserve|seen|
 # Settings: a value that a session gives, and what comes of it.
 my %session = (
 	'streamfilter.mode' => [ 'off', 'f' ], 'streamfilter.enabled' => [ 'off', 'f' ], 'streamfilter.batch_insert' => [ 'off', 't' ],
-	'streamfilter.batch_scan' => [ 'off', 't' ], 'streamfilter.report' => [ 'on', 't' ],
+	'streamfilter.batch_scan' => [ 'off', 't' ], 'streamfilter.report' => [ 'on', 't' ], 'streamfilter.lost_rows' => [ 'warn', 't' ],
 	'streamfilter.commit_wait_timeout' => [ '10s', 't' ], 'streamfilter.min_log_size' => [ '1MB', 't' ], 'streamfilter.dynamic_memory' => [ '64MB', 't' ],
 	'streamfilter.shared_memory' => [ '64MB', 't' ], 'streamfilter.max_filters' => [ '64', 't' ], 'streamfilter.max_in_flight' => [ '1000', 't' ],
 	'streamfilter.restore_workers' => [ '1', 't' ]);

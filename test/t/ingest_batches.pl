@@ -2,7 +2,7 @@
 # that stops meanwhile.
 use Sf;
 
-my $settings = "max_prepared_transactions = 2\nfsync = off\n";
+my $settings = "max_prepared_transactions = 2\nfsync = off\nstreamfilter.lost_rows = warn\n";
 my $holder = start_node('holder', $settings);
 my $node = start_node('producer', $settings);
 on($node);

@@ -4,6 +4,7 @@
 use Sf;
 
 my $node = start_node('main', q{
+	streamfilter.lost_rows = warn
 	shared_buffers = '16MB'
 	temp_buffers = 100
 	max_parallel_workers_per_gather = 0

@@ -3,6 +3,7 @@
 use Sf;
 
 my $node = start_node('modes', q{
+	streamfilter.lost_rows = warn
 streamfilter.shared_memory = '24MB'
 fsync = off
 });

@@ -15,6 +15,7 @@ note("seed $seed");
 my $node = PostgreSQL::Test::Cluster->new('chaos');
 $node->init;
 $node->append_conf('postgresql.conf', q{
+streamfilter.lost_rows = warn
 shared_preload_libraries = 'streamfilter'
 streamfilter.shared_memory = '16MB'
 streamfilter.max_filters = 40

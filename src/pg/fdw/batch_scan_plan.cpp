@@ -4,7 +4,6 @@
 
 extern "C" {
 #include "access/sysattr.h"
-#include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
@@ -21,9 +20,8 @@ extern "C" {
 
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/fdw/batch_scan_plan.hpp"
+#include "pg/handle/lost_rows.hpp"
 #include "pg/handle/waiting_code.hpp"
-
-extern "C" Datum streamfilter_seen(PG_FUNCTION_ARGS);
 
 namespace streamfilter::pg {
 namespace {
@@ -143,15 +141,6 @@ FuncExpr* find_call(const RelOptInfo* rel, RestrictInfo** condition) {
   return found;
 }
 
-// EvalPlanQual feeds rows in by a different path.
-bool may_recheck(const PlannerInfo* root) {
-  for (; root != nullptr; root = root->parent_root)
-    if (root->rowMarks != NIL ||
-        (root->parse->commandType != CMD_SELECT && root->parse->commandType != CMD_INSERT))
-      return true;
-  return false;
-}
-
 // System columns and whole rows are not among the columns that a scan passes on.
 bool has_only_columns(const RelOptInfo* rel, const FuncExpr* call) {
   Bitmapset* columns = nullptr;
@@ -229,8 +218,7 @@ CustomPath* make_batch_path(PlannerInfo* root, RelOptInfo* rel, const Path* scan
 }
 
 void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry* rte) {
-  if (!batch_scan || !is_plain_source(rte) || root->hasPseudoConstantQuals || may_recheck(root))
-    return;
+  if (!batch_scan || !is_plain_source(rte) || root->hasPseudoConstantQuals) return;
   RestrictInfo* condition = nullptr;
   const FuncExpr* call = find_call(rel, &condition);
   if (call == nullptr || is_asked_row_by_row(root, call) || !has_only_columns(rel, call)) return;
@@ -284,15 +272,6 @@ Plan* plan_batch_scan(PlannerInfo* root, RelOptInfo* rel, CustomPath* path, List
 }
 
 }  // namespace
-
-bool is_seen_call(const FuncExpr* call) {
-  if (call->funcid < FirstNormalObjectId) return false;
-  const char* name = get_func_name(call->funcid);
-  if (name == nullptr || strcmp(name, "streamfilter_seen") != 0) return false;
-  FmgrInfo function;
-  fmgr_info(call->funcid, &function);
-  return function.fn_addr == streamfilter_seen;
-}
 
 void add_batch_scans(PathsCall* call) {
   call->go_on();

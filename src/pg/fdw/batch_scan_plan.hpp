@@ -9,9 +9,6 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-// Is it a call of streamfilter_seen()?
-bool is_seen_call(const FuncExpr* call);
-
 // Adds paths to a relation with a condition on a filter.
 void add_batch_scans(PathsCall* call);
 

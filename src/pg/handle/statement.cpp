@@ -113,7 +113,7 @@ void go_on_in(const Frame& frame, Call* call) {
 
 void track_run(RunCall* call) {
   auto* query = call->get<QueryDesc*>();
-  const Frame frame = {query, T_Query, nullptr, statement_number(query), ++queries, top};
+  const Frame frame = {query, nullptr, nullptr, statement_number(query), ++queries, top, false};
   go_on_in(frame, call);
 }
 
@@ -122,11 +122,12 @@ void track_finish(FinishCall* call) {
   auto* query = call->get<QueryDesc*>();
   const bool goes_on = query == last.query;
   const Frame frame = {query,
-                       T_Query,
+                       nullptr,
                        nullptr,
                        goes_on ? last.number : ++statements,
                        goes_on ? last.query_number : ++queries,
-                       top};
+                       top,
+                       false};
   go_on_in(frame, call);
   last = {};  // another query may get the same address
   if (top == nullptr) end_statement_report();
@@ -141,9 +142,9 @@ void track_utility(UtilityCall* call) {
     copied.pauses = copy->filename == nullptr || copy->is_program;
     copied.chooses = copy->whereClause != nullptr;
   }
-  const Frame frame = {
-      nullptr,      nodeTag(statement), IsA(statement, CopyStmt) ? &copied : nullptr,
-      ++statements, ++queries,          top};
+  const Frame frame = {nullptr,      statement, IsA(statement, CopyStmt) ? &copied : nullptr,
+                       ++statements, ++queries, top,
+                       false};
   go_on_in(frame, call);
   if (auto* completion = call->get<QueryCompletion*>()) completion->nprocessed += copied.rows;
 }

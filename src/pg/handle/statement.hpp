@@ -32,11 +32,12 @@ struct Copied {
 // these.
 struct Frame {
   const QueryDesc* query;  // nullptr for a utility statement
-  NodeTag kind;            // of a utility statement
+  const Node* statement;   // a utility statement; nullptr for a query
   Copied* copy;            // set if that is COPY
   uint64 number;
   uint64 query_number;
   const Frame* below;  // the statement that runs this one
+  mutable bool asks;   // it, or one that it runs, has asked a filter: see asked_runs.hpp
 };
 
 // nullptr: no statement runs.

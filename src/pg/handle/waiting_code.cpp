@@ -279,8 +279,9 @@ bool may_innermost_wait(const Frame* frame, const FilterHandle* filter) {
 
 // A statement that does nothing else while it runs another one.
 bool only_runs_another(const Frame* frame) {
-  return frame->query == nullptr && (frame->kind == T_CreateTableAsStmt ||
-                                     frame->kind == T_ExplainStmt || frame->kind == T_ExecuteStmt);
+  const Node* statement = frame->statement;
+  return statement != nullptr && (IsA(statement, CreateTableAsStmt) ||
+                                  IsA(statement, ExplainStmt) || IsA(statement, ExecuteStmt));
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ extern "C" {
 
 #include "pg/catalog/volatile_code.hpp"
 #include "pg/fdw/batch_scan.hpp"
-#include "pg/fdw/batch_scan_plan.hpp"
 #include "pg/fdw/fdw_modify.hpp"
+#include "pg/handle/lost_rows.hpp"
 #include "pg/handle/waiting_code.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/insert_node.hpp"

@@ -3,6 +3,7 @@
 extern "C" {
 #include "replication/logicalworker.h"
 #include "utils/guc.h"
+#include "utils/plancache.h"
 }
 
 #include <climits>
@@ -14,6 +15,7 @@ namespace streamfilter::pg {
 int shared_memory_kb, dynamic_memory_kb, max_filters, max_in_flight, commit_wait_timeout_ms,
     restore_workers, min_log_size_kb;
 bool enabled, batch_scan, batch_insert, report;
+LostRowsSetting lost_rows_setting;
 
 SessionMode session_mode = {};
 SettingOrigin enabled_origin = {};
@@ -28,6 +30,20 @@ constexpr config_enum_entry kModes[] = {
     {"", kOwnMode, true},      {nullptr, 0, false},
 };
 int mode_value = kOwnMode;
+
+constexpr config_enum_entry kLostRows[] = {
+    {"error", static_cast<int>(LostRowsSetting::error), false},
+    {"warn", static_cast<int>(LostRowsSetting::warn), false},
+    {nullptr, 0, false},
+};
+int lost_rows_value;
+
+// Plans are looked at when they are made.
+void assign_lost_rows(int value, void*) {
+  const auto given = static_cast<LostRowsSetting>(value);
+  if (given != lost_rows_setting) ResetPlanCache();
+  lost_rows_setting = given;
+}
 
 // Sources that only superusers can set. A role can write its own pg_db_role_setting, so that is
 // none.
@@ -87,6 +103,9 @@ constexpr Setting kSettings[] = {
     {"streamfilter.batch_insert", flag(&batch_insert, true), PGC_USERSET, Reach::useful,
      "Judges and inserts rows in batches where nothing can tell.",
      "The result is the same; rows are judged in their order all the same."},
+    {"streamfilter.lost_rows", number(&lost_rows_value, 0, 0, 0), PGC_USERSET, Reach::useful,
+     "What becomes of queries that may lose rows after a filter has remembered them.",
+     "error: they fail; warn: a WARNING."},
     {"streamfilter.report", flag(&report, false), PGC_USERSET, Reach::useful,
      "Says after each statement what filters have made of its rows."},
     {"streamfilter.commit_wait_timeout",
@@ -122,6 +141,9 @@ void define(const Setting& setting) {
   if (value.number == &mode_value)
     DefineCustomEnumVariable(name, summary, detail, &mode_value, kOwnMode, kModes, context, 0,
                              check_mode_setting, assign_mode, nullptr);
+  else if (value.number == &lost_rows_value)
+    DefineCustomEnumVariable(name, summary, detail, &lost_rows_value, value.initial, kLostRows,
+                             context, GUC_EXPLAIN, nullptr, assign_lost_rows, nullptr);
   else if (value.number != nullptr)
     DefineCustomIntVariable(name, summary, detail, value.number, value.initial, value.low,
                             value.high, context, value.unit, nullptr, nullptr, nullptr);

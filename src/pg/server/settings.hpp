@@ -26,6 +26,10 @@ extern bool batch_scan;             // streamfilter.batch_scan
 extern bool batch_insert;           // streamfilter.batch_insert
 extern bool report;                 // streamfilter.report
 
+// What to do with a query that may lose rows which a filter remembers.
+enum class LostRowsSetting : int { error, warn };
+extern LostRowsSetting lost_rows_setting;  // streamfilter.lost_rows
+
 constexpr int kMostRestoreWorkers = 16;
 
 // Origin of a value that other nodes of Citus may not have.

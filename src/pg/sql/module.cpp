@@ -8,9 +8,8 @@
 #include "pg/ddl/own_objects.hpp"
 #include "pg/fdw/batch_scan_plan.hpp"
 #include "pg/fdw/fdw_explain.hpp"
-#include "pg/fdw/lost_rows.hpp"
+#include "pg/handle/asked_runs.hpp"
 #include "pg/handle/restore_worker.hpp"
-#include "pg/handle/statement.hpp"
 #include "pg/handle/waiting_code.hpp"
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/insert_node.hpp"
@@ -44,7 +43,6 @@ constexpr MemoryCall::Step kMemoryRequest[] = {request_shared_state, nullptr};
 constexpr MemoryCall::Step kMemoryStartup[] = {start_shared_state, nullptr};
 
 constexpr UtilityCall::Step kUtility[] = {
-    note_explain,        // EXPLAIN, and the queries it runs
     check_before_ddl,    // ALTER and DROP of filters, of objects they need, and of state heaps
     move_extension,      // ALTER EXTENSION streamfilter SET SCHEMA
     send_to_nodes,       // statements for a filter on all nodes of Citus
@@ -64,7 +62,7 @@ constexpr PathsCall::Step kPaths[] = {add_batch_scans, nullptr};  // streamfilte
 constexpr ExplainCall::Step kExplain[] = {explain_judged_rows, nullptr};
 constexpr StartCall::Step kExecutorStart[] = {begin_query, nullptr};
 constexpr RunCall::Step kExecutorRun[] = {check_settings_reach, run_query, nullptr};
-constexpr FinishCall::Step kExecutorFinish[] = {track_finish, nullptr};
+constexpr FinishCall::Step kExecutorFinish[] = {finish_query, nullptr};
 constexpr AccessCall::Step kObjectAccess[] = {watch_objects, nullptr};
 
 constexpr HookSteps kPreloadedSteps = {

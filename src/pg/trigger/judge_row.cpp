@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include "pg/citus/shard_triggers.hpp"
+#include "pg/handle/asked_runs.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/no_raise.hpp"
@@ -124,9 +125,7 @@ bool lasts(const RowJudge* judge, const DeclaredTrigger& declared) {
   pg_unreachable();
 }
 
-}  // namespace
-
-void raise_asked_twice(const FilterHandle* filter) {
+[[noreturn]] void raise_asked_twice(const FilterHandle* filter) {
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
           errmsg("filter \"%s\" would judge a row twice", filter->relation->name),
           errdetail("Rules have made several queries of the statement, and each gives the filter "
@@ -134,6 +133,16 @@ void raise_asked_twice(const FilterHandle* filter) {
           errhint("Put what is new into a temporary table first, or use a trigger in place of the "
                   "rule."));
   pg_unreachable();
+}
+
+}  // namespace
+
+void note_first_asked(FilterHandle* filter) {
+  if (filter->last.asked_in == running_statement && running_statement != 0)
+    raise_asked_twice(filter);
+  look_at_askers(filter);
+  filter->last.asked_in = running_statement;
+  filter->last.asked_by = running_query;
 }
 
 void note_fired(const RowJudge* judge) {

@@ -104,15 +104,14 @@ inline void check_judged_once(const RowJudge* judge) {
     note_fired(judge);
 }
 
-// Notes that a query gives the filter a key. Raises 0A000 if another query of the same statement,
-// made by a rule, has done so: both have the same rows.
-[[noreturn]] void raise_asked_twice(const FilterHandle* filter);
+// Notes that a query gives the filter its first key. Raises 0A000 if another query of the same
+// statement, made by a rule, has done so: both have the same rows. Also what look_at_askers()
+// raises.
+void note_first_asked(FilterHandle* filter);
+
+// Call it for each key that a query gives the filter.
 inline void note_asked(FilterHandle* filter) {
-  if (unlikely(filter->last.asked_in == running_statement &&
-               filter->last.asked_by != running_query && running_statement != 0))
-    raise_asked_twice(filter);
-  filter->last.asked_in = running_statement;
-  filter->last.asked_by = running_query;
+  if (unlikely(filter->last.asked_by != running_query)) note_first_asked(filter);
 }
 
 // The outcome for repeats; not for mode off.

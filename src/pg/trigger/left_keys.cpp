@@ -15,6 +15,7 @@ extern "C" {
 
 #include "pg/binding/trigger_definition.hpp"
 #include "pg/catalog/lookup.hpp"
+#include "pg/handle/asked_runs.hpp"
 #include "pg/handle/statement.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/trigger/left_keys.hpp"
@@ -123,7 +124,7 @@ void hint_after_truncate(const TruncateStmt* statement) {
 }  // namespace
 
 void run_query(RunCall* call) {
-  track_run(call);
+  run_asker(call);
   hint_after_delete(call->get<QueryDesc*>());
   end_tracked();
 }

@@ -1,0 +1,35 @@
+// Refuses queries that ask a filter about rows which nobody gets: at planning, by lost_rows.hpp,
+// and while they run. Setting streamfilter.lost_rows may make a WARNING of it, except where the
+// answer itself would be wrong, or rows lost later.
+#pragma once
+
+#include "pg/handle/filter_handle.hpp"
+#include "pg/handle/statement.hpp"
+
+namespace streamfilter::pg {
+
+// The step for plans; sees PostgreSQL's own. Raises 0A000, or warns.
+PlannedStmt* look_for_lost_rows(PlannerCall* call);
+
+// Call when a running query gives a filter its first key: looks at all statements that run. Raises
+// 0A000, or warns.
+void look_at_askers(const FilterHandle* filter);
+
+// SELECTs that have asked a filter and are not yet at an end: a cursor runs several times.
+struct AskedRun;
+extern AskedRun* asked_runs;
+
+void begin_asked_run(const RunCall* call);
+void end_asked_run(const RunCall* call);
+
+// Runs a query by track_run().
+inline void run_asker(RunCall* call) {
+  if (unlikely(asked_runs != nullptr)) begin_asked_run(call);
+  track_run(call);
+  if (unlikely(asked_runs != nullptr)) end_asked_run(call);
+}
+
+// The step for the finish phase: track_finish(), and what a query has not been read of.
+void finish_query(FinishCall* call);
+
+}  // namespace streamfilter::pg
