@@ -81,8 +81,9 @@ void add_value(FilterHandle* filter, const Header* value, int64 slice, Size byte
 }
 
 // A repeat of this transaction's own key.
-void note_repeat(const FilterHandle* filter, TransactionChanges* changes, const Element& element,
-                 const IndexHint& hint) {
+[[gnu::always_inline]] inline void note_repeat(const FilterHandle* filter,
+                                               TransactionChanges* changes, const Element& element,
+                                               const IndexHint& hint) {
   if (!ops_of(filter->header).learns_from_repeats) return;
   reserve_own_change(changes);
   append_own_change(changes, ChangeType::repeat, as_accepted(changes, element, hint), hint);
