@@ -31,7 +31,7 @@ AskedRun* asked_runs = nullptr;
 
 namespace {
 
-// ---- the error -----------------------------------------------------------------------------------
+// ---- the error ----------------------------------------------------------------------------------
 
 constexpr char kChoose[] =
     "Choose the rows first, and ask the filter then: WITH new AS MATERIALIZED (SELECT ...) "
@@ -105,7 +105,7 @@ void report_loss(Loss loss, const char* name, const char* function) {
           errhint("%s", text.hint));
 }
 
-// ---- what a utility statement plans for ----------------------------------------------------------
+// ---- what a utility statement plans for ---------------------------------------------------------
 
 // EXPLAIN may not execute the query, or not give out its rows. A plan of EXPLAIN EXECUTE may be
 // kept; EXPLAIN CREATE TABLE AS stores its rows.
@@ -155,7 +155,7 @@ pg_noinline void look_at_plan(const PlannedStmt* statement) {
   if (lost.loss != Loss::none) report_loss(lost.loss, filter_name(lost.filter), nullptr);
 }
 
-// ---- queries that run ----------------------------------------------------------------------------
+// ---- queries that run ---------------------------------------------------------------------------
 
 AskedRun* find_run(const QueryDesc* query) {
   AskedRun* run = asked_runs;

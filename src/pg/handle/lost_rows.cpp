@@ -62,7 +62,7 @@ void note_loss(LossSearch* search, Loss loss, const Node* filter) {
   search->found = {search->found.asks, loss, filter, search->function};
 }
 
-// ---- subplans ------------------------------------------------------------------------------------
+// ---- subplans -----------------------------------------------------------------------------------
 
 bool keeps_all(const Above& use) { return use.rows == Loss::none && !use.limited; }
 
@@ -76,7 +76,7 @@ void note_use(Subplan* subplan, const Above& use) {
   if (use.verdicts == Loss::none) known->verdicts = Loss::none;
 }
 
-// ---- questions -----------------------------------------------------------------------------------
+// ---- questions ----------------------------------------------------------------------------------
 
 struct Question {
   LossSearch* search;
@@ -160,7 +160,7 @@ bool find_question(Node* node, void* context) {
   return SF_WALK_EXPRESSION(node, find_question, context);
 }
 
-// ---- conditions ----------------------------------------------------------------------------------
+// ---- conditions ---------------------------------------------------------------------------------
 
 // Which rows pass a condition?
 enum class Passing : uint8 {
@@ -232,7 +232,7 @@ void look_at_conditions(LossSearch* search, const Plan* plan, const List* condit
   }
 }
 
-// ---- what happens to rows ------------------------------------------------------------------------
+// ---- what happens to rows -----------------------------------------------------------------------
 
 Above lose(Loss loss, const Above& above) {
   const bool looked_at = loss == Loss::aggregate || loss == Loss::distinct;
@@ -338,7 +338,7 @@ Above above_of_child(LossSearch* search, const Plan* plan, const Above& above) {
   return ahead ? all_at_once(above) : above;
 }
 
-// ---- nodes ---------------------------------------------------------------------------------------
+// ---- nodes --------------------------------------------------------------------------------------
 
 // Does each row of that side leave the join at least once?
 bool keeps_outer(JoinType type) { return type == JOIN_LEFT || type == JOIN_FULL; }
