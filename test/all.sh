@@ -31,6 +31,11 @@ QUICK='layers format scripts library quick' # what runs where nothing is named
 
 tap_files_of_tap() { (cd "$ROOT" && grep -LE "^# flavours:.* (alone|faults)( |\$)" test/t/*.pl | tr '\n' ' '); }
 
+# The others have no batches of rows.
+regress_files_with_judges() {
+	(cd "$ROOT/test/sql" && grep -lE 'streamfilter_(discard|divert|mark)\(' ./*.sql | sed -E 's,^\./(.*)\.sql$,\1,' | tr '\n' ' ')
+}
+
 suites() {
 	suite layers count_one "layer wall" make_here check-layers
 	suite format count_format "clang-format" make_here check-format
@@ -61,7 +66,7 @@ suites() {
 	SOAK_PID=''
 	[ -n "${TAP:-}" ] || server_suite tap count_tap "TAP, one file at a time" in_copy check-tap PROVE_TESTS="$(tap_files alone)"
 	server_suite one_by_one count_regress "pg_regress, rows are inserted one by one" in_copy check-regress \
-		TEMP_CONFIG="$WORK/one_by_one.conf"
+		REGRESS="$(regress_files_with_judges)" TEMP_CONFIG="$WORK/one_by_one.conf"
 	server_suite one_by_one count_regress "isolation, rows are inserted one by one" in_copy check-isolation \
 		TEMP_CONFIG="$WORK/one_by_one.conf"
 	server_suite one_by_one count_tap "TAP, rows are inserted one by one" in_copy check-tap $FOUR_FILES \
