@@ -164,6 +164,9 @@ like($citus->messages("BEGIN; SET LOCAL streamfilter.mode = off; $insert; COMMIT
 }
 like($citus->messages("SET streamfilter.enabled = off; $insert"), qr/ERROR:.*streamfilter.enabled.*does not reach/s, 'streamfilter.enabled');
 is(sql('SELECT count(*) FROM events'), 1000, 'nothing is lost in silence');
+my $told = $citus->messages("SET streamfilter.report = on; $insert; $insert");
+is(() = $told =~ /NOTICE:  streamfilter\.report of this session does not reach the nodes/g, 1, 'a setting that changes no row: a NOTICE, once');
+is(sql('SELECT count(*) FROM events'), 1000, '... and rows go on');
 my $script = PostgreSQL::Test::Utils::tempdir() . '/restore.sql';
 PostgreSQL::Test::Utils::append_to_file($script, join "\n", 'BEGIN;', q{SET LOCAL citus.propagate_set_commands = 'local';},
 	'SET LOCAL streamfilter.mode = shadow;', "$insert;", 'COMMIT;');
