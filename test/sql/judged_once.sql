@@ -110,6 +110,28 @@ WITH new AS MATERIALIZED (SELECT id FROM staged WHERE NOT streamfilter_seen('see
   added AS (INSERT INTO t SELECT 200 + id FROM new)
 SELECT id FROM new;
 
-DROP TABLE t, copied, staged, p, ruled, ruled_too;
-DROP FUNCTION is_new, judge, copy_row;
+-- Triggers of others that ask: not after the query has.
+CREATE TABLE asking (id int UNIQUE);
+CREATE FUNCTION ask() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN IF streamfilter_seen('other', NEW.id) THEN RETURN NULL; END IF; RETURN NEW; END $$;
+CREATE FUNCTION ask_by_query() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE known bool;
+BEGIN SELECT streamfilter_seen('other', NEW.id) INTO known; IF known THEN RETURN NULL; END IF; RETURN NEW; END $$;
+CREATE FUNCTION one() RETURNS int STABLE LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
+CREATE TRIGGER ask BEFORE INSERT ON asking FOR EACH ROW EXECUTE FUNCTION ask();
+INSERT INTO asking SELECT 300 + id FROM staged WHERE NOT streamfilter_seen('other', 300 + id);
+INSERT INTO asking SELECT 300 + id FROM staged WHERE NOT streamfilter_seen('seen', 300 + id) RETURNING id;
+INSERT INTO asking SELECT 310 + id FROM staged WHERE one() = 1 ORDER BY 1 LIMIT 1 RETURNING id;
+INSERT INTO asking SELECT 310 + id FROM staged WHERE one() = 1 ORDER BY 1 LIMIT 1 RETURNING id;
+INSERT INTO asking VALUES (320) ON CONFLICT DO NOTHING;
+CREATE OR REPLACE TRIGGER ask BEFORE INSERT ON asking FOR EACH ROW EXECUTE FUNCTION ask_by_query();
+INSERT INTO asking SELECT 330 + id FROM staged WHERE NOT streamfilter_seen('other', 330 + id);
+INSERT INTO asking SELECT 330 + id FROM staged WHERE one() = 1 ORDER BY 1 LIMIT 1 RETURNING id;
+DROP TRIGGER ask ON asking;
+CREATE TRIGGER ask AFTER UPDATE ON asking FOR EACH ROW EXECUTE FUNCTION ask();
+UPDATE asking SET id = 340 WHERE id = 331 * one() RETURNING id;
+SELECT id, streamfilter_test('other', id) AS other FROM asking ORDER BY id;
+
+DROP TABLE t, copied, staged, p, ruled, ruled_too, asking;
+DROP FUNCTION is_new, judge, copy_row, ask, ask_by_query, one;
 DROP FOREIGN TABLE seen, other;

@@ -201,7 +201,9 @@ bool gives_keys(const PlannedStmt* statement) {
   return has_seen_call(statement);
 }
 
-void look_at_asker(const Frame* frame, const FilterHandle* filter) {
+// `fired`: it has not asked itself, but a trigger that its rows have fired. That sees rows which
+// are stored, or ON CONFLICT leaves them out.
+void look_at_asker(const Frame* frame, const FilterHandle* filter, bool fired) {
   const char* name = filter->relation->name;
   const QueryDesc* query = frame->query;
   if (query == nullptr) {
@@ -216,7 +218,8 @@ void look_at_asker(const Frame* frame, const FilterHandle* filter) {
   const bool reads = query->operation == CMD_SELECT && loss_by(frame->below) == Loss::explain;
   const LostRows lost =
       find_lost_rows(query->plannedstmt, {reads ? Loss::explain : Loss::none, false, true});
-  if (lost.loss != Loss::none) report_loss(lost.loss, name, lost.function);
+  if (lost.loss == Loss::none || (fired && lost.loss != Loss::conflict)) return;
+  report_loss(lost.loss, name, lost.function);
 }
 
 // Would the rest of the rows have been asked about?
@@ -236,10 +239,11 @@ PlannedStmt* look_for_lost_rows(PlannerCall* call) {
 }
 
 void look_at_askers(const FilterHandle* filter) {
+  const int depth = trigger_depth();
   for (const Frame* frame = innermost_frame(); frame != nullptr && !frame->asks;
        frame = frame->below) {
     frame->asks = true;
-    look_at_asker(frame, filter);
+    look_at_asker(frame, filter, frame->fired < depth);
   }
 }
 

@@ -125,10 +125,12 @@ TreeNode* make_tree_node(const FilterRelation* relation);
 // What `keys` and `node` of a handle are, by its `remote` and `tree` (filter_keys.cpp).
 void choose_operations(FilterHandle* filter);
 
-// The statement (pg/trigger/row_source.hpp) in which a query has last given a filter keys, and that
-// query; the statement in which a trigger has last given it a row, and that trigger.
+// The statement (handle/statement.hpp) in which a query has last given a filter keys, that query,
+// and trigger_depth() there; the statement in which a trigger has last given it a row, and that
+// trigger.
 struct LastStatements {
   uint64 asked_in, asked_by, fired_in;
+  int asked_at;
   Oid fired_by;
 
   // Has nobody but the trigger given it a row of the statement, and the trigger has?

@@ -113,7 +113,8 @@ void go_on_in(const Frame& frame, Call* call) {
 
 void track_run(RunCall* call) {
   auto* query = call->get<QueryDesc*>();
-  const Frame frame = {query, nullptr, nullptr, statement_number(query), ++queries, top, false};
+  const Frame frame = {query,     nullptr,         nullptr, statement_number(query),
+                       ++queries, trigger_depth(), top,     false};
   go_on_in(frame, call);
 }
 
@@ -126,6 +127,7 @@ void track_finish(FinishCall* call) {
                        nullptr,
                        goes_on ? last.number : ++statements,
                        goes_on ? last.query_number : ++queries,
+                       trigger_depth(),
                        top,
                        false};
   go_on_in(frame, call);
@@ -143,8 +145,8 @@ void track_utility(UtilityCall* call) {
     copied.chooses = copy->whereClause != nullptr;
   }
   const Frame frame = {nullptr,      statement, IsA(statement, CopyStmt) ? &copied : nullptr,
-                       ++statements, ++queries, top,
-                       false};
+                       ++statements, ++queries, trigger_depth(),
+                       top,          false};
   go_on_in(frame, call);
   if (auto* completion = call->get<QueryCompletion*>()) completion->nprocessed += copied.rows;
 }

@@ -3,6 +3,7 @@
 
 extern "C" {
 #include "executor/execdesc.h"
+#include "utils/fmgrprotos.h"
 }
 
 #include "pg/server/hooks.hpp"
@@ -28,6 +29,9 @@ struct Copied {
   CommandId command;
 };
 
+// How many trigger functions run, one within the other.
+inline int trigger_depth() { return DatumGetInt32(pg_trigger_depth(nullptr)); }
+
 // A statement that runs. Queries that only read and call only PostgreSQL's functions are not among
 // these.
 struct Frame {
@@ -36,6 +40,7 @@ struct Frame {
   Copied* copy;            // set if that is COPY
   uint64 number;
   uint64 query_number;
+  int fired;           // trigger_depth() where it began
   const Frame* below;  // the statement that runs this one
   mutable bool asks;   // it, or one that it runs, has asked a filter: see asked_runs.hpp
 };

@@ -135,14 +135,34 @@ bool lasts(const RowJudge* judge, const DeclaredTrigger& declared) {
   pg_unreachable();
 }
 
+[[noreturn]] void raise_asked_by_trigger(const FilterHandle* filter) {
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("filter \"%s\" would judge a row twice", filter->relation->name),
+          errdetail("The query has asked it about the row, and a trigger asks it again."),
+          errhint("Leave it to one of them."));
+  pg_unreachable();
+}
+
+// Has a query asked whose rows have fired the trigger that asks now?
+bool has_fired_asker(const LastStatements& last) {
+  if (last.asked_at >= trigger_depth()) return false;
+  const Frame* frame = innermost_frame();
+  while (frame != nullptr && frame->number != last.asked_in) frame = frame->below;
+  return frame != nullptr;
+}
+
 }  // namespace
 
 void note_first_asked(FilterHandle* filter) {
-  if (filter->last.asked_in == running_statement && running_statement != 0)
+  LastStatements& last = filter->last;
+  if (last.asked_in != 0 && has_fired_asker(last)) raise_asked_by_trigger(filter);
+  if (last.asked_in == running_statement && running_statement != 0 &&
+      last.asked_by != running_query)
     raise_asked_twice(filter);
   look_at_askers(filter);
-  filter->last.asked_in = running_statement;
-  filter->last.asked_by = running_query;
+  last.asked_in = running_statement;
+  last.asked_by = running_query;
+  last.asked_at = trigger_depth();
 }
 
 void note_fired(const RowJudge* judge) {

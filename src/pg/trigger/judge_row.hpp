@@ -104,14 +104,19 @@ inline void check_judged_once(const RowJudge* judge) {
     note_fired(judge);
 }
 
-// Notes that a query gives the filter its first key. Raises 0A000 if another query of the same
-// statement, made by a rule, has done so: both have the same rows. Also what look_at_askers()
-// raises.
+// Notes that a query, or a trigger, gives the filter its first key. Raises 0A000 if another query
+// of the same statement, made by a rule, has done so, or the query whose row has fired the trigger:
+// both have the same rows. Also what look_at_askers() raises.
 void note_first_asked(FilterHandle* filter);
 
-// Call it for each key that a query gives the filter.
+// Call it for each key that a query gives the filter; note_called() if a function asks, which a
+// trigger may call without a query.
 inline void note_asked(FilterHandle* filter) {
   if (unlikely(filter->last.asked_by != running_query)) note_first_asked(filter);
+}
+inline void note_called(FilterHandle* filter) {
+  if (unlikely(filter->last.asked_by != running_query || filter->last.asked_at != trigger_depth()))
+    note_first_asked(filter);
 }
 
 // The outcome for repeats; not for mode off.
