@@ -177,6 +177,9 @@ for my $field (sort grep { !$known_field{$_} } keys %uses_field) {
 my ($spine) = slurp('docs/internals/architecture.md') =~ /^(# Architecture\n.*?)^## The rooms$/ms;
 push @findings, map { "docs/internals/architecture.md: src does not define $_(), which its first page names" }
   sort grep { !$defined{$_} } keys %{ { map { $_ => 1 } ($spine // '') =~ /`(\w+)\(\)`/g } };
+# So does what a newcomer is told to write.
+my %macro = map { $_ => 1 } map { slurp($_) =~ /^#define (STREAMFILTER_\w+)/mg } glob 'src/*/*.hpp src/*/*/*.hpp';
+push @findings, map { "docs/CONTRIBUTING.md: src does not define $_" } sort grep { !$macro{$_} } slurp('docs/CONTRIBUTING.md') =~ /`(STREAMFILTER_\w+)`/g;
 push @findings, 'docs/internals/architecture.md: its first page names no functions' if ($spine // '') !~ /`\w+\(\)`/;
 
 for my $name (sort keys %defined_in) {
