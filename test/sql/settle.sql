@@ -492,3 +492,44 @@ DROP TABLE said;
 DROP PROCEDURE try;
 DROP TYPE digit, pair;
 DROP DOMAIN positive;
+
+-- Values that are too long are refused, not cut and taken for others.
+CREATE TABLE short (id int, k varchar(3));
+CREATE TABLE long (id int, k text);
+INSERT INTO short VALUES (1, 'abc');
+INSERT INTO long VALUES (2, 'abcdef'), (3, 'xyzw'), (4, 'xyz');
+SELECT * FROM streamfilter_settle('long', 'short', '{k}');
+SELECT * FROM long ORDER BY id;
+SELECT * FROM short ORDER BY id;
+DROP TABLE short, long;
+
+-- An error that is no row's ends the call and its transaction, no more.
+CREATE TABLE slow (id int);
+CREATE TABLE slow_repeats (id int);
+CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'too slow' USING ERRCODE = '57014'; END $$;
+CREATE TRIGGER slow BEFORE INSERT ON slow FOR EACH ROW EXECUTE FUNCTION be_slow();
+INSERT INTO slow_repeats VALUES (1);
+SELECT * FROM streamfilter_settle('slow_repeats', 'slow', '{id}');
+SELECT count(*) FROM slow_repeats;
+
+-- Code of the table's owner alters the table for repeats after its types were looked at.
+CREATE TABLE altering (k int, note text);
+CREATE TABLE altered (k int8, note text);
+CREATE FUNCTION alter_it() RETURNS void LANGUAGE plpgsql AS
+  $$BEGIN EXECUTE 'ALTER TABLE altered ALTER note TYPE int8 USING 12345678'; END$$;
+CREATE FUNCTION alters(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS $$BEGIN PERFORM public.alter_it(); RETURN true; END$$;
+CREATE DOMAIN altering_int AS int;
+ALTER TABLE altering ALTER k TYPE altering_int;
+ALTER DOMAIN altering_int ADD CHECK (public.alters(1) AND VALUE > 0);
+DROP TABLE altered;
+CREATE TABLE altered (k int8, note text);
+INSERT INTO altered VALUES (5, 'hello');
+\c
+SET client_min_messages = warning;
+\set VERBOSITY terse
+SELECT * FROM streamfilter_settle('altered', 'altering', '{k}');
+SELECT count(*) FROM altering;
+DROP TABLE slow, slow_repeats, altering, altered;
+DROP DOMAIN altering_int;
+DROP FUNCTION be_slow, alter_it, alters;

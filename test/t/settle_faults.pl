@@ -31,25 +31,13 @@ sub state
 		(SELECT count(*) - count(DISTINCT n) FROM (SELECT n FROM events UNION ALL SELECT n FROM repeats) x)});
 }
 
-# A crash of one session takes all with it; until the server is back nobody can ask.
-sub wait_for_server
-{
-	for (1 .. 600)
-	{
-		my ($status) = $node->psql('postgres', 'SELECT 1');
-		return if $status == 0;
-		select(undef, undef, undef, 0.1);
-	}
-	die "the server has not come back\n";
-}
-
 # The statement at a point where it is interrupted: what it says, and what is left of it.
 sub interrupt
 {
 	my ($statement, $point, $action) = @_;
 	$faults->set($point, $action);
 	my $said = $faults->run($statement);
-	wait_for_server() if $action eq 'kill';
+	$faults->wait_for_server if $action eq 'kill';
 	isnt($said, '', "$point, $action: the session hears of it");
 	$faults->set($point, 'pass');
 	return;

@@ -233,7 +233,11 @@ Coercion* make_table_coercion(Oid source, int32 source_typmod, const TableColumn
   CastCode code = {};
   code.owner = column.owner;
   code.type_owner = owner_of_type(column.type);
-  Node* cast = build_cast(source, source_typmod, column.type, column.typmod, COERCION_EXPLICIT);
+  Node* cast = build_cast(source, source_typmod, column.type, -1, COERCION_EXPLICIT);
+  // A value that is too long is refused, as by INSERT; an explicit cast would cut it.
+  if (cast != nullptr)
+    cast = coerce_to_target_type(nullptr, cast, column.type, column.type, column.typmod,
+                                 COERCION_ASSIGNMENT, COERCE_IMPLICIT_CAST, -1);
   if (cast != nullptr) find_code(cast, &code);
   if (cast == nullptr || OidIsValid(code.stranger))
     ereport(ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),

@@ -27,7 +27,8 @@ struct TableColumn {
   int32 typmod;
 };
 
-// The same for a column of a table, by all casts that CAST would apply, as the table's owner.
+// The same for a column of a table, by all casts that CAST would apply, as the table's owner; but a
+// value that is too long is an error.
 // Raises 42804 if there is none, or if it calls a function that neither that owner nor the owner of
 // the column's type nor a superuser has made.
 Coercion* make_table_coercion(Oid source, int32 source_typmod, const TableColumn& column,

@@ -82,6 +82,7 @@ bool take_row(const Settling* settling, StoredRow* place, Datum* values, char* n
   as_owner_of_diverted(
       task, [&] { run_plan_to_settle(settling->take, where, nullptr, SPI_OK_DELETE_RETURNING); });
   if (SPI_processed == 0) return false;
+  check_unchanged(task->moved, task->moved_count, true, SPI_tuptable->tupdesc, 0);
   for (int i = 0; i < task->moved_count; ++i) {
     bool isnull;
     const Datum value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, i + 1, &isnull);
@@ -165,12 +166,8 @@ void restore_rows(Settling* settling, Round* round, int* rows, int count) {
   }
 }
 
-// False: all is undone, and to be tried without the rows that were refused or gone.
-bool try_to_restore(Settling* settling, Round* round) {
-  const MemoryContext memory = CurrentMemoryContext;
-  const ResourceOwner owner = CurrentResourceOwner;
-  BeginInternalSubTransaction(nullptr);
-  MemoryContextSwitchTo(memory);
+// Did any key stay taken, though none of its rows was stored?
+bool restore_round(Settling* settling, Round* round) {
   auto* rows = allocate<int>(round->count);
   int count = take_keys(settling, round, rows);
   stop_at(FaultPoint::settle_taken);
@@ -180,9 +177,32 @@ bool try_to_restore(Settling* settling, Round* round) {
   count = static_cast<int>(std::remove_if(rows, rows + count, is_known) - rows);
   restore_rows(settling, round, rows, count);
   stop_at(FaultPoint::settle_restored);
-  const bool undo = std::any_of(round->rows, round->rows + round->count, [](const KeyedRow& row) {
+  return std::any_of(round->rows, round->rows + round->count, [](const KeyedRow& row) {
     return row.taken && !row.busy && !row.known && !row.stored;
   });
+}
+
+// False: all is undone, and to be tried without the rows that were refused or gone.
+bool try_to_restore(Settling* settling, Round* round) {
+  const MemoryContext memory = CurrentMemoryContext;
+  const ResourceOwner owner = CurrentResourceOwner;
+  volatile bool undo = false;
+  BeginInternalSubTransaction(nullptr);
+  MemoryContextSwitchTo(memory);
+  // The server would end the savepoint alone, and leave the transaction.
+  PG_TRY();
+  { undo = restore_round(settling, round); }
+  PG_CATCH();
+  {
+    MemoryContextSwitchTo(memory);
+    ErrorData* error = CopyErrorData();
+    FlushErrorState();
+    RollbackAndReleaseCurrentSubTransaction();
+    MemoryContextSwitchTo(memory);
+    CurrentResourceOwner = owner;
+    ReThrowError(error);
+  }
+  PG_END_TRY();
   if (undo)
     RollbackAndReleaseCurrentSubTransaction();
   else

@@ -44,14 +44,14 @@ const char* list_columns(const char* row, const SettleColumn* columns, int count
   return list.data;
 }
 
-[[noreturn]] void raise_changed(const char* what, const char* how) {
+}  // namespace
+
+void raise_table_changed(const char* what, const char* how) {
   ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
           errmsg("a table changed while its rows were settled"),
           errdetail_internal("%s: %s.", what, how), errhint("Call streamfilter_settle() again."));
   pg_unreachable();
 }
-
-}  // namespace
 
 StoredRow place_of(HeapTuple row, TupleDesc type) {
   bool isnull;
@@ -62,21 +62,23 @@ StoredRow place_of(HeapTuple row, TupleDesc type) {
   return place;
 }
 
-void check_unchanged(const SettleTask* task, TupleDesc type) {
-  for (int i = 0; i < task->count; ++i)
-    if (TupleDescAttr(type, type->natts - task->count + i)->atttypid != task->columns[i].type)
-      raise_changed(task->columns[i].name, "it has another type");
+void check_unchanged(const SettleColumn* columns, int count, bool there, TupleDesc type,
+                     int first) {
+  for (int i = 0; i < count; ++i)
+    if (TupleDescAttr(type, first + i)->atttypid !=
+        (there ? columns[i].type_there : columns[i].type))
+      raise_table_changed(columns[i].name, "it has another type");
 }
 
 SPIPlanPtr prepare_to_settle(const char* text, int count, Oid* types) {
   SPIPlanPtr plan = SPI_prepare(text, count, types);
-  if (plan == nullptr) raise_changed(text, SPI_result_code_string(SPI_result));
+  if (plan == nullptr) raise_table_changed(text, SPI_result_code_string(SPI_result));
   return plan;
 }
 
 void run_plan_to_settle(SPIPlanPtr plan, Datum* values, const char* nulls, int wanted) {
   const int result = SPI_execute_plan(plan, values, nulls, false, 0);
-  if (result != wanted) raise_changed("SPI_execute_plan", SPI_result_code_string(result));
+  if (result != wanted) raise_table_changed("SPI_execute_plan", SPI_result_code_string(result));
 }
 
 int64 delete_stored_rows(Oid table, const StoredRow* places, int count) {
@@ -90,7 +92,7 @@ int64 delete_stored_rows(Oid table, const StoredRow* places, int count) {
     Datum values[kPlaceColumns];
     make_arrays(places + first, Min(count - first, kMostPlaces), values);
     const int result = SPI_execute_with_args(text, kPlaceColumns, types, values, nullptr, false, 0);
-    if (result != SPI_OK_DELETE) raise_changed(text, SPI_result_code_string(result));
+    if (result != SPI_OK_DELETE) raise_table_changed(text, SPI_result_code_string(result));
     MemoryContextSwitchTo(memory);
     deleted += static_cast<int64>(SPI_processed);
   }

@@ -59,9 +59,11 @@ struct StoredRow {
 constexpr int kPlaceColumns = 3;
 StoredRow place_of(HeapTuple row, TupleDesc type);
 
-// Code that runs meanwhile may alter the table. Raises 55000 unless the last columns of what was
-// read have the types that its filter columns had.
-void check_unchanged(const SettleTask* task, TupleDesc type);
+// Raises 55000: a table has changed while its rows were settled.
+[[noreturn]] void raise_table_changed(const char* what, const char* how);
+// Code that runs meanwhile may alter the tables. Raises 55000 unless the columns of what was read
+// have, from the `first` on, the types that these had: in the diverted table if `there`.
+void check_unchanged(const SettleColumn* columns, int count, bool there, TupleDesc type, int first);
 
 // For the current role. Raises 55000 unless the statement does what it should.
 SPIPlanPtr prepare_to_settle(const char* text, int count, Oid* types);

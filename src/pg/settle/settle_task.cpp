@@ -150,10 +150,12 @@ void check_not_swapped(Oid diverted, Oid target) {
   foreach (cell, find_diverting_triggers(target))
     if (topmost_table(static_cast<const TriggerRow*>(lfirst(cell))->table) ==
         topmost_table(diverted))
-      ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-              errmsg("the arguments of %s are swapped", "streamfilter_settle"),
-              errdetail("A trigger of table \"%s\" diverts rows to table \"%s\".", from, to),
-              errhint("Type streamfilter_settle('%s', '%s').", to, from));
+      ereport(
+          ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("the arguments of %s are swapped", "streamfilter_settle"),
+          errdetail("A trigger of table \"%s\" diverts rows to table \"%s\".", from, to),
+          errhint("Type streamfilter_settle(%s, %s).", quote_literal_cstr(qualified_name(target)),
+                  quote_literal_cstr(qualified_name(diverted))));
 }
 
 // Rows that come back pass the triggers: only by what the owner has set up, or
@@ -364,6 +366,7 @@ SettleTask begin_settling(Oid diverted_id, Oid target_id, ArrayType* columns, bo
                           bool removes) {
   check_tables(diverted_id, target_id, removes);
   lock_tables(diverted_id, target_id);
+  check_tables(diverted_id, target_id, removes);  // while it waited, rights and policies may go
   SettleTask task = {};
   task.diverted = diverted_id;
   task.target = target_id;

@@ -262,7 +262,8 @@ void read_table(const RowKeys* keys, Portal portal, const Visit& visit) {
     as_owner_of_target(keys->task, [&] { SPI_cursor_fetch(portal, true, kFetched); });
     SPITupleTable* rows = SPI_tuptable;
     more = SPI_processed > 0;
-    check_unchanged(keys->task, rows->tupdesc);
+    const int count = keys->task->count;
+    check_unchanged(keys->task->columns, count, false, rows->tupdesc, rows->tupdesc->natts - count);
     if (more) visit(rows);
     SPI_freetuptable(rows);
   }
@@ -340,6 +341,9 @@ void add_diverted_rows(RowKeys* keys, const SPITupleTable* rows, Round* round, R
   const MemoryContext memory = CurrentMemoryContext;
   KeyedRow* added = add_rows(round, rows);
   const int count = static_cast<int>(rows->numvals), time = kPlaceColumns + keys->task->count + 1;
+  check_unchanged(keys->task->columns, keys->task->count, true, rows->tupdesc, kPlaceColumns);
+  if (keys->task->has_time && TupleDescAttr(rows->tupdesc, time - 1)->atttypid != TIMESTAMPTZOID)
+    raise_table_changed("diverted_at", "it has another type");
   for (int i = 0; i < count && keys->task->has_time; ++i) {
     bool isnull;
     const Datum value = SPI_getbinval(rows->vals[i], rows->tupdesc, time, &isnull);
