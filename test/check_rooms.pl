@@ -74,7 +74,7 @@ my $runs_code = qr/\b(?:SPI_(?:exec|prepare|cursor_open)\w*|FunctionCall\d\w*|Fu
 	|ReceiveFunctionCall|ExecEvalExpr\w*|ExecInitExpr|ExecBuildProjectionInfo|ExecProject|ExecQual|coerce_to_\w+|expression_planner
 	|SetUserIdAndSecContext|become_owner)\(/x;
 my %may_run_code = map { /^(\S+)\s+(\d+)/ } split /\n/, <<'END';
-pg/catalog/column_coercion.cpp 7 casts to columns of filters and tables, as their owners
+pg/catalog/column_coercion.cpp 8 casts to columns of filters and tables, as their owners
 pg/citus/citus_nodes.cpp       2 a command of ours to nodes of Citus
 pg/citus/citus_tables.cpp      2 commands of ours
 pg/ddl/ddl_checks.cpp          1 a query of PostgreSQL's catalogs
@@ -179,7 +179,8 @@ push @findings, map { "docs/internals/architecture.md: src does not define $_(),
   sort grep { !$defined{$_} } keys %{ { map { $_ => 1 } ($spine // '') =~ /`(\w+)\(\)`/g } };
 # So does what a newcomer is told to write.
 my %macro = map { $_ => 1 } map { slurp($_) =~ /^#define (STREAMFILTER_\w+)/mg } glob 'src/*/*.hpp src/*/*/*.hpp';
-push @findings, map { "docs/CONTRIBUTING.md: src does not define $_" } sort grep { !$macro{$_} } slurp('docs/CONTRIBUTING.md') =~ /`(STREAMFILTER_\w+)`/g;
+my ($exercise) = slurp('docs/CONTRIBUTING.md') =~ /^(## Add a counter\n.*?)^## /ms;
+push @findings, map { "docs/CONTRIBUTING.md: src does not define $_" } sort grep { !$macro{$_} } ($exercise // '') =~ /`(STREAMFILTER_\w+)`/g;
 push @findings, 'docs/internals/architecture.md: its first page names no functions' if ($spine // '') !~ /`\w+\(\)`/;
 
 for my $name (sort keys %defined_in) {
