@@ -158,11 +158,11 @@ sub functions
 	return join '', map { s/STREAM/$call/gr =~ s/PRE_/$prefix/gr } (
 		q{CREATE FUNCTION PRE_is_new(int) RETURNS bool LANGUAGE plpgsql AS $q$BEGIN RETURN NOT STREAM$1); END$q$;},
 		q{CREATE FUNCTION PRE_is_new_sql(int) RETURNS bool LANGUAGE sql AS $q$SELECT NOT STREAM$1)$q$;},
-		q{CREATE FUNCTION PRE_new_rows() RETURNS SETOF int LANGUAGE sql AS $q$SELECT id FROM staged WHERE NOT STREAMid)$q$;},
-		q{CREATE FUNCTION PRE_new_rows_pl() RETURNS SETOF int LANGUAGE plpgsql AS $q$BEGIN RETURN QUERY SELECT id FROM staged WHERE NOT STREAMid); END$q$;},
-		q{CREATE FUNCTION PRE_new_rows_loop() RETURNS SETOF int LANGUAGE plpgsql AS $q$DECLARE r int; BEGIN FOR r IN SELECT id FROM staged WHERE NOT STREAMid) LOOP RETURN NEXT r; END LOOP; END$q$;},
-		q{CREATE VIEW PRE_new_staged AS SELECT id FROM staged WHERE NOT STREAMid);},
-		q{CREATE VIEW PRE_new_barrier WITH (security_barrier) AS SELECT id FROM staged WHERE NOT STREAMid);});
+		q{CREATE FUNCTION PRE_new_rows() RETURNS SETOF int LANGUAGE sql AS $q$SELECT id FROM public.staged WHERE NOT STREAMid)$q$;},
+		q{CREATE FUNCTION PRE_new_rows_pl() RETURNS SETOF int LANGUAGE plpgsql AS $q$BEGIN RETURN QUERY SELECT id FROM public.staged WHERE NOT STREAMid); END$q$;},
+		q{CREATE FUNCTION PRE_new_rows_loop() RETURNS SETOF int LANGUAGE plpgsql AS $q$DECLARE r int; BEGIN FOR r IN SELECT id FROM public.staged WHERE NOT STREAMid) LOOP RETURN NEXT r; END LOOP; END$q$;},
+		q{CREATE VIEW PRE_new_staged AS SELECT id FROM public.staged WHERE NOT STREAMid);},
+		q{CREATE VIEW PRE_new_barrier WITH (security_barrier) AS SELECT id FROM public.staged WHERE NOT STREAMid);});
 }
 
 sub prepare
@@ -183,7 +183,7 @@ sub prepare
 		CREATE FUNCTION never_seen(int) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RETURN false; END';
 		CREATE FUNCTION costly(int) RETURNS bool LANGUAGE plpgsql COST 1000000 AS 'BEGIN RETURN $1 % 3 > 0; END';
 		CREATE FUNCTION leaky(int) RETURNS bool LANGUAGE plpgsql COST .01 AS 'BEGIN RETURN $1 % 5 > 0; END';}
-		. functions('', q{streamfilter_seen('seen', }) . functions('by_hand_', 'never_seen('));
+		. functions('', q{public.streamfilter_seen('public.seen', }) . functions('by_hand_', 'public.never_seen('));
 }
 
 sub script
