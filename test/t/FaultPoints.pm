@@ -31,26 +31,8 @@ sub new
 sub set
 {
 	my ($self, $point, $action) = @_;
-	if ($action eq 'kill')
-	{
-		expect_crash($self->{node});
-		$self->{kills}++;
-	}
+	expect_crash($self->{node}) if $action eq 'kill';
 	$self->{node}->safe_psql('postgres', "SELECT streamfilter_fault('$point', '$action')");
-}
-
-# Waits until the server is back after the last session that was killed. Others can connect for a moment before it notices.
-sub wait_for_server
-{
-	my ($self) = @_;
-	for (1 .. 600)
-	{
-		my $starts = () = PostgreSQL::Test::Utils::slurp_file($self->{node}->logfile) =~ /all server processes terminated; reinitializing/g;
-		# psql that is refused may be gone before it is told what to ask.
-		return 1 if $starts >= $self->{kills} && (eval { $self->{node}->psql('postgres', 'SELECT 1') } // 1) == 0;
-		sleep 0.1;
-	}
-	return 0;
 }
 
 # Waits until a session stands at the point.

@@ -14,8 +14,9 @@ use Exporter qw(import);
 use PostgreSQL::Test::Cluster;
 use Queries;
 use Test::More;
+use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(start_node made server_sql crashes expect_crash);
+our @EXPORT = qw(start_node made server_sql crashes expect_crash wait_for_server);
 
 my $main = $$;
 my (@nodes, %expected);
@@ -96,6 +97,19 @@ sub expect_crash
 	my ($node, $signal) = @_;
 	push @{ $expected{ $node->name } }, $signal // 9;
 	return;
+}
+
+# Waits until it is back after all of them. Others can connect for a moment before it notices that a process has been killed.
+sub wait_for_server
+{
+	my ($node) = @_;
+	for (1 .. 600)
+	{
+		# psql that is refused may be gone before it is told what to ask.
+		return 1 if crashes($node) >= @{ $expected{ $node->name } // [] } && (eval { $node->psql('postgres', 'SELECT 1') } // 1) == 0;
+		sleep 0.1;
+	}
+	return 0;
 }
 
 1;

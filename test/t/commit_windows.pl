@@ -70,7 +70,7 @@ is($faults->let_go('load', $first) . $faults->finish($second), 'tt', 'two sessio
 my $gone = qr/connection to server was lost/;
 $faults->set('committed', 'kill');
 like($faults->run('INSERT INTO events VALUES (7)'), $gone, 'a session is killed');
-$faults->wait_for_server;
+wait_for_server($node);
 is(events(7) . knows('seen', 7), '1t', 'killed after the commit record: row and key are there');
 
 # Another size, at every step of its commit: before the record the former definition and all that it knows, after it the new ones.
@@ -90,7 +90,7 @@ for my $point ('pre_commit', 'save', 'logged', 'committed', 'applied')
 	like($faults->run(join ';', 'BEGIN', (map { "ALTER FOREIGN TABLE sized_$_ OPTIONS (SET memory '${wanted}kB');
 		INSERT INTO sized_$_ VALUES ($number); INSERT INTO known_keys VALUES ($_, $number)" } 0 .. $#sized), 'COMMIT'), $gone,
 		"killed at $point");
-	ok($faults->wait_for_server, 'the server comes back');
+	ok(wait_for_server($node), 'the server comes back');
 	is(sql('SELECT count(*) FROM known_keys WHERE NOT streamfilter_test(format($$sized_%s$$, filter)::regclass, id)'), 0,
 		"$point: every kind knows what it knew");
 	my $is_committed = $point =~ /committed|applied/;
@@ -104,7 +104,7 @@ my $from = -s $node->logfile;
 expect_crash($node, 6);
 $faults->set('committed', 'fail');
 $faults->run('INSERT INTO events VALUES (8)');
-$faults->wait_for_server;
+wait_for_server($node);
 like(slurp_file($node->logfile, $from), qr/streamfilter: an? [a-z ]+ where nothing may raise/,
 	'a message after the commit record does not go unnoticed');
 is(events(8) . knows('seen', 8), '1t', 'row and key are there');

@@ -109,7 +109,7 @@ for my $persistence ('logged', 'unlogged')
 		last if $persistence eq 'unlogged';
 		$faults->set($point, 'kill');
 		$faults->run(resize('4MB'));
-		$node->poll_query_until('postgres', 'SELECT 1', '1');
+		wait_for_server($node);
 		is(unknown(), 0, "$persistence: nothing is forgotten where it is killed at $point");
 		is(memory(), 'small', 'the size is as before');
 		is(free(), $free, 'and the memory');

@@ -130,7 +130,7 @@ $session = $faults->start("INSERT INTO events VALUES ($closed)");
 expect_crash($node);
 kill 'KILL', waiting('INSERT INTO events');
 $faults->finish($session);
-$node->poll_query_until('postgres', 'SELECT 1', '1');
+wait_for_server($node);
 is(unknown() . ' ' . twice(), '0 0', 'after kill -9 of a session that waits nothing is forgotten');
 is(sql(q{SELECT count(*) FROM events WHERE streamfilter_test('seen', id)}, 'other'), 220, 'nor in the other database');
 sql('DROP DATABASE other WITH (FORCE)', 'template1');    # its filter would be restored, too, and the worker stand there

@@ -103,7 +103,7 @@ for my $filter ('small', 'large')
 	expect_crash($node);
 	kill 'KILL', $pid;
 	eval { $faults->finish($session) };
-	$node->poll_query_until('postgres', 'SELECT 1', '1');
+	wait_for_server($node);
 	is(known($filter, 1, 200), 0, "$filter: after kill -9 it is empty");
 	is(known($filter, 301, 310), 10, 'but for what came with TRUNCATE');
 	is(known('other', 501, 600), 100, 'another filter is whole');

@@ -37,7 +37,7 @@ sub interrupt
 	my ($statement, $point, $action) = @_;
 	$faults->set($point, $action);
 	my $said = $faults->run($statement);
-	$faults->wait_for_server if $action eq 'kill';
+	wait_for_server($node) if $action eq 'kill';
 	isnt($said, '', "$point, $action: the session hears of it");
 	$faults->set($point, 'pass');
 	return;
