@@ -15,7 +15,7 @@ namespace {
 // Was the key seen? If so, the filter promotes it at once, without waiting for commit: the key is
 // inserted anyway.
 bool test_and_promote(FilterHandle* filter, const Element& element) {
-  if (!ops_of(filter->header).learns_from_repeats) return is_in_filter(filter, element);
+  if (!learns_from_repeats(filter->header->parameters)) return is_in_filter(filter, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
   unsigned position;
   LWLockAcquire(lock, LW_EXCLUSIVE);
@@ -93,7 +93,7 @@ bool judge(FilterHandle* filter, TransactionChanges* changes, const Element& ele
   await_key(filter, element);
   const OwnKey own = find_own(changes, element);
   if (own.view == OwnView::added) {
-    if (ops_of(filter->header).learns_from_repeats) {
+    if (learns_from_repeats(filter->header->parameters)) {
       reserve_own_change(changes);
       append_own_change(changes, ChangeType::repeat, as_accepted(changes, element, own.hint),
                         own.hint);
@@ -319,7 +319,7 @@ void find_untouched(KeyBatch& batch) {
 void look_into_slices(KeyBatch& batch) {
   FilterHandle* filter = batch.filter;
   Header* header = filter->header;
-  const bool learns = ops_of(header).learns_from_repeats;
+  const bool learns = learns_from_repeats(header->parameters);
   const auto key = [&](uint32 i) -> const Element& { return *batch.elements[batch.untouched[i]]; };
   const LockBatches order(static_cast<uint32>(batch.untouched_count), header->parameters.slices,
                           [&](uint32 i) { return slice_of(header->parameters, key(i).hash); });
@@ -358,7 +358,7 @@ void look_into_filter(KeyBatch& batch) {
 }
 
 void note_repeat(KeyBatch& batch, const Element& element, const IndexHint& hint) {
-  if (!ops_of(batch.filter->header).learns_from_repeats) return;
+  if (!learns_from_repeats(batch.filter->header->parameters)) return;
   reserve_own_change(batch.changes);
   append_own_change(batch.changes, ChangeType::repeat, as_accepted(batch.changes, element, hint),
                     hint);
