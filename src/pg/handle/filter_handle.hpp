@@ -335,6 +335,18 @@ inline void count_answer(FilterHandle* filter, bool seen, Outcome of_repeats) {
   ++counts.rows[RowCount::tested];
   note_counted(filter);
 }
+// Count all answers of a batch, of which so many are repeats.
+inline void count_answers(FilterHandle* filter, int answers, int repeats, Outcome of_repeats) {
+  HandleCounts& counts = filter->uncounted;
+  if (answers == 0) return;
+  counts.rows[kRowCountOf[static_cast<int>(of_repeats)]] += repeats;
+  counts.rows[RowCount::accepted] += static_cast<uint64>(answers - repeats);
+  if (of_repeats == Outcome::marked) counts.marked += static_cast<uint64>(repeats);
+  if (of_repeats != Outcome::discarded) counts.spared += static_cast<uint64>(answers - repeats);
+  counts.rows[RowCount::tested] += answers;
+  counts.left -= answers;
+  if (unlikely(counts.left <= 0)) follow_counts(filter);
+}
 void count_row(FilterHandle* filter, RowCount what);
 
 // Raises 0A000 if the state is on another server; `what` names the operation.

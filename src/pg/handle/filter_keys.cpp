@@ -15,8 +15,12 @@ namespace {
 
 void count_answers(FilterHandle* filter, const bool* has_key, int count, Outcome of_repeats,
                    const bool* seen) {
-  for (int i = 0; i < count; ++i)
-    if (has_key[i]) count_answer(filter, seen[i], of_repeats);
+  int answers = 0, repeats = 0;
+  for (int i = 0; i < count; ++i) {
+    answers += has_key[i];
+    repeats += has_key[i] && seen[i];
+  }
+  count_answers(filter, answers, repeats, of_repeats);
 }
 
 // ---- on other servers --------------------------------------------------------------------------

@@ -269,6 +269,7 @@ struct KeyBatch {
   int count;
   const Element* elements[kTogether];
   bool* seen[kTogether];  // where to write the answers
+  int repeats;            // among them
   OwnKey own[kTogether];
   int untouched_count;
   uint16 untouched[kTogether];  // keys that the own changes do not have
@@ -392,7 +393,7 @@ void answer_all(KeyBatch& batch) {
       },
       [&](int i) {
         *batch.seen[i] = answer(batch, i);
-        count_answer(batch.filter, *batch.seen[i], batch.of_repeats);
+        batch.repeats += *batch.seen[i];
       });
 }
 
@@ -405,10 +406,8 @@ void judge_batch(KeyBatch& batch) {
   batch.applied = pg_atomic_read_u64(&slot->applied);
   const Arriving arriving(slot);
   if (batch.count < kFewest || arriving.keys || arriving.erasures) {
-    for (int i = 0; i < batch.count; ++i) {
-      *batch.seen[i] = answer_alone(batch.filter, *batch.elements[i]);
-      count_answer(batch.filter, *batch.seen[i], batch.of_repeats);
-    }
+    for (int i = 0; i < batch.count; ++i)
+      batch.repeats += *batch.seen[i] = answer_alone(batch.filter, *batch.elements[i]);
     return;
   }
   look_into_own_changes(batch);
@@ -425,13 +424,15 @@ void judge_local_keys(FilterHandle* filter, const Element* elements, const bool*
   batch.filter = filter;
   batch.of_repeats = of_repeats;
   for (int i = 0; i < count;) {
-    for (batch.count = 0; i < count && batch.count < kTogether; ++i) {
+    batch.count = batch.repeats = 0;
+    for (; i < count && batch.count < kTogether; ++i) {
       seen[i] = false;
       if (!has_key[i]) continue;
       batch.elements[batch.count] = &elements[i];
       batch.seen[batch.count++] = &seen[i];
     }
     judge_batch(batch);
+    count_answers(filter, batch.count, batch.repeats, of_repeats);
   }
 }
 
