@@ -52,7 +52,7 @@ void add_fpr(Oid relid, const char* fpr) {
   bool isnull;
   const Datum former = SysCacheGetAttr(FOREIGNTABLEREL, tuple, column, &isnull);
   Datum options =
-      transformGenericOptions(ForeignTableRelationId, isnull ? PointerGetDatum(nullptr) : former,
+      transformGenericOptions(ForeignTableRelationId, isnull ? Datum{0} : former,
                               list_make1(make_option("fpr", fpr)), InvalidOid);
   isnull = false;
   HeapTuple altered =
