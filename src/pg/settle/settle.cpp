@@ -64,10 +64,11 @@ void begin_moving(Settling* settling) {
 // ---- rows that come back ------------------------------------------------------------------------
 
 // A trigger of the table does so: the row is refused.
-[[noreturn]] void raise_not_moved(const SettleTask* task, const char* how) {
+[[noreturn]] void raise_not_moved(const SettleTask* task, bool stored) {
+  const char *from = get_rel_name(task->diverted), *to = get_rel_name(task->target);
   ereport(ERROR, errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
-          errmsg("a row of table \"%s\" was %s table \"%s\"", get_rel_name(task->diverted), how,
-                 get_rel_name(task->target)));
+          stored ? errmsg("a row of table \"%s\" was given another key in table \"%s\"", from, to)
+                 : errmsg("a row of table \"%s\" was not stored in table \"%s\"", from, to));
   pg_unreachable();
 }
 
@@ -99,9 +100,9 @@ void bring_row_back(Settling* settling, KeyedRow* row, Datum* values, char* null
       run_plan_to_settle(settling->insert, values, nulls, SPI_OK_INSERT_RETURNING);
     });
   });
-  if (SPI_processed != 1) raise_not_moved(task, "not stored in");
+  if (SPI_processed != 1) raise_not_moved(task, false);
   SPITupleTable* stored = SPI_tuptable;
-  if (!keeps_its_key(&settling->keys, stored, *row)) raise_not_moved(task, "given another key in");
+  if (!keeps_its_key(&settling->keys, stored, *row)) raise_not_moved(task, true);
   SPI_freetuptable(stored);
   SPI_freetuptable(taken);
   row->fate = Fate::restored;

@@ -60,7 +60,8 @@ void check_no_foreign_parts(Oid table) {
     if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_FOREIGN_TABLE)
       ereport(
           ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("cannot settle rows of table \"%s\"", get_rel_name(table)),
+          errmsg("cannot settle rows of table \"%s\", which has a foreign partition",
+                 get_rel_name(table)),
           errdetail("Its rows are also in foreign table \"%s\".", get_rel_name(lfirst_oid(cell))),
           errhint("Detach it, or call streamfilter_settle() where its rows are."));
 }
