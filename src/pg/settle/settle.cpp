@@ -65,10 +65,10 @@ void begin_moving(Settling* settling) {
 
 // A trigger of the table does so: the row is refused.
 [[noreturn]] void raise_not_moved(const SettleTask* task, bool stored) {
-  const char *from = get_rel_name(task->diverted), *to = get_rel_name(task->target);
   ereport(ERROR, errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
-          stored ? errmsg("a row of table \"%s\" was given another key in table \"%s\"", from, to)
-                 : errmsg("a row of table \"%s\" was not stored in table \"%s\"", from, to));
+          errmsg(stored ? "a row of table \"%s\" was given another key in table \"%s\""
+                        : "a row of table \"%s\" was not stored in table \"%s\"",
+                 get_rel_name(task->diverted), get_rel_name(task->target)));
   pg_unreachable();
 }
 
