@@ -335,7 +335,7 @@ inline void count_answer(FilterHandle* filter, bool seen, Outcome of_repeats) {
   ++counts.rows[RowCount::tested];
   note_counted(filter);
 }
-// Count all answers of a batch, of which so many are repeats.
+// Count the answers of a whole batch at once; `repeats`: how many of them were seen.
 inline void count_answers(FilterHandle* filter, int answers, int repeats, Outcome of_repeats) {
   HandleCounts& counts = filter->uncounted;
   if (answers == 0) return;
