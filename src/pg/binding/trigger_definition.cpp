@@ -147,7 +147,8 @@ AttrNumber named_column(const Trigger* trigger, int argument, Relation table) {
       ERROR, errcode(ERRCODE_UNDEFINED_COLUMN),
       errmsg("column \"%s\" of table \"%s\" does not exist", name, RelationGetRelationName(table)),
       errdetail("Trigger \"%s\" names it in argument %d.", trigger->tgname, argument + 1),
-      nearest ? errhint("Perhaps you meant \"%s\".", nearest) : 0);
+      nearest ? errhint("Perhaps you meant \"%s\".", nearest)
+              : errhint("Name a column of the table."));
   pg_unreachable();
 }
 
