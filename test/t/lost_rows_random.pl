@@ -55,7 +55,7 @@ sub base
 		sub { 'SELECT id FROM ROWS FROM (new_rows_pl(), generate_series(1, 3)) AS f (id, place)' . any('', ' WHERE place > 1') },
 		sub { 'SELECT x.id FROM parts x TABLESAMPLE BERNOULLI (60) REPEATABLE (1) ' . conditions('x.id', 1) },
 		sub { 'SELECT x.id FROM staged x LEFT JOIN known k ON k.id = x.id ' . conditions('x.id', 1) },
-		sub { join ' UNION ALL ', map { "SELECT $_ AS id WHERE " . question($_) } 7, 8, 9 },
+		sub { my $q = question('KEY'); join ' UNION ALL ', map { "SELECT $_ AS id WHERE " . $q =~ s/KEY/$_/gr } 7, 8, 9 },
 		sub { 'SELECT u AS id FROM docs, unnest(ids) u ' . conditions('u', 1) },
 		sub { "SELECT id FROM staged GROUP BY id HAVING " . any('bool_or', 'bool_and') . '(' . question('id') . ')' . any('', ' AND id > 30') },
 		sub { "SELECT s.id FROM staged s WHERE NOT EXISTS (SELECT 1 WHERE streamfilter_seen('seen', s.id))" . any('', ' AND s.id > 9') },

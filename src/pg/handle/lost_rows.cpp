@@ -83,6 +83,7 @@ void note_use(Subplan* subplan, const Above& use) {
   subplan->used = true;
   if (keeps_all(*known)) return;
   if (known->rows == Loss::none) known->rows = use.rows;
+  known->limited = known->limited || use.limited;
   if (use.verdicts == Loss::none) known->verdicts = Loss::none;
 }
 
@@ -97,6 +98,7 @@ struct Question {
   bool bare;           // it is nothing but the answer: a verdict
   const Node* filter;  // first argument of the call
   int cte;             // a column of this subplan has the answer; 0: none
+  bool aggregated;     // an aggregate takes in the answer
 };
 
 bool find_question(Node* node, void* context);
@@ -106,7 +108,7 @@ Question question_in(LossSearch* search, const Plan* plan, const void* expressio
   while (node != nullptr && IsA(node, FuncExpr) && as<FuncExpr>(node)->args != NIL &&
          as<FuncExpr>(node)->funcformat != COERCE_EXPLICIT_CALL)
     node = static_cast<Node*>(linitial(as<FuncExpr>(node)->args));
-  Question question = {search, plan, node, false, false, false, nullptr, 0};
+  Question question = {search, plan, node, false, false, false, nullptr, 0, false};
   find_question(node, &question);
   return question;
 }
@@ -172,7 +174,7 @@ void look_into_aggregate(Question* question, const Aggref* aggregate) {
   SF_WALK_EXPRESSION(static_cast<Node*>(const_cast<void*>(as<void>(aggregate))), find_question,
                      &inside);
   if (!inside.found || question->found) return;
-  question->found = true;
+  question->found = question->aggregated = true;
   question->filter = inside.filter;
   question->cte = inside.cte;
 }
@@ -228,7 +230,7 @@ Passing passing_bool(LossSearch* search, const Plan* plan, const BoolExpr* condi
 Passing passing(LossSearch* search, const Plan* plan, Node* node) {
   const Question question = question_in(search, plan, node);
   if (!question.found) return Passing::any;
-  if (search->hidden) return Passing::news;
+  if (search->hidden) return question.aggregated ? Passing::unknown : Passing::news;
   if (question.bare) return Passing::repeats;
   if (IsA(node, BoolExpr)) return passing_bool(search, plan, reinterpret_cast<BoolExpr*>(node));
   if (!IsA(node, BooleanTest)) return Passing::unknown;
@@ -479,7 +481,7 @@ void look_at_targets(LossSearch* search, const Plan* plan, const Above& above) {
               question.filter);
   }
   // A function that asks and is aggregated may have stored the row itself.
-  Question place = {search, plan, nullptr, false, false, false, nullptr, 0};
+  Question place = {search, plan, nullptr, false, false, false, nullptr, 0, false};
   if (!IsA(plan, Agg) || search->hidden) return;
   look_at_aggregate(reinterpret_cast<Node*>(plan->targetlist), &place);
   look_at_aggregate(reinterpret_cast<Node*>(plan->qual), &place);
@@ -509,7 +511,7 @@ void look_at_node(LossSearch* search, const Plan* plan, const Above& above) {
   if (search->hidden) return;
   if (const Const* asked = filter_of_batch_scan(plan)) {
     const auto* filter = as<Node>(asked);
-    note_question(search, {search, plan, nullptr, true, true, false, filter, 0}, here);
+    note_question(search, {search, plan, nullptr, true, true, false, filter, 0, false}, here);
     note_loss(search, here.rows, filter);
   }
 }
