@@ -52,6 +52,7 @@ struct Subplan {
   Above above;         // what becomes of its rows
   bool used;           // known by a scan of it
   bool init;           // an initial plan
+  int param;           // its first result, if so
   bool kept;           // a use gives out all rows, or all of those that its verdicts call new
   Loss lost;           // by another use
   const Node* filter;  // of that loss
@@ -167,6 +168,21 @@ bool asks(LossSearch* search, Node* node) {
   return IsA(node, FuncExpr) && is_seen_call(as<FuncExpr>(node));
 }
 
+// An initial plan of one row that asks: whoever looks at its result decides about a row.
+void follow_param(Question* question, const Param* param) {
+  const List* plans = question->search->statement->subplans;
+  for (int i = 1; param->paramkind == PARAM_EXEC && i <= list_length(plans); ++i) {
+    const Subplan& subplan = question->search->subplans[i];
+    const auto* plan = as<Plan>(list_nth(plans, i - 1));
+    if (!subplan.init || subplan.param != param->paramid || !IsA(plan, Result)) continue;
+    const Question inside = question_in(question->search, plan, plan->targetlist);
+    const Question tested = question_in(question->search, plan, plan->qual);
+    question->found = question->found || inside.found || tested.found;
+    if (question->filter == nullptr)
+      question->filter = inside.found ? inside.filter : tested.filter;
+  }
+}
+
 // What an aggregate takes in leaves it as something else: nobody has asked there.
 void look_into_aggregate(Question* question, const Aggref* aggregate) {
   Question inside = *question;
@@ -187,6 +203,7 @@ bool find_question(Node* node, void* context) {
     return false;
   }
   if (IsA(node, Var)) follow_column(question, as<Var>(node));
+  if (IsA(node, Param)) follow_param(question, as<Param>(node));
   if (asks(question->search, node)) {
     question->found = question->here = true;
     question->bare = node == question->whole;
@@ -528,7 +545,12 @@ void visit(LossSearch* search, const Plan* plan, const Above& above) {
   if (plan == nullptr) return;
   check_stack_depth();
   ListCell* cell;
-  foreach (cell, plan->initPlan) search->subplans[lfirst_node(SubPlan, cell)->plan_id].init = true;
+  foreach (cell, plan->initPlan) {
+    const auto* initial = lfirst_node(SubPlan, cell);
+    Subplan* subplan = &search->subplans[initial->plan_id];
+    subplan->init = true;
+    subplan->param = initial->setParam == NIL ? -1 : linitial_int(initial->setParam);
+  }
   look_at_node(search, plan, above);
   if (IsA(plan, NestLoop) || IsA(plan, HashJoin) || IsA(plan, MergeJoin))
     return visit_join(search, as<Join>(plan), above);
