@@ -178,8 +178,10 @@ int judge_run(Ingest* ingest, int first, bool alone) {
   waiting_key = nullptr;
   judge_keys(filter, ingest->elements + first, ingest->has_key + first, end - first, outcome,
              ingest->repeats + first);
-  for (int i = first; i < end; ++i)
+  for (int i = first; i < end; ++i) {
     count_judged(&ingest->tables[i]->judge, ingest->repeats[i], outcome);
+    if (ingest->repeats[i]) note_dropped(&ingest->tables[i]->judge, ingest->elements[i]);
+  }
   if (unlikely(clock != nullptr)) stop_clocks(ingest, first, end);
   return end;
 }

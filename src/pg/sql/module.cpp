@@ -23,6 +23,7 @@
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/unlogged_file.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
+#include "pg/trigger/forget_trigger.hpp"
 #include "pg/trigger/left_keys.hpp"
 
 extern "C" {
@@ -61,7 +62,7 @@ constexpr PlannerCall::Step kPlanner[] = {
 constexpr PathsCall::Step kPaths[] = {add_batch_scans, nullptr};  // streamfilter_seen() in WHERE
 constexpr ExplainCall::Step kExplain[] = {explain_judged_rows, nullptr};
 constexpr StartCall::Step kExecutorStart[] = {begin_query, nullptr};
-constexpr RunCall::Step kExecutorRun[] = {check_settings_reach, run_query, nullptr};
+constexpr RunCall::Step kExecutorRun[] = {check_settings_reach, run_query, forget_first, nullptr};
 constexpr FinishCall::Step kExecutorFinish[] = {finish_query, nullptr};
 constexpr AccessCall::Step kObjectAccess[] = {watch_objects, nullptr};
 

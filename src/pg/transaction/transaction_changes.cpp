@@ -63,17 +63,20 @@ void note_time(TransactionChanges* changes, const Element& element) {
 }
 
 // Removes the keys of all changes from `keep` on from the table of keys in flight. Returns how many
-// there were.
+// added ones there were.
 uint32 withdraw_from(TransactionChanges* changes, uint32 keep) {
   InFlightKey keys[kMaxRemoved];
-  uint32 count = 0, removed = 0;
+  uint32 count = 0, removed = 0, added = 0;
   const uint32 registered = changes->registered;
   ChangeReader reader(&changes->log, keep);
   for (uint32 i = keep; removed + count < registered && i < changes->log.count; ++i) {
     Change* change = reader.next();
     if (!change->registered) continue;
     change->registered = 0;
-    keys[count++] = {in_flight_tag(changes->generation, change->hash),
+    const bool adds = !change->is(ChangeType::erase);
+    added += adds;
+    keys[count++] = {adds ? in_flight_tag(changes->generation, change->hash)
+                          : erasure_tag(changes->generation, change->hash),
                      changes->owners[change->owner]};
     if (count < kMaxRemoved) continue;
     remove_in_flight(keys, count);
@@ -83,7 +86,7 @@ uint32 withdraw_from(TransactionChanges* changes, uint32 keep) {
   remove_in_flight(keys, count);
   give_back_unused_in_flight();
   changes->registered -= removed + count;
-  return removed + count;
+  return added;
 }
 
 // Has the transaction keys that are not in the table of keys in flight?
@@ -228,6 +231,15 @@ void append_registered(TransactionChanges* changes, const Element& element, cons
   change->registered = 1;
   change->owner = changes->savepoints->owner;
   note_time(changes, element);
+  ++changes->registered;
+}
+
+void append_erasure(TransactionChanges* changes, const Element& element, bool registered) {
+  append_own_change(changes, ChangeType::erase, element);
+  if (!registered) return;
+  Change* change = change_at(&changes->log, changes->log.count - 1);
+  change->registered = 1;
+  change->owner = changes->savepoints->owner;
   ++changes->registered;
 }
 

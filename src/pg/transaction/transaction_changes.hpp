@@ -94,6 +94,7 @@ void append_own_change(TransactionChanges* changes, ChangeType type, const Eleme
 
 // Adds a new key that the owner in reserve_new_key has put into the table of keys in flight.
 void append_registered(TransactionChanges* changes, const Element& element, const IndexHint& hint);
+void append_erasure(TransactionChanges* changes, const Element& element, bool registered);
 
 // Removes the keys from the table of keys in flight, because the filter has them, or because others
 // have been told to wait for any key.

@@ -420,6 +420,7 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
     repeat = judge_key(filter, element, Intent::insert, outcome) != Verdict::fresh;
   }
   count_judged(judge, repeat, outcome);
+  if (repeat) note_dropped(judge, element);
   const bool passes = !repeat || kind == TriggerKind::mark || mode == FilterMode::shadow;
   const bool skipped = passes && is_skipped(judge, call->tg_trigslot);
   if (unlikely(mode == FilterMode::shadow)) return skipped ? nullptr : call->tg_trigtuple;

@@ -125,6 +125,10 @@ inline Outcome of_repeats(const RowJudge* judge) {
                                                                   : judge->own.of_repeats;
 }
 
+// Notes a repeat that is not stored, or is marked: its statement may yet delete what it repeats, and
+// then fails.
+void note_dropped(const RowJudge* judge, const Element& element);
+
 // Counts a judged row for the trigger; the filter has counted its key.
 inline void count_judged(const RowJudge* judge, bool repeat, Outcome of_repeats) {
   TriggerCounts& counts = *counts_to_add_to(judge->found.counts);
