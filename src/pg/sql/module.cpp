@@ -24,6 +24,7 @@
 #include "pg/shmem/unlogged_file.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/trigger/left_keys.hpp"
+#include "pg/trigger/row_fate.hpp"
 
 extern "C" {
 PG_MODULE_MAGIC;
@@ -100,6 +101,8 @@ constexpr SharedSection kSections[] = {
 
 const UpwardCalls kUpwardCalls = {
     take_over,  // pg/ingest: COPY
+    settle_fates,
+    forget_fates,
 };
 
 }  // namespace streamfilter::pg

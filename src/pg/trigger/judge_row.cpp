@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/server/syscache.hpp"
 #include "pg/trigger/judge_row.hpp"
 #include "pg/trigger/key_indexes.hpp"
+#include "pg/trigger/row_fate.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -206,7 +207,6 @@ void resolve_judge(RowJudge* judge) {
   found->trigger = judge->row.trigger->tgoid;
   found->owner = declared.owner;
 
-  check_is_last(judge->row.trigger, triggers_of(judge), judge->row.table, ERROR);
   const TriggerBinding binding = bind_and_lock(judge, &declared);
   found->created = is_on_shard(judge->row.trigger, &declared)
                        ? binding.filter
@@ -223,15 +223,6 @@ void resolve_judge(RowJudge* judge) {
   found->route = route_of_keys(judge);
   found->lasts = lasts(judge, declared);
   MemoryContextSwitchTo(caller);
-}
-
-void check_conflicts(RowJudge* judge, const ResultRelInfo* target) {
-  if (judge->statement.checked_version == judge->keys.version &&
-      judge->statement.checked_changes == judge->found.changes + 1)
-    return;
-  check_conflict_target(target, judge->row.trigger, judge->found.plan);
-  judge->statement.checked_version = judge->keys.version;
-  judge->statement.checked_changes = judge->found.changes + 1;
 }
 
 bool skip_conflicting(const RowJudge* judge, TupleTableSlot* row) {
@@ -297,7 +288,7 @@ RowJudge* borrow_judge(const TriggerData* call, TriggerKind kind, const RowSourc
   }
   set_judge_kind(judge, kind);
   const TriggerDesc* triggers = source.target == nullptr ? nullptr : source.target->ri_TrigDesc;
-  judge->statement = {source.statement, source.outside, triggers, 0, 0};
+  judge->statement = {source.statement, source.outside, triggers};
   FilterHandle*& filter = judge->keys.filter;
   if (!judge->found.lasts || source.outside || (filter != nullptr && !is_loaded(filter)))
     filter = nullptr;
@@ -308,8 +299,10 @@ RowJudge* borrow_judge(const TriggerData* call, TriggerKind kind, const RowSourc
 struct FiringState {
   RowSource source;
   bool plain;           // each row is inserted, and nothing else can become of it
+  bool has_rule;        // `fates` is known
   bool exists_already;  // existing rows: they pass, and the filter learns their keys
   RowJudge* judge;
+  FateRule* fates;  // of passing rows; nullptr: they are stored
 };
 
 FiringState* begin_firing(FunctionCallInfo fcinfo, const TriggerData* call, TriggerKind kind) {
@@ -318,7 +311,8 @@ FiringState* begin_firing(FunctionCallInfo fcinfo, const TriggerData* call, Trig
   auto* state = static_cast<FiringState*>(
       MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FiringState)));
   state->source = find_row_source(call);
-  state->plain = state->source.merge == nullptr && state->source.cause == InsertCause::inserted;
+  state->plain = state->source.merge == nullptr && state->source.cause == InsertCause::inserted &&
+                 !is_fate_open(call, state->source);
   state->exists_already = exist_already(call, state->source.statement, state->source.outside);
   state->judge = borrow_judge(call, kind, state->source, fcinfo->flinfo->fn_mcxt);
   fcinfo->flinfo->fn_extra = state;
@@ -342,18 +336,6 @@ bool is_row_insert(FunctionCallInfo fcinfo) {
   raise_wrong_event(call->tg_trigger, kind, call->tg_relation);
 }
 
-[[noreturn]] void raise_on_conflict(const TriggerData* call, TriggerKind kind) {
-  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("cannot use INSERT ... ON CONFLICT DO UPDATE with trigger \"%s\" of table \"%s\"",
-                 call->tg_trigger->tgname, RelationGetRelationName(call->tg_relation)),
-          errdetail("The row may not be inserted after all, but the filter would remember it."),
-          kind == TriggerKind::discard
-              ? errhint("Leave out ON CONFLICT (the trigger discards repeats), or insert while "
-                        "the trigger is disabled.")
-              : errhint("Leave out ON CONFLICT, or insert while the trigger is disabled."));
-  pg_unreachable();
-}
-
 [[noreturn]] void raise_unclear(const TriggerData* call, InsertCause cause) {
   ereport(
       ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -371,14 +353,12 @@ bool is_row_insert(FunctionCallInfo fcinfo) {
   pg_unreachable();
 }
 
-// Existing rows pass. Rows of unknown origin, and rows that may not be inserted after all, cannot
-// be judged.
-pg_noinline void check_cause(const FiringState* state, InsertCause cause, const TriggerData* call,
-                             TriggerKind kind) {
-  if (cause == InsertCause::inserted) return;
-  if (cause == InsertCause::on_conflict) raise_on_conflict(call, kind);
-  if (cause != InsertCause::unless_conflict) raise_unclear(call, cause);
-  check_conflicts(state->judge, state->source.target);
+// A rule lasts as long as its filter's definition, which nobody can alter meanwhile.
+pg_noinline void find_fates(FiringState* state, FunctionCallInfo fcinfo) {
+  MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+  state->fates = find_fate_rule(state->judge, state->source);
+  state->has_rule = true;
+  MemoryContextSwitchTo(caller);
 }
 
 // Remembers the key of an existing row without judging it.
@@ -393,13 +373,10 @@ pg_noinline HeapTuple learn(const RowJudge* judge, const TriggerData* call) {
 
 // A row comes: is it one to judge, and by what? Then its key is given to the filter, and the answer
 // decides what becomes of the row. nullptr: it is not inserted.
-HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
-  if (unlikely(!is_row_insert(fcinfo))) raise_wrong_call(fcinfo, kind);
-  const auto* call = reinterpret_cast<const TriggerData*>(fcinfo->context);
-  if (!enabled) return call->tg_trigtuple;
-  auto* state = static_cast<FiringState*>(fcinfo->flinfo->fn_extra);
-  if (unlikely(state == nullptr)) state = begin_firing(fcinfo, call, kind);
-  const InsertCause cause = likely(state->plain) ? InsertCause::inserted : cause_of(state->source);
+template <bool kPlain>
+[[gnu::always_inline]] inline HeapTuple fire_row(FiringState* state, FunctionCallInfo fcinfo,
+                                                 const TriggerData* call, TriggerKind kind) {
+  const InsertCause cause = kPlain ? InsertCause::inserted : cause_of(state->source);
   if (is_restored(call->tg_relation, state->source.statement) || cause == InsertCause::moved)
     return call->tg_trigtuple;
   RowJudge* judge = state->judge;
@@ -409,19 +386,25 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   const FilterMode mode = filter->mode;
   if (unlikely(mode == FilterMode::off)) return call->tg_trigtuple;
   if (unlikely(state->exists_already)) return learn(judge, call);
-  if (unlikely(!state->plain)) check_cause(state, cause, call, kind);
+  if (!kPlain) {
+    if (cause != InsertCause::inserted) raise_unclear(call, cause);
+    if (!state->has_rule) find_fates(state, fcinfo);
+  }
   check_judged_once(judge);
 
   const Outcome outcome = of_repeats(judge);
   Element element;
   bool repeat = false;
-  if (build_element(&judge->keys, call->tg_trigslot, &element)) {
+  const bool has_key = build_element(&judge->keys, call->tg_trigslot, &element);
+  if (has_key) {
     bound_time(filter, &element);
     repeat = judge_key(filter, element, Intent::insert, outcome) != Verdict::fresh;
   }
   count_judged(judge, repeat, outcome);
   const bool passes = !repeat || kind == TriggerKind::mark || mode == FilterMode::shadow;
   const bool skipped = passes && is_skipped(judge, call->tg_trigslot);
+  if (!kPlain && state->fates != nullptr && passes && !skipped)
+    await_fate(state->fates, judge, call, has_key ? &element : nullptr, has_key && !repeat);
   if (unlikely(mode == FilterMode::shadow)) return skipped ? nullptr : call->tg_trigtuple;
   if (kind == TriggerKind::divert && (repeat || skipped))
     divert_row(call, judge->found.target, judge->found.owner, filter);
@@ -429,6 +412,21 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
   if (kind == TriggerKind::mark)
     return set_mark(judge, call->tg_trigslot, call->tg_trigtuple, repeat);
   return repeat ? nullptr : call->tg_trigtuple;
+}
+
+pg_noinline HeapTuple fire_on_other_row(FiringState* state, FunctionCallInfo fcinfo,
+                                        const TriggerData* call, TriggerKind kind) {
+  return fire_row<false>(state, fcinfo, call, kind);
+}
+
+HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
+  if (unlikely(!is_row_insert(fcinfo))) raise_wrong_call(fcinfo, kind);
+  const auto* call = reinterpret_cast<const TriggerData*>(fcinfo->context);
+  if (!enabled) return call->tg_trigtuple;
+  auto* state = static_cast<FiringState*>(fcinfo->flinfo->fn_extra);
+  if (unlikely(state == nullptr)) state = begin_firing(fcinfo, call, kind);
+  return likely(state->plain) ? fire_row<true>(state, fcinfo, call, kind)
+                              : fire_on_other_row(state, fcinfo, call, kind);
 }
 
 }  // namespace
