@@ -12,7 +12,7 @@ namespace streamfilter::pg {
 
 // What judging a row takes, by how long it stays right.
 struct RowJudge {
-  // As long as the judge itself: of a session (judge_row.cpp) or a statement.
+  // As long as the judge itself: of a session (discard_trigger.cpp) or a statement.
   struct Owned {
     TriggerKind kind;
     Outcome of_repeats;     // what the kind makes of them; mode shadow has its own
