@@ -85,6 +85,7 @@ enum class Intent : uint8 {
   // that bits that are set do not tell whether the key was seen. Were they set?
   reserve_bits,  // reserve it
   put_bits,      // put it: it is reserved elsewhere
+  take_back,     // it was new, but its row was not stored after all
 };
 
 enum class Verdict : uint8 {

@@ -131,6 +131,9 @@ pg_noinline Verdict judge_otherwise(FilterHandle* filter, const Element& element
     case Intent::reserve: return take_as_new(filter, element, intent == Intent::take);
     case Intent::reserve_bits: return reserve_bits(filter, element);
     case Intent::put: put_key(filter, element); return Verdict::fresh;
+    case Intent::take_back:
+      if (TransactionChanges* changes = changes_of(filter)) take_back_key(changes, element.hash);
+      return Verdict::fresh;
     case Intent::erase:
       // A forgotten key must not arrive afterwards.
       if (Arriving(filter->slot).keys || find_arriving(filter, element) != 0)

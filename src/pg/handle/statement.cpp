@@ -118,9 +118,15 @@ void go_on_in(const Frame& frame, Call* call) {
   if (top == nullptr) begin_statement_report();
   push(&frame);
   PG_TRY();
-  { call->go_on(); }
+  {
+    call->go_on();
+    kUpwardCalls.on_end(frame.query_number);
+  }
   PG_FINALLY();
-  { pop(frame); }
+  {
+    kUpwardCalls.on_error(frame.query_number);
+    pop(frame);
+  }
   PG_END_TRY();
   publish_counts();
 }

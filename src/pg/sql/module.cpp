@@ -25,6 +25,7 @@
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/trigger/forget_trigger.hpp"
 #include "pg/trigger/left_keys.hpp"
+#include "pg/trigger/row_fate.hpp"
 
 extern "C" {
 PG_MODULE_MAGIC;
@@ -101,6 +102,8 @@ constexpr SharedSection kSections[] = {
 
 const UpwardCalls kUpwardCalls = {
     take_over,  // pg/ingest: COPY
+    settle_fates,
+    forget_fates,
 };
 
 }  // namespace streamfilter::pg

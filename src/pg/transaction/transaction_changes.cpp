@@ -271,6 +271,28 @@ void retract_from(TransactionChanges* changes, uint32 keep) {
     pg_atomic_fetch_add_u64(changes->slot->stats.counts[RowCount::rolled_back], keys);
 }
 
+void take_back_key(TransactionChanges* changes, uint64 hash) {
+  ChangeLog* log = &changes->log;
+  uint32 at = find_key(log, hash).last;
+  while (at != kNoChange && change_at(log, at)->is(ChangeType::repeat))
+    at = change_at(log, at)->previous;
+  if (at == kNoChange || !change_at(log, at)->is(ChangeType::add)) return;
+  Change* added = change_at(log, at);
+  if (added->registered) {
+    const InFlightKey key = {in_flight_tag(changes->generation, hash),
+                             changes->owners[added->owner]};
+    added->registered = 0;
+    remove_in_flight(&key, 1);
+    --changes->registered;
+  } else {
+    --changes->unregistered;
+    publish_count(changes);
+  }
+  withdraw_changes(log, at);
+  if (is_alive(changes))
+    pg_atomic_fetch_add_u64(changes->slot->stats.counts[RowCount::rolled_back], 1);
+}
+
 void publish_counts() {
   if (!adds_unpublished) return;
   adds_unpublished = false;

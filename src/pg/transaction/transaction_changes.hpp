@@ -115,6 +115,10 @@ void publish_count(TransactionChanges* changes);
 // raise.
 void retract_from(TransactionChanges* changes, uint32 keep);
 
+// Takes back the addition of a key whose row was not stored after all. Does nothing if the key is
+// none of the transaction's own, or if it has been forgotten since. Cannot raise.
+void take_back_key(TransactionChanges* changes, uint64 hash);
+
 // Is the state that was changed still in its place?
 inline bool is_alive(const TransactionChanges* changes) {
   return changes->slot->generation == changes->generation;
