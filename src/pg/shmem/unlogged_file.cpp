@@ -45,10 +45,12 @@ struct FilterRecord {
   Oid database;
   Oid relation;
   Oid server;
-  uint32 asked;
-  uint64 signature;  // 0: the filter is on other servers
-  uint64 size;       // of the block; 0: none here
-  uint64 block;      // where it begins in the file
+  uint32 has_header;
+  int64 life;
+  uint64 key_signature;  // 0: the filter is on other servers
+  uint64 signature;
+  uint64 size;   // of the block; 0: none here
+  uint64 block;  // where it begins in the file
   TimestampTz saved;
   uint64 block_sum;
   uint64 sum;  // of the fields above
@@ -121,8 +123,10 @@ bool write_filter(FileWriter* writer, const FilterSlot* slot) {
   record.database = slot->database;
   record.relation = slot->relation;
   record.server = slot->server;
+  record.key_signature = slot->key_signature;
   record.signature = slot->signature;
-  record.asked = slot->asked;
+  record.life = slot->saved.identity;
+  record.has_header = pg_atomic_read_u32(&slot->saved.has_header);
   record.saved = writer->now;
   if (has_block(slot)) {
     const Header* header = block_of(slot);
@@ -240,13 +244,13 @@ bool read_block(FILE* file, FilterSlot* slot, const FilterRecord& record) {
          check(header, record.size, problem) && checksum(header) == record.block_sum;
 }
 
-void start_live(FilterSlot* slot, TimestampTz saved) {
+void start_live(FilterSlot* slot, const FilterRecord& record) {
   slot->generation = shared_state->next_generation++;
   // The filter was used before: if it becomes logged, it starts with an image.
   pg_atomic_write_u64(&slot->applied, 1);
-  slot->saved.last_saved = saved;
-  // As for any unlogged filter, something may still be saved in the heaps.
-  pg_atomic_write_u32(&slot->saved.has_header, 1);
+  slot->saved.last_saved = record.saved;
+  slot->saved.identity = record.life;
+  pg_atomic_write_u32(&slot->saved.has_header, record.has_header);
   slot->saved.restored = GetCurrentTimestamp();
   slot->state = SlotState::live;
 }
@@ -260,7 +264,7 @@ bool read_filter(FILE* file, uint64 number) {
   Statistics stats;
   start_statistics(&stats, GetCurrentTimestamp());
   if (!read_statistics(file, &stats)) return false;
-  if (record.signature == 0) {
+  if (record.key_signature == 0) {
     put_filter_work(record.database, record.relation,
                     {stats.counts.read(), time_in(stats.stats_reset)});
     return true;
@@ -281,10 +285,10 @@ bool read_filter(FILE* file, uint64 number) {
     return false;
   }
   slot->server = record.server;
+  slot->key_signature = record.key_signature;
   slot->signature = record.signature;
-  slot->asked = record.asked;
   memcpy(static_cast<void*>(&slot->stats), &stats, sizeof stats);
-  if (record.size > 0) start_live(slot, record.saved);
+  if (record.size > 0) start_live(slot, record);
   return true;
 }
 
