@@ -28,7 +28,7 @@ sub log_since { my $text = slurp_file($node->logfile, $log_from); $log_from = -s
 fill();
 sql(q{ALTER FOREIGN TABLE resized OPTIONS (SET persistence 'logged')});
 $node->psql('postgres', q{CALL streamfilter_resize('resized', '2MB')});
-$node->restart('immediate');
+crash();
 fill();
 sql(q{ALTER FOREIGN TABLE resized OPTIONS (SET persistence 'unlogged')});
 log_since();

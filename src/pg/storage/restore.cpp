@@ -240,6 +240,7 @@ void note_lost(FilterSlot* slot, const FilterRelation* relation) {
   const bool lost = row != nullptr && row->change == ChangeType::memory;
   pg_atomic_write_u64(&slot->log.next_number, reading.next_number);
   end_reading(&reading);
+  pg_atomic_write_u32(&slot->saved.has_header, lost);
   if (!lost) return;
   strlcpy(slot->set_aside, "Its server has lost it.", sizeof slot->set_aside);
   ereport(

@@ -112,7 +112,7 @@ ChangeType change_in(Relation log, HeapTuple tuple);
 int64 identity_in(Relation table, HeapTuple tuple);
 
 // Deletes the filter's rows that the snapshot sees, except those of identity `except`, if given.
-// The caller holds a ShareUpdateExclusiveLock on the heap of images. Returns the deleted bytes.
+// Nobody else writes images of it: the caller has locked it, or the heap. Returns deleted bytes.
 uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot, const int64* except = nullptr);
 
 }  // namespace streamfilter::pg
