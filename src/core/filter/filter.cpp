@@ -204,8 +204,7 @@ bool promote(Header* header, const Element& element, unsigned& rank) noexcept {
 }
 
 bool inserts_unconditionally(const Parameters& parameters) noexcept {
-  const FilterOps* ops = find_ops(parameters.kind);
-  return ops->insert_unconditionally != nullptr && ops->expired != nullptr;
+  return find_ops(parameters.kind)->insert_unconditionally != nullptr && keys_expire(parameters);
 }
 
 void insert_new(Header* header, const Element& element) noexcept {

@@ -59,6 +59,8 @@ bool derive_for(Definition definition, const Parameters& from, Parameters* resul
   if (!complete(definition, ignored)) return false;
   *result = definition.parameters;
   result->seed = from.seed;
+  const auto inherit = find_ops(from.kind)->resize.inherit;
+  if (inherit != nullptr && !inherit(from, *result)) return false;
   return has_same_places(from, *result);
 }
 

@@ -27,6 +27,7 @@ enum class Kind : std::uint8_t {
   clq = 15,
   capped = 16,
   ell = 17,
+  vqf = 18,
 };
 
 // scattered: the cells of a key lie anywhere, as in the papers. blocked: all lie in one 64-byte

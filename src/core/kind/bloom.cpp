@@ -612,6 +612,7 @@ const FilterOps bloom_ops = {
     .summary = "classic Bloom filter: no false negatives, for a known number of distinct keys",
     .options = kOptions,
     .has_blocked_layout = true,
+    .has_probes = true,
     .forgets = Forgets::never,
     .derive = derive,
     .needs_keys = [](const Definition& definition) noexcept { return !definition.has(kK); },

@@ -39,6 +39,10 @@ struct Resizing {
   // Says whether parameters allow it. nullptr: always.
   bool (*possible)(const Parameters&) noexcept = nullptr;
 
+  // Completes the parameters of another size with what depends on the former ones. False: there
+  // are no such parameters. nullptr: nothing does.
+  bool (*inherit)(const Parameters& from, Parameters& p) noexcept = nullptr;
+
   // The number of places of a slice, as in format/spread.hpp.
   std::uint64_t (*places)(const Parameters&) noexcept = nullptr;
 
@@ -96,6 +100,7 @@ struct FilterOps {
   // Then `keys`, if it is given, says how many are to be remembered. Other kinds that forget would
   // need far too much memory.
   bool remembers_keys = false;
+  bool has_probes = false;   // keys can have several probes: any slicing (layout.hpp)
   bool counts_only = false;  // counts distinct keys, and finds repeats only while there are few
   Forgets forgets = Forgets::in_its_own_time;
 
@@ -107,7 +112,8 @@ struct FilterOps {
   bool (*uses_importance)(const Parameters&) noexcept = nullptr;
   bool (*uses_time)(const Parameters&) noexcept = nullptr;
 
-  bool learns_from_repeats = false;  // inserting a key that is there changes more than counters
+  // True if inserting a key that is there changes more than counters. nullptr: never.
+  bool (*learns_from_repeats)(const Parameters&) noexcept = nullptr;
 
   // Checks the given parameters and derives the others, for slices of slice_bytes each.
   bool (*derive)(Definition& definition, Problem& problem) noexcept;
@@ -175,12 +181,16 @@ struct FilterOps {
   // The predicted false-negative rate of a key last seen `gap` elements ago.
   double (*fnr_at)(const Parameters&, double gap) noexcept = nullptr;
 
+  // The number of distinct keys up to which no more are lost than the kind calls none: so many are
+  // what `keys` asks for where the kind remembers_keys. nullptr: those with an fnr_at of 1 %.
+  double (*held_keys)(const Parameters&) noexcept = nullptr;
+
   // The predicted error rates of an empty filter on a stream whose rows have importance 0. nullptr:
   // the kind has no such model.
   Prediction (*predict)(const Parameters&, const Stream&) noexcept = nullptr;
 
   // Puts a new key into one of its probes, whatever the slice holds; Element.hash is the probe's.
-  // nullptr: horizontal slices only (layout.hpp).
+  // nullptr: `insert` does the same.
   void (*insert_unconditionally)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
   // For kinds with ranks in the order of recency (tuning.hpp): the number of ranks of a bucket, up

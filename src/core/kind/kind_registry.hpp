@@ -29,6 +29,11 @@ inline bool uses_time(const Parameters& parameters) noexcept {
 }
 
 // True if time, or other keys, can make the filter forget a key.
+inline bool learns_from_repeats(const Parameters& parameters) noexcept {
+  const auto learns = find_ops(parameters.kind)->learns_from_repeats;
+  return learns != nullptr && learns(parameters);
+}
+
 inline bool keys_expire(const Parameters& parameters) noexcept {
   const FilterOps* ops = find_ops(parameters.kind);
   return ops->expired != nullptr && (ops->expires == nullptr || ops->expires(parameters));

@@ -15,7 +15,7 @@ namespace {
 // Was the key seen? If so, the filter promotes it at once, without waiting for commit: the key is
 // inserted anyway.
 bool test_and_promote(FilterHandle* filter, const Element& element) {
-  if (!ops_of(filter->header).learns_from_repeats) return is_in_filter(filter, element);
+  if (!learns_from_repeats(filter->header->parameters)) return is_in_filter(filter, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
   unsigned position;
   LWLockAcquire(lock, LW_EXCLUSIVE);
@@ -84,7 +84,7 @@ void add_value(FilterHandle* filter, const Header* value, int64 slice, Size byte
 [[gnu::always_inline]] inline void note_repeat(const FilterHandle* filter,
                                                TransactionChanges* changes, const Element& element,
                                                const IndexHint& hint) {
-  if (!ops_of(filter->header).learns_from_repeats) return;
+  if (!learns_from_repeats(filter->header->parameters)) return;
   reserve_own_change(changes);
   append_own_change(changes, ChangeType::repeat, as_accepted(changes, element, hint), hint);
 }
@@ -318,7 +318,7 @@ void look_into_own_changes(KeyBatch& batch) {
 void look_into_filter(KeyBatch& batch) {
   FilterHandle* filter = batch.filter;
   Header* header = filter->header;
-  const bool learns = ops_of(header).learns_from_repeats;
+  const bool learns = learns_from_repeats(header->parameters);
   const auto untouched = static_cast<uint32>(batch.untouched_count);
   const auto key = [&](uint32 i) -> const Element& { return *batch.elements[batch.untouched[i]]; };
   if (header->parameters.k1 > 0) {
