@@ -22,6 +22,7 @@ extern const FilterOps fplru_ops;   // lru_buffer.cpp
 extern const FilterOps clq_ops;     // cache_line_queue.cpp
 extern const FilterOps capped_ops;  // capped_bloom.cpp
 extern const FilterOps ell_ops;     // exa_log_log.cpp
+extern const FilterOps vqf_ops;     // vector_quotient.cpp
 
 // clang-format off
 inline constexpr const FilterOps* kKinds[] = {
@@ -42,6 +43,7 @@ inline constexpr const FilterOps* kKinds[] = {
     &clq_ops,
     &capped_ops,
     &ell_ops,
+    &vqf_ops,
 };
 // clang-format on
 
