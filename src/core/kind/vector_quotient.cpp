@@ -124,6 +124,14 @@ double rate_at(const Parameters& p, double load) noexcept {
   return fpr_bound(p) * std::min(load / slots, 1.0);
 }
 
+// A full slice, or one with its keys.
+double fpr_to_come(const Parameters& p, ConstSlice) noexcept {
+  if (p.keys == 0) return fpr_bound(p);
+  const double lines = lines_of_slice(p), keys = static_cast<double>(p.keys) / p.slices;
+  return std::min(fpr_bound(p),
+                  vector_quotient_model::fpr(shape_of(p), keys / lines * growth_so_far(p), lines));
+}
+
 double all_lines(const Parameters& p) noexcept { return lines_of_slice(p) * p.slices; }
 
 // Slices have different numbers of keys: the fullest one counts. A window has its keys, and those
@@ -131,7 +139,7 @@ double all_lines(const Parameters& p) noexcept { return lines_of_slice(p) * p.sl
 double held_keys(const Parameters& p) noexcept {
   const double all = vector_quotient_model::held(shape_of(p), lines_of_slice(p)) * all_lines(p);
   return has_window(p)
-             ? all * static_cast<double>(window_ticks(p)) / static_cast<double>(kept_ticks(p))
+             ? all * static_cast<double>(window_ticks(p)) / static_cast<double>(kept_ticks(p) - 1)
              : all;
 }
 
@@ -202,6 +210,7 @@ const FilterOps vqf_ops = {
             .places = [](const Parameters& p) noexcept { return lines_of(p, body_bytes(p)); },
             .undivided = always,
             .move = move,
+            .fpr_to_come = fpr_to_come,
         },
 };
 

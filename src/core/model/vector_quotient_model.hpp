@@ -17,8 +17,8 @@ inline double tags(const AnyShape& shape) noexcept {
   return std::ldexp(shape.buckets, static_cast<int>(shape.bits));
 }
 
-// The false-positive rate if lines have so many entries in the mean: tags in a line differ, and a
-// key has one line twice with probability 1/lines.
+// The false-positive rate if lines have so many entries in the mean. Never have both lines of a key
+// its tag; with probability 1/lines they are one.
 double fpr(const AnyShape& shape, double entries, double lines) noexcept;
 
 // The rate of full lines, at most.
@@ -29,8 +29,8 @@ inline double fpr_bound(const AnyShape& shape) noexcept { return 2 * shape.slots
 bool best_shape(double fpr, double growth, unsigned bits, unsigned buckets, unsigned ages,
                 AnyShape& best) noexcept;
 
-// Keys per line up to which one in 10,000 is lost because both of its lines are full; with ages,
-// one in 1,000 of those that a window keeps.
+// Keys per line up to which one in 10,000 is lost because both of its lines are full; one in 1,000
+// of those in a window, if so many are kept.
 double held(const AnyShape& shape, double lines) noexcept;
 
 // With ages, where the oldest of two full lines goes: the probability that an entry is gone after
