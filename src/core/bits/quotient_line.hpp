@@ -127,8 +127,11 @@ class QuotientLine {
                          (this->remainder(s.start + 1) == remainder);
     s.hit = one | two;
     s.slot = s.start + (one ^ 1);
-    if (s.has_run & ((rest & 3) == 0)) [[unlikely]]
-      find_further(remainder, s);
+    if (s.has_run & ((rest & 3) == 0)) [[unlikely]] {
+      const unsigned further = find_further(remainder, s.start + 2, s.ends);
+      s.hit |= further < kMaxSlots;
+      s.slot = further < kMaxSlots ? further : s.slot;
+    }
     return s;
   }
 
@@ -155,17 +158,17 @@ class QuotientLine {
       set(w, ages_at(p), shape_.slots,
           spread(get(ages_at(p), shape_.slots), spot.start, code >> p & 1));
     set(w, ends_at(), shape_.slots, spread(spot.ends, spot.start, spot.has_run ^ 1));
-    const unsigned bit = occupied_at() + bucket;
-    w[bit / 64] |= std::uint64_t{1} << bit % 64;
-    set(w, spot.start * shape_.bits, shape_.bits, remainder);
     std::memcpy(line_, w, kLineBytes);
+    // In memory, so that the words before need none.
+    change(occupied_at() + bucket, 0, 1);
+    change(spot.start * shape_.bits, 0, remainder);
   }
 
   // Empties a slot in use.
   void take_out(unsigned slot) noexcept {
     const std::uint64_t ends = this->ends(), last = ends >> slot & 1,
                         first = (ends << 1 | 1) >> slot & 1;
-    const unsigned bit = occupied_at() + bucket_of(count_ones<kBmi2>(ends & low_bits(slot)));
+    const unsigned occupied = occupied_at() + bucket_of(count_ones<kBmi2>(ends & low_bits(slot)));
     LineVector words, below, upper;
     std::memcpy(&words, line_, kLineBytes);
     std::memcpy(&below, kFirstBits.of[slot * shape_.bits].words, kLineBytes);
@@ -179,8 +182,8 @@ class QuotientLine {
     for (unsigned p = 0; p < shape_.ages; ++p)
       set(w, ages_at(p), shape_.slots, close(get(ages_at(p), shape_.slots), slot));
     set(w, ends_at(), shape_.slots, close(ends, slot) | (last & (first ^ 1)) << slot >> 1);
-    w[bit / 64] &= ~((last & first) << bit % 64);  // the only one of its run
     std::memcpy(line_, w, kLineBytes);
+    change(occupied, last & first, 0);  // the only one of its run
   }
 
   // Calls visit(slot, bucket, remainder) for each entry.
@@ -205,12 +208,7 @@ class QuotientLine {
 
   ALWAYS_INLINE void set_code(unsigned slot, std::uint64_t code) noexcept {
 #pragma GCC unroll 8
-    for (unsigned p = 0; p < shape_.ages; ++p) {
-      const unsigned bit = ages_at(p) + slot;
-      const std::uint64_t one = std::uint64_t{1} << bit % 64;
-      const std::uint64_t changed = (word(bit / 64) & ~one) | (code >> p & 1) << bit % 64;
-      std::memcpy(line_ + bit / 64 * 8, &changed, sizeof changed);
-    }
+    for (unsigned p = 0; p < shape_.ages; ++p) change(ages_at(p) + slot, 1, code >> p & 1);
   }
 
   // The slots in use whose codes are less than `steps` steps ahead of `base`.
@@ -282,6 +280,15 @@ class QuotientLine {
     return 63 - static_cast<unsigned>(__builtin_clzll(ends << 1 | 1));
   }
 
+  // From a bit on, clears bits and sets others, at most kMaxRemainder.
+  ALWAYS_INLINE void change(unsigned bit, std::uint64_t cleared, std::uint64_t set) noexcept {
+    const unsigned byte = std::min(bit / 8, kLineBytes - 8), shift = bit - byte * 8;
+    std::uint64_t word;
+    std::memcpy(&word, line_ + byte, sizeof word);
+    word = (word & ~(cleared << shift)) | set << shift;
+    std::memcpy(line_ + byte, &word, sizeof word);
+  }
+
   // Near the end of the line, from its last whole word.
   ALWAYS_INLINE std::uint64_t remainder(unsigned slot) const noexcept {
     const unsigned bit = slot * shape_.bits, byte = std::min(bit / 8, kLineBytes - 8);
@@ -313,13 +320,12 @@ class QuotientLine {
                       : 64 + find_one<kBmi2>(upper_buckets(), run - runs);
   }
 
-  void find_further(std::uint64_t remainder, Spot& s) const noexcept {
-    for (unsigned slot = s.start + 2;; ++slot) {
-      if (this->remainder(slot) == remainder) {
-        s.hit = 1;
-        s.slot = slot;
-      }
-      if (s.ends >> slot & 1) return;
+  // From a slot of a run on; kMaxSlots if it is not there.
+  [[gnu::noinline]] unsigned find_further(std::uint64_t remainder, unsigned slot,
+                                          std::uint64_t ends) const noexcept {
+    for (;; ++slot) {
+      if (this->remainder(slot) == remainder) return slot;
+      if (ends >> slot & 1) return kMaxSlots;
     }
   }
 
