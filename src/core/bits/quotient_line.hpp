@@ -128,7 +128,8 @@ class QuotientLine {
     s.hit = one | two;
     s.slot = s.start + (one ^ 1);
     if (s.has_run & ((rest & 3) == 0)) [[unlikely]] {
-      const unsigned further = find_further(remainder, s.start + 2, s.ends);
+      const unsigned further =
+          QuotientLine(shape_, line_).find_further(remainder, s.start + 2, s.ends);
       s.hit |= further < kMaxSlots;
       s.slot = further < kMaxSlots ? further : s.slot;
     }

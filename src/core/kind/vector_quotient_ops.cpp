@@ -91,7 +91,7 @@ constexpr StepTable<false> kStepsPlain;
 
 const bool kHasBmi2 = has_bmi2();
 
-const Steps& steps_of(const Parameters& p) noexcept {
+inline const Steps& steps_of(const Parameters& p) noexcept {
   return kHasBmi2 ? kStepsBmi2.of(p) : kStepsPlain.of(p);
 }
 
@@ -103,13 +103,10 @@ bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcep
 
 void insert_unconditionally(const Parameters& p, Slice slice, const Element& element) noexcept {
   steps_of(p).insert(p, slice, element, /*always=*/true);
-  if (counts_rows(p)) count_row(p, *slice.state);
 }
 
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
-  const bool seen = steps_of(p).insert(p, slice, element, /*always=*/false);
-  if (!seen && counts_rows(p)) count_row(p, *slice.state);
-  return seen;
+  return steps_of(p).insert(p, slice, element, /*always=*/false);
 }
 
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element,

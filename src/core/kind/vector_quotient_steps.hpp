@@ -110,7 +110,7 @@ ALWAYS_INLINE bool insert_known(const Parameters& p, Slice slice, const Element&
   if (key.put(0)) [[likely]]
     ++used(*slice.state);
   else
-    replace_any(p, slice, key.place);
+    replace_any(p, slice, Place(key.place));
   return false;
 }
 
@@ -128,7 +128,7 @@ ALWAYS_INLINE void remember(const Parameters& p, Slice slice, Key& key,
   if (key.put(then)) [[likely]]
     ++used(*slice.state);
   else
-    replace_oldest(p, slice, key.place, then);
+    replace_oldest(p, slice, Place(key.place), then);
 }
 
 // `always`: even if it looks like a repeat by now.
@@ -149,6 +149,7 @@ ALWAYS_INLINE bool insert_in_window(const Parameters& p, Slice slice, const Elem
     }
   }
   remember(p, slice, key, then);
+  if (counts_rows(p)) count_row(p, state);
   return false;
 }
 
