@@ -75,6 +75,7 @@ static const char* const kinds[] = {
     "clq(memory=16kB)",
     "capped(memory=16kB)",
     "ell(memory=16kB)",
+    "vqf(memory=16kB)",
     "auto(keys=1000)",
 };
 enum { kind_count = sizeof kinds / sizeof *kinds };

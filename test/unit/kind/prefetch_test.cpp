@@ -25,6 +25,8 @@ const char* const kDefinitions[] = {
     "clq(memory=64kB, fpr=0.01)",
     "clq(memory=64kB, fpr=0.01, lines=2)",
     "clq(memory=64kB, fpr=0.01, window=\"1 hour\")",
+    "vqf(memory=64kB)",
+    "vqf(memory=640kB, window=\"1 hour\")",
 };
 
 constexpr unsigned kLine = 64;

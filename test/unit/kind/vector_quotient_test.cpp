@@ -216,6 +216,29 @@ BOOST_AUTO_TEST_CASE(answers_and_bytes_are_the_same_without_bmi2) {
     }
 }
 
+// A part of the stored format.
+BOOST_AUTO_TEST_CASE(bytes_are_what_they_were) {
+  struct Case {
+    const char* options;
+    std::uint64_t checksum;
+  };
+  for (const Case& c : {
+           Case{"seed=1", 0},
+           Case{"seed=1, fpr=1e-5, slices=3", 0},
+           Case{"seed=1, bits=5, buckets=70, origin='20,7'", 0},
+           Case{"seed=1, window='1 s', lateness='300 ms'", 0},
+           Case{"seed=1, window='300 rows', ages=6", 0},
+       }) {
+    Filter filter(std::string("vqf(memory=2kB, ") + c.options + ")");
+    for (std::uint64_t i = 0; i < 3000; ++i)
+      filter.insert(at(i * i % 2003, static_cast<std::int64_t>(i * 1000)));
+    for (std::uint64_t i = 0; i < 40; ++i) erase(filter.header(), key(i * i % 2003));
+    BOOST_TEST(filter.is_valid());
+    BOOST_TEST(checksum(filter.header()) == c.checksum,
+               c.options << ": " << checksum(filter.header()));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(merged_filters_know_keys_of_both) {
   for (const char* more : {"", ", fpr=1e-4", ", slices=3", ", origin='500'"}) {
     const std::string text = std::string("vqf(memory=64kB") + more + ")";
