@@ -49,6 +49,7 @@ core/kind/kind_registry.cpp   face of that list
 core/model/slicing_model.cpp  formulas of one subject
 core/model/stream.cpp         formulas of one subject
 core/model/timing_model.cpp   formulas of one subject
+core/model/vector_quotient_model.cpp  formulas of one subject
 pg/catalog/option_list.hpp    face of OPTIONS (...)
 pg/fdw/fdw_handler.cpp        list: the callbacks of foreign tables
 pg/remote/wire_answers.cpp    face of answers; compiled without PostgreSQL, too

@@ -11,6 +11,8 @@
 // Ages in planes let all slots be compared at once. The bytes are the same with and without BMI2.
 #pragma once
 
+#include <bit>
+
 #include "core/base/hash.hpp"
 #include "core/bits/fingerprint_queue.hpp"
 
@@ -27,11 +29,12 @@ struct AnyShape {  // known at run time only
 };
 
 #if defined(__x86_64__)
-// Only functions with this attribute can inline those below. Call them only if has_bmi2().
-#define FOR_BMI2 [[gnu::target("bmi,bmi2,popcnt")]]
+// Only functions with this attribute can inline those below. Call them only if has_bmi2(). AVX2,
+// which the same processors have, moves lines.
+#define FOR_BMI2 [[gnu::target("avx2,bmi,bmi2,popcnt")]]
 inline bool has_bmi2() noexcept {
-  return __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-         __builtin_cpu_supports("popcnt");
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 FOR_BMI2 inline unsigned count_ones_bmi2(std::uint64_t x) noexcept {
   return static_cast<unsigned>(_mm_popcnt_u64(x));
@@ -57,18 +60,6 @@ inline std::uint64_t ones_of_bytes(std::uint64_t x) noexcept {
   return (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0f;
 }
 
-// Where the k-th one of a byte is.
-struct OnesInBytes {
-  unsigned char at[8][256];
-
-  constexpr OnesInBytes() noexcept : at() {
-    for (unsigned byte = 0; byte < 256; ++byte)
-      for (unsigned bit = 0, k = 0; bit < 8; ++bit)
-        if (byte >> bit & 1) at[k++][byte] = static_cast<unsigned char>(bit);
-  }
-};
-inline constexpr OnesInBytes kOnesInBytes;
-
 }  // namespace quotient_line
 
 #define ALWAYS_INLINE [[gnu::always_inline]] inline
@@ -89,7 +80,9 @@ ALWAYS_INLINE unsigned find_one(std::uint64_t x, unsigned k) noexcept {
       enough = ((k * kEachByte | kTops) - sums) & kTops;
   const unsigned byte = static_cast<unsigned>((enough >> 7) * kEachByte >> 53) & 56,
                  before = static_cast<unsigned>(sums << 8 >> byte) & 255;
-  return byte + kOnesInBytes.at[(k - before) & 7][x >> byte & 255];
+  std::uint64_t ones = x >> byte & 255;
+  for (unsigned i = before; i < k; ++i) ones &= ones - 1;
+  return (byte + static_cast<unsigned>(std::countr_zero(ones))) & 63;
 }
 
 // `which` ? x : y, without a branch: which line has a key cannot be predicted.

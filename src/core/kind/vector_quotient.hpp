@@ -121,7 +121,7 @@ std::uint64_t moved_on(const Parameters& p, std::uint64_t line, std::uint64_t ta
                       lines = levels(p) == 0 ? n : level(p, 0);
   Place place = {static_cast<unsigned>(scale(mixed, buckets)), mixed & low_bits(bits), {}};
   const std::uint64_t tag = std::uint64_t{place.bucket} << bits | place.remainder;
-  place.line[0] = position(hash, 0, lines);
+  place.line[0] = scale(mixed * kGoldenRatio, lines);
   place.line[1] = partner(place.line[0], tag, lines);
   if (levels(p) > 0) [[unlikely]]
     for (std::uint64_t& line : place.line) line = moved_on(p, line, tag, n);

@@ -114,10 +114,11 @@ void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
   const Lines<const SliceState, const unsigned char> lines(p, slice);
   const Place place = place_of(p, static_cast<unsigned>(p.integer(kBuckets)),
                                static_cast<unsigned>(p.integer(kBits)), lines.count, element.hash);
-  for (const std::uint64_t line : place.line) {
-    prefetches.add(lines.at(line));
-    if (has_window(p)) prefetches.add(lines.stamp_at(line));
-  }
+  prefetches.add(lines.at(place.line[0]));
+  prefetches.add(lines.at(place.line[1]));
+  if (!has_window(p)) return;
+  prefetches.add(lines.stamp_at(place.line[0]));
+  prefetches.add(lines.stamp_at(place.line[1]));
 }
 
 // After a resize or a merge both lines may have an entry with the key's tag.
