@@ -177,23 +177,37 @@ void replace_any(const Parameters& p, Slice slice, const Place& place) noexcept 
   replace(p, slice, place, 0, static_cast<unsigned>(scale(chance, shape_of(p).slots)), 0);
 }
 
-void replace_oldest(const Parameters& p, Slice slice, const Place& place,
-                    std::uint64_t then) noexcept {
-  SliceState& state = *slice.state;
+namespace {
+
+// The least epoch in two full lines, and the slots that have it.
+std::uint64_t find_oldest(const Parameters& p, Slice slice, const Place& place,
+                          std::uint64_t (&slots)[2]) noexcept {
   const Lines<SliceState, unsigned char> lines(p, slice);
-  std::uint64_t oldest[2], slots[2];
+  std::uint64_t epochs[2];
   for (unsigned i = 0; i < 2; ++i) {
     const std::uint64_t base = lines.stamp(place.line[i]);
-    slots[i] = PlainLine(shape_of(p), lines.at(place.line[i])).least_ahead(base, oldest[i]);
-    oldest[i] += base;
+    slots[i] = PlainLine(shape_of(p), lines.at(place.line[i])).least_ahead(base, epochs[i]);
+    epochs[i] += base;
   }
-  const std::uint64_t epoch = std::min(oldest[0], oldest[1]);
-  evicted(state) += then < epoch || clock(state) - epoch < kept_ticks(p);
+  if (epochs[0] > epochs[1]) slots[0] = 0;
+  if (epochs[1] > epochs[0]) slots[1] = 0;
+  return std::min(epochs[0], epochs[1]);
+}
+
+bool is_kept(const Parameters& p, const SliceState& state, std::uint64_t epoch) noexcept {
+  return clock(state) - epoch < kept_ticks(p);
+}
+
+}  // namespace
+
+void replace_oldest(const Parameters& p, Slice slice, const Place& place,
+                    std::uint64_t then) noexcept {
+  std::uint64_t slots[2];
+  const std::uint64_t epoch = find_oldest(p, slice, place, slots);
+  evicted(*slice.state) += is_kept(p, *slice.state, std::min(then, epoch));
   if (then < epoch) return;
-  const unsigned first = oldest[0] == epoch ? count_ones<false>(slots[0]) : 0,
-                 second = oldest[1] == epoch ? count_ones<false>(slots[1]) : 0,
-                 which = static_cast<unsigned>(
-                     scale(mix64(place.remainder + place.line[0]), first + second));
+  const unsigned first = count_ones<false>(slots[0]), all = first + count_ones<false>(slots[1]),
+                 which = static_cast<unsigned>(scale(mix64(place.remainder + place.line[0]), all));
   const unsigned slot =
       which < first ? find_one<false>(slots[0], which) : find_one<false>(slots[1], which - first);
   replace(p, slice, place, which >= first, slot, then);
@@ -288,34 +302,43 @@ class Absorption {
     SliceState& state = *slice_.state;
     key_.place = place;
     if (has_window(p_)) {
-      if (clock(state) - epoch >= kept_ticks(p_)) return false;
+      if (!is_kept(p_, state, epoch)) return false;
       for (const std::uint64_t line : place.line) sweep_if_due(p_, slice_, key_.lines, line);
     }
     key_.look();
-    const bool is_new = !key_.has_key();
-    if (has_window(p_))
-      remember(p_, slice_, key_, epoch);
-    else if (is_new && key_.put(0))
+    if (key_.has_key()) {
+      if (has_window(p_)) remember(p_, slice_, key_, epoch);
+      return false;
+    }
+    if (key_.put(epoch))
       ++used(state);
-    else if (is_new)
-      replace_least();
-    return is_new;
+    else
+      replace_least(epoch);
+    return true;
   }
 
  private:
-  // Of all entries of a full line and the new one, that of the least rank goes, a function of the
-  // entry that is another in each merge: so neither side is preferred, whichever comes first.
-  void replace_least() noexcept {
+  // Of the entries of a full line, or the oldest of both, and the new one, that of the least rank
+  // goes, a function of the entry that is another in each merge: so neither side is preferred,
+  // whichever comes first.
+  void replace_least(std::uint64_t epoch) noexcept {
     const auto rank = [&](unsigned bucket, std::uint64_t remainder) {
       return mix64(tag_of(p_, bucket, remainder) ^ salt_);
     };
-    unsigned last = kMaxSlots + 1;
-    std::uint64_t least = rank(key_.place.bucket, key_.place.remainder);
-    key_.line(0).for_each_entry([&](unsigned slot, unsigned bucket, std::uint64_t remainder) {
-      if (const std::uint64_t its = rank(bucket, remainder); its < least) least = its, last = slot;
-    });
-    ++evicted(*slice_.state);
-    if (last <= kMaxSlots) replace(p_, slice_, key_.place, 0, last, 0);
+    std::uint64_t slots[2] = {low_bits(kMaxSlots), 0}, oldest = epoch;
+    if (has_window(p_)) oldest = find_oldest(p_, slice_, key_.place, slots);
+    evicted(*slice_.state) += is_kept(p_, *slice_.state, std::min(epoch, oldest));
+    if (epoch < oldest) return;
+    unsigned which = 2, last = 0;
+    std::uint64_t least =
+        epoch == oldest ? rank(key_.place.bucket, key_.place.remainder) : ~std::uint64_t{0};
+    for (unsigned i = 0; i < 2; ++i)
+      key_.line(i).for_each_entry([&](unsigned slot, unsigned bucket, std::uint64_t remainder) {
+        const std::uint64_t its = rank(bucket, remainder);
+        if ((slots[i] >> slot & 1) == 0 || its >= least) return;
+        least = its, which = i, last = slot;
+      });
+    if (which < 2) replace(p_, slice_, key_.place, which, last, epoch);
   }
 
   const Parameters& p_;

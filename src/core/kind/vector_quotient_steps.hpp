@@ -36,8 +36,13 @@ struct KeyLines {
   }
   ALWAYS_INLINE bool has_key() const noexcept { return (spot[0].hit | spot[1].hit) != 0; }
 
-  // Number of the line that has the key, where one has.
-  ALWAYS_INLINE std::uint64_t which() const noexcept { return spot[0].hit ^ 1; }
+  // Number of the line that has the key, where one has. Both can where a filter that has shrunk
+  // twice was merged: then the newer.
+  ALWAYS_INLINE std::uint64_t which() const noexcept {
+    if (shape.ages > 0 && (spot[0].hit & spot[1].hit) != 0) [[unlikely]]
+      return epoch(1, spot[1].slot) > epoch(0, spot[0].slot);
+    return spot[0].hit ^ 1;
+  }
   ALWAYS_INLINE unsigned slot() const noexcept {
     return choose(which(), spot[1].slot, spot[0].slot);
   }
