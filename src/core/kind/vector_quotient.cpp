@@ -134,13 +134,14 @@ double fpr_to_come(const Parameters& p, ConstSlice) noexcept {
 
 double all_lines(const Parameters& p) noexcept { return lines_of_slice(p) * p.slices; }
 
-// Slices have different numbers of keys: the fullest one counts. A window has its keys, and those
-// that are kept for late events.
+// Until the fullest slice is full (keys_of_fullest). A window has its keys, and those that are kept
+// for late events.
 double held_keys(const Parameters& p) noexcept {
-  const double all = vector_quotient_model::held(shape_of(p), lines_of_slice(p)) * all_lines(p);
-  return has_window(p)
-             ? all * static_cast<double>(window_ticks(p)) / static_cast<double>(kept_ticks(p) - 1)
-             : all;
+  double keys = vector_quotient_model::held(shape_of(p), lines_of_slice(p)) * lines_of_slice(p);
+  if (p.slices > 1) keys = std::pow((std::sqrt(9 + 4 * keys) - 3) / 2, 2);
+  if (has_window(p))
+    keys *= static_cast<double>(window_ticks(p)) / static_cast<double>(kept_ticks(p) - 1);
+  return keys * p.slices;
 }
 
 // Without a window, keys that came before the last `gap` are gone: where there are more, those that

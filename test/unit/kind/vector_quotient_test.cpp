@@ -78,8 +78,8 @@ BOOST_AUTO_TEST_CASE(bits_per_key_are_those_of_the_design) {
   for (const Case& c : {Case{"0.1", 8.4, 11.8}, Case{"0.01", 9.95, 15.6}, Case{"0.001", 13.7, 19.4},
                         Case{"0.0001", 17.4, 23.6}, Case{"1e-6", 25.1, 31.8}}) {
     const std::string more = std::string(", fpr=") + c.fpr;
-    const Parameters known = parameters_of("vqf(memory=64MB" + more + ")"),
-                     window = parameters_of("vqf(memory=64MB, window='1 hour'" + more + ")");
+    const Parameters known = parameters_of("vqf(memory=64MB, slices=1" + more + ")"),
+                     window = parameters_of("vqf(memory=64MB, slices=1, window='1 hour'" + more + ")");
     BOOST_TEST(8 * 67108864. / ops().held_keys(known) < c.known, more);
     BOOST_TEST(8 * 67108864. / ops().held_keys(window) < c.window, more);
     BOOST_TEST(ops().fpr_bound(known) <= std::atof(c.fpr));
@@ -115,8 +115,8 @@ BOOST_AUTO_TEST_CASE(the_least_rate_is_kept, *boost::unit_test::label("long")) {
 // before the first is lost.
 BOOST_AUTO_TEST_CASE(keys_are_held_as_promised) {
   for (const char* fpr : {"0.1", "0.01", "0.001", "1e-6"})
-    for (const char* memory : {"1500", "16kB", "256kB", "4MB"}) {
-      const std::string text = std::string("vqf(memory=") + memory + ", slices=1, fpr=" + fpr + ")";
+    for (const char* memory : {"1500, slices=1", "16kB", "256kB", "256kB, slices=16", "4MB"}) {
+      const std::string text = std::string("vqf(memory=") + memory + ", fpr=" + fpr + ")";
       double keys = 0, missed = 0;
       for (unsigned round = 0; keys < scaled(400000); ++round) {
         Filter filter(text);
