@@ -86,7 +86,7 @@ struct StepTable {
                                                                                        : any[aged];
   }
 };
-constexpr StepTable<true> kStepsBmi2;
+constexpr StepTable<kMayHaveBmi2> kStepsBmi2;
 constexpr StepTable<false> kStepsPlain;
 
 const bool kHasBmi2 = has_bmi2();
