@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(definitions_are_read_back) {
                  "vqf(window='1 s', ages=2)", "vqf(origin='5,4,3,2,1')"});
 }
 
-// Derived shapes of the usual rates have code of their own.
+// Without what slices cost.
 BOOST_AUTO_TEST_CASE(bits_per_key_are_those_of_the_design) {
   struct Case {
     const char* fpr;
