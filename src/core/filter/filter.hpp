@@ -101,13 +101,13 @@ inline std::int64_t clock_of(const Header* header, std::uint64_t hash) noexcept 
                           : clock(parameters, slice_at(header, slice_of(parameters, hash)));
 }
 
-// Is the event so late that `insert_new` will not remember its key?
-inline bool is_too_late(const Header* header, const Element& element) noexcept {
-  const Parameters& parameters = header->parameters;
-  const FilterOps* ops = find_ops(parameters.kind);
-  if (ops->clock == nullptr || !is_finite(element.time)) return false;
-  const Element present{element.hash, 0, clock_of(header, element.hash)};
-  return ops->expired(parameters, element, present, 0);
+// Is the event late (timing_options.hpp), where its key's slice, or what will come into it before,
+// has `latest`?
+inline bool is_late(const Header* header, const Element& element, std::int64_t latest) noexcept {
+  const WindowTicks window = window_of(header->parameters);
+  if (window.length == 0 || !is_finite(element.time)) return false;
+  const std::int64_t clock = std::max(clock_of(header, element.hash), latest);
+  return is_late(tick_at(element.time, window.length), tick_at(clock, window.length), window.late);
 }
 
 bool erase(Header* header, const Element& element) noexcept;

@@ -19,6 +19,14 @@ struct Element {
   std::int64_t time = 0;  // the role 'time' column or the clock, microseconds
 };
 
+// A window: a number of accepted rows, or a time in ticks.
+struct WindowTicks {
+  std::uint64_t rows = 0;    // 0: it is none of rows
+  std::uint64_t length = 0;  // of a tick, in microseconds; 0: it is none of time
+  std::uint64_t near = 0;    // the greatest distance of two ticks within the window
+  std::uint64_t late = 1;    // ticks behind the clock beyond which an event is late
+};
+
 // Estimates from the state of a slice.
 struct Estimate {
   double fill;      // share of cells (slots, entries) in use, 0..1
@@ -131,18 +139,15 @@ struct FilterOps {
   // never.
   bool (*in_one_line)(const Parameters&, const SliceState&) noexcept = nullptr;
 
-  // Returns true if the key was (probably) seen. Changes nothing.
+  // Returns true if the key was (probably) seen, however late this event is. Changes nothing.
   bool (*test)(const Parameters&, ConstSlice, const Element&) noexcept;
 
-  // Returns true if the key was (probably) seen before, and remembers it.
+  // Returns true if the key was (probably) seen before and the event is not late, and remembers it.
   bool (*insert)(const Parameters&, Slice, const Element&) noexcept;
 
-  // True if a key inserted as `added`, with `since` other keys after it, has expired by the time of
-  // `present`, however much room there is. nullptr: keys never expire.
-  bool (*expired)(const Parameters&, const Element& added, const Element& present,
-                  std::uint64_t since) noexcept = nullptr;
-  // True if keys can expire with these parameters. nullptr: always.
-  bool (*expires)(const Parameters&) noexcept = nullptr;
+  // The window, within which an event is a repeat of another one (timing_options.hpp). nullptr:
+  // keys never expire.
+  WindowTicks (*window)(const Parameters&) noexcept = nullptr;
 
   // Where events tell the time: the start of this slice's present, in microseconds; not finite: no
   // event has come. Safe while others write. nullptr: the kind has no clock.

@@ -165,11 +165,10 @@ std::int64_t present(const Parameters& p, ConstSlice slice) noexcept {
                        : std::numeric_limits<std::int64_t>::min();
 }
 
-bool expired(const Parameters& p, const Element& added, const Element& now,
-             std::uint64_t since) noexcept {
-  if (counts_rows(p)) return since >= p.integer(kWindow);
-  return has_window(p) &&
-         has_left(added.time, now.time, p.integer(kTickLength), window_ticks(p) + 1);
+WindowTicks window(const Parameters& p) noexcept {
+  if (counts_rows(p)) return {.rows = p.integer(kWindow)};
+  if (!has_window(p)) return {};
+  return {.length = p.integer(kTickLength), .near = window_ticks(p), .late = late_ticks(p)};
 }
 
 }  // namespace
@@ -189,8 +188,7 @@ const FilterOps vqf_ops = {
     .prefetch = prefetch,
     .test = test,
     .insert = insert,
-    .expired = expired,
-    .expires = has_window,
+    .window = window,
     .clock = present,
     .erase = erase,
     .merge = merge,
@@ -243,11 +241,6 @@ bool derive_ticks(Definition& definition, Problem& problem) noexcept {
     if (definition.has(kAges)) return needs_window("ages", problem);
     if (is_extended(p)) return needs_window("extend", problem);
     return true;
-  }
-  if (p.integer(kLateness) > p.integer(kWindow)) {
-    problem.set(Error::unsupported, "option lateness exceeds option window");
-    return problem.add_hint(
-        "Make the window as long as lateness, or leave lateness out if late events may pass.");
   }
   if (!definition.has(kAges)) p.set_integer(kAges, kUsualAges);
   const std::uint64_t parts = counts_rows(p) ? p.slices : 1,

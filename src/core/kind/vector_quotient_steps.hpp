@@ -87,20 +87,14 @@ ALWAYS_INLINE void sweep_if_due(const Parameters& p, Slice slice,
     sweep(p, slice, line);
 }
 
-// True if two ticks are in one window.
-ALWAYS_INLINE bool are_near(const Parameters& p, std::uint64_t a, std::uint64_t b) noexcept {
-  return a + window_ticks(p) - b <= 2 * window_ticks(p);
-}
-
 template <typename Shape, bool kBmi2>
 ALWAYS_INLINE bool test_lines(const Parameters& p, ConstSlice slice,
                               const Element& element) noexcept {
   KeyLines<Shape, kBmi2, const SliceState, const unsigned char> key(p, slice, element);
   key.look();
-  if (!has_window(p)) return key.has_key();
-  const std::uint64_t present = clock(*slice.state), then = tick_of(p, *slice.state, element);
-  if (!key.has_key() || (then < present && present - then > late_ticks(p))) return false;
-  return are_near(p, then, key.epoch(key.which(), key.slot()));
+  if (!has_window(p) || !key.has_key()) return key.has_key();
+  return are_near(tick_of(p, *slice.state, element), key.epoch(key.which(), key.slot()),
+                  window_ticks(p));
 }
 
 // Where both lines of a key are full, puts it in place of another entry: one that the key decides;
@@ -151,7 +145,7 @@ ALWAYS_INLINE bool insert_in_window(const Parameters& p, Slice slice, const Elem
   key.look();
   if (key.has_key() && !always && clock(state) - then <= late_ticks(p)) {
     const std::uint64_t epoch = key.epoch(key.which(), key.slot());
-    if (are_near(p, then, epoch)) {
+    if (are_near(then, epoch, window_ticks(p))) {
       if (is_extended(p) && epoch < then) key.line(key.which()).set_code(key.slot(), then);
       return true;
     }

@@ -164,21 +164,13 @@ bool give_servers_equally_many(Definition* definition, const RelationOptions* re
 
 bool check_max_future(const Definition* definition, const RelationOptions* relation_options,
                       Fault& fault) {
-  if (relation_options->max_future < 0 || time_window(definition->parameters) != 0) return true;
+  if (relation_options->max_future < 0 || window_of(definition->parameters).length != 0)
+    return true;
   fault.set(ERRCODE_INVALID_PARAMETER_VALUE, "option max_future needs a window of time");
   return fault.add_hint("Add option window, for example window '10 minutes'.");
 }
 
 }  // namespace
-
-uint64 time_window(const Parameters& parameters) {
-  const FilterOps* ops = find_ops(parameters.kind);
-  for (const OptionSpec& option : ops->options) {
-    if (option.type != OptionType::span || strcmp(option.name, "window") != 0) continue;
-    return counts_rows(parameters, option) ? 0 : parameters.integer(option.word);
-  }
-  return 0;
-}
 
 bool read_relation_option(DefElem* given, RelationOptions* relation_options, Fault& fault) {
   const RelationOption* option = find_named(kRelationOptions, given->defname);
