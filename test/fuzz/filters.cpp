@@ -49,8 +49,7 @@ void insert_some(Block& block, std::uint64_t seed) {
       default: test(header, element, rank);
     }
     if (i % 8 == 7 && ops_of(header).erase != nullptr) erase(header, element);
-    if (const auto expired = ops_of(header).expired; expired != nullptr)
-      expired(parameters, element, element_of(mix64(seed + i + 1)), i);
+    are_in_window(window_of(parameters), element, element_of(mix64(seed + i + 1)), i);
   }
 }
 

@@ -89,8 +89,8 @@ bool test(const Header* header, const Element& element, unsigned& rank) noexcept
 unsigned ranks_of_bucket(const Parameters& parameters) noexcept;
 double buckets_of(const Parameters& parameters) noexcept;  // buckets with ranks, in all slices
 
-// For hosts that add new keys later: was the key seen? If so, inserts it as a repeat; otherwise
-// changes nothing. `rank` as in `test`.
+// For hosts that add new keys later, and know that the event is not late: was the key seen? If so,
+// inserts it as a repeat; otherwise changes nothing. `rank` as in `test`.
 bool promote(Header* header, const Element& element, unsigned& rank) noexcept;
 
 // Start of the current tick in a key's slice; not finite if nothing tells it.
@@ -101,13 +101,12 @@ inline std::int64_t clock_of(const Header* header, std::uint64_t hash) noexcept 
                           : clock(parameters, slice_at(header, slice_of(parameters, hash)));
 }
 
-// Is the event late (timing_options.hpp), where its key's slice, or what will come into it before,
-// has `latest`?
-inline bool is_late(const Header* header, const Element& element, std::int64_t latest) noexcept {
-  const WindowTicks window = window_of(header->parameters);
-  if (window.length == 0 || !is_finite(element.time)) return false;
-  const std::int64_t clock = std::max(clock_of(header, element.hash), latest);
-  return is_late(tick_at(element.time, window.length), tick_at(clock, window.length), window.late);
+// Is the event late (timing_options.hpp) by this clock?
+inline bool is_late(const Parameters& parameters, const Element& element,
+                    std::int64_t clock) noexcept {
+  const WindowTicks window = window_of(parameters);
+  return window.length != 0 && is_finite(element.time) &&
+         is_late(tick_at(element.time, window.length), tick_at(clock, window.length), window.late);
 }
 
 bool erase(Header* header, const Element& element) noexcept;

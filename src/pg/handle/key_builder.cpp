@@ -178,6 +178,13 @@ void bound_event_time(FilterHandle* filter, Element* element) {
   if (filter->times.by_clock) follow_clock(filter, element);
 }
 
+bool is_behind(const FilterHandle* filter, const TransactionChanges* changes,
+               const Element& element) {
+  int64 clock = changes == nullptr ? PG_INT64_MIN : changes->latest;
+  if (!has_truncated(filter)) clock = Max(clock, clock_of(filter->header, element.hash));
+  return is_late(filter->header->parameters, element, clock);
+}
+
 void note_late(FilterHandle* filter) {
   count_row(filter, RowCount::late);
   static List* told = NIL;  // filters that this session has been told about

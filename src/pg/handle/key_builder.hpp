@@ -159,10 +159,11 @@ KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,
 // Is the event late (timing_options.hpp), where this transaction's own events have come, too? Asked
 // before it waits for other transactions, and not again: that of one that comes at once with its
 // repeat must not make the repeat late.
+bool is_behind(const FilterHandle* filter, const TransactionChanges* changes,
+               const Element& element);
 inline bool comes_late(const FilterHandle* filter, const TransactionChanges* changes,
                        const Element& element) {
-  return unlikely(filter->times.used) &&
-         is_late(filter->header, element, changes == nullptr ? PG_INT64_MIN : changes->latest);
+  return unlikely(filter->times.used) && is_behind(filter, changes, element);
 }
 
 // Counts a late event, and warns once a session and filter. Call it with no lock held.

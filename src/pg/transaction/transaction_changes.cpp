@@ -229,6 +229,7 @@ void append_own_change(TransactionChanges* changes, ChangeType type, const Eleme
   append_change(&changes->log, type,
                 type == ChangeType::add ? with_latest_time(changes, element, hint) : element, hint);
   note_time(changes, element);
+  if (type == ChangeType::reset) changes->latest = PG_INT64_MIN;
   changes->erases |= type == ChangeType::erase;
   changes->only_adds &= type == ChangeType::add || type == ChangeType::repeat;
   if (type != ChangeType::add) return;
