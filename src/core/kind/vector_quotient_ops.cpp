@@ -259,6 +259,8 @@ Place place_of_entry(const Parameters& p, std::uint64_t n, std::uint64_t line, u
 
 bool inherit(const Parameters& from, Parameters& p) noexcept {
   const std::uint64_t before = lines_of(from, body_bytes(from)), now = lines_of(p, body_bytes(p));
+  for (unsigned i = 0; i < levels(p); ++i)  // another origin was asked for
+    if (i >= levels(from) || level(p, i) != level(from, i)) return false;
   for (unsigned i = 0; i <= kMaxLevels; ++i) p.set_integer(kOrigin + i, from.integer(kOrigin + i));
   if (before == now) return true;
   const auto add = [&](std::uint64_t lines) {
