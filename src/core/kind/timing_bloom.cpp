@@ -429,7 +429,6 @@ constexpr FilterOps row() noexcept {
       .summary =
           "Bloom filter over a sliding window of time or rows: forgets exactly what has left it",
       .options = kOptions,
-      .chosen_by = words(kWindow, kLateness),
       .has_probes = true,
       .forgets = Forgets::after_window,
       .uses_time = always,

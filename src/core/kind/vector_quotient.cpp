@@ -180,6 +180,7 @@ const FilterOps vqf_ops = {
         "vector quotient filter: keeps its false-positive rate for ever, takes another size, and "
         "has windows of time or rows",
     .options = kOptions,
+    .chosen_by = words(kWindow, kLateness, kExtend),
     .keeps_fpr_forever = true,
     .remembers_keys = true,
     .uses_time = tells_time,
