@@ -196,9 +196,6 @@ BOOST_AUTO_TEST_CASE(automatic_kinds_keep_their_promise_whoever_reads) {
               std::string("auto(memory=") + memory + keys + ", fpr=" + fpr + ")";
           BOOST_TEST(keeps_promise(read_as(text, reading)), text);
         }
-  Problem problem;
-  for (const Reading reading : {Reading::request, Reading::restored})
-    BOOST_TEST(!is_accepted("auto(memory=1kB, window='1000000 rows')", problem, reading));
 }
 
 // Without a promise there is no contradiction.
