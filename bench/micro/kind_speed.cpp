@@ -40,8 +40,6 @@ const char* const kDefinitions[] = {
     "vqf(window=1 hour",
     "bloom(k=7",
     "bloom(k=7, layout=blocked",
-    "capped(k=6, cap=0.65",
-    "capped(",
     "sbf(",
     "sbf(layout=blocked",
     "rsbf(",

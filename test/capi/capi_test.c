@@ -73,7 +73,6 @@ static const char* const kinds[] = {
     "lru(memory=64kB)",
     "fplru(memory=64kB)",
     "clq(memory=16kB)",
-    "capped(memory=16kB)",
     "ell(memory=16kB)",
     "vqf(memory=16kB)",
     "auto(keys=1000)",

@@ -60,7 +60,6 @@ const Own kOwn[] = {
     {"vqf", "window=10 minutes"},
     {"vqf", "window=50 rows"},
     {"vqf", "bits=6, origin='9,4'"},
-    {"capped", "k=4, cap=0.3"},
 };
 
 // In the least memory that will do; false: the kind has no such form.

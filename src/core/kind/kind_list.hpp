@@ -20,7 +20,6 @@ extern const FilterOps timer_ops;   // timing_bloom.cpp
 extern const FilterOps lru_ops;     // lru_buffer.cpp
 extern const FilterOps fplru_ops;   // lru_buffer.cpp
 extern const FilterOps clq_ops;     // cache_line_queue.cpp
-extern const FilterOps capped_ops;  // capped_bloom.cpp
 extern const FilterOps ell_ops;     // exa_log_log.cpp
 extern const FilterOps vqf_ops;     // vector_quotient.cpp
 
@@ -41,7 +40,6 @@ inline constexpr const FilterOps* kKinds[] = {
     &lru_ops,
     &fplru_ops,
     &clq_ops,
-    &capped_ops,
     &ell_ops,
     &vqf_ops,
 };

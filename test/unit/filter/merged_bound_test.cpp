@@ -66,8 +66,6 @@ const Case kCases[] = {
     {"vqf(memory=64kB)", 200000},
     {"vqf(memory=64kB, fpr=0.1)", 200000},
     {"vqf(memory=64kB, window=\"1 hour\")", 200000},
-    {"capped(memory=64kB)", 200000},
-    {"capped(memory=64kB, keys=40000)", 40000},
 };
 
 // These, and one of every kind that is not among them.

@@ -20,7 +20,6 @@ namespace {
 const char* const kDefinitions[] = {
     "bloom(memory=64kB, k=7)",
     "bloom(memory=64kB, k=7, layout=blocked)",
-    "capped(memory=64kB, k=6, cap=0.65)",
     "ell(memory=64kB)",
     "clq(memory=64kB, fpr=0.01)",
     "clq(memory=64kB, fpr=0.01, lines=2)",

@@ -21,7 +21,6 @@ const char* const kDefinitions[] = {
     "bloom(memory=2kB, k=5, layout=blocked)",
     "bloom(memory=4kB, k=4, slices=4, k1=2, k2=2)",
     "timer(memory=4kB, k=3, window='10 seconds')",
-    "capped(memory=2kB, k=6, cap=0.65)",
     "vqf(memory=2kB, window='10 seconds')",
     "vqf(memory=2kB, window='10 seconds', lateness='2 seconds', extend=yes)",
 };
