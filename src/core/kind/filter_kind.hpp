@@ -93,6 +93,7 @@ struct OptionToTry {
 // When a kind forgets a key. Trees, advice and what is done about an overfull filter depend on it.
 enum class Forgets : std::uint8_t {
   in_its_own_time,  // by the keys that came to the filter after it, or by chance
+  when_full,        // where there is no room left, and with a window after it
   after_window,     // the option `window`, which must be given, says when, whatever else comes
   never,
 };

@@ -183,6 +183,7 @@ const FilterOps vqf_ops = {
     .chosen_by = words(kWindow, kLateness, kExtend),
     .keeps_fpr_forever = true,
     .remembers_keys = true,
+    .forgets = Forgets::when_full,
     .uses_time = tells_time,
     .learns_from_repeats = is_extended,
     .derive = derive,
