@@ -321,7 +321,8 @@ if ($wants_pdf)
 			return '#' . $prefix{$path} . $anchor });
 		$body .= "<section id=\"$prefix{$page}\">\n$html</section>\n";
 	}
-	spew("$site/all.html", frame('README.md', 'streamfilter', $body));
+	spew("$site/all.html", '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>streamfilter</title><style>'
+		. slurp("$root/docs/site/style.css") . "</style></head><body><main>$body</main></body></html>\n");
 	# What it cannot make of a link it says, and goes on.
 	my $said = `weasyprint -u '$root/' '$site/all.html' '$site/streamfilter.pdf' 2>&1`;
 	die "weasyprint failed\n$said" if $?;
