@@ -2,12 +2,13 @@
 # page leads somewhere, and so does every one within the PDF.
 use Sf;
 use File::Basename;
+use File::Spec;
 use Needs;
 
 sub has { my ($program) = @_; return grep { -x "$_/$program" } split /:/, $ENV{PATH}; }
 needs(scalar(has('pandoc')), 'pandoc is not installed', 19);
 
-my $site = PostgreSQL::Test::Utils::tempdir;
+my $site = File::Spec->rel2abs(PostgreSQL::Test::Utils::tempdir);
 my $wants_pdf = has('weasyprint');
 my $out = `$^X $root/docs/build_site.pl @{[ $wants_pdf ? '--pdf' : '' ]} $site 2>&1`;
 is($?, 0, 'it is built') or diag($out);
@@ -73,6 +74,7 @@ SKIP:
 const say = text => { document.getElementById('result').textContent += text + '\\n' };
 const audited = ['index.html', 'docs/reference/functions.html', 'docs/tutorial.html'], hasAxe = @{[ $axe_source ne '' ? 'true' : 'false' ]};
 const looks = async (frame, page, width, theme) => {
+  await new Promise(d => setTimeout(d, 100));
   const inside = frame.contentDocument, at = page + '@' + width, style = e => frame.contentWindow.getComputedStyle(e);
   say('page ' + at + ' width ' + inside.documentElement.scrollWidth);
   if (width < 400 && inside.querySelector('main').getBoundingClientRect().top > 200) say('late ' + at);
@@ -117,7 +119,8 @@ const looks = async (frame, page, width, theme) => {
 HTML
 	close $driver;
 	PostgreSQL::Test::Utils::append_to_file("$site/axe.min.js", $axe_source) if $axe_source ne '';
-	my $seen = `HOME=$site timeout 120 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --allow-file-access-from-files --virtual-time-budget=90000 --dump-dom file://$site/driver.html 2>/dev/null`;
+	my $seen = `HOME=$site timeout 120 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --allow-file-access-from-files --virtual-time-budget=90000 --dump-dom file://$site/driver.html 2>$site/chromium.log`;
+	diag(grep { /Page load|FATAL/ } split /^/, slurp("$site/chromium.log")) unless $seen =~ /^all seen/m;
 	skip 'chromium does not run here', 9 unless $seen =~ /^all seen/m;
 	my %width = $seen =~ /page (\S+) width (\d+)/g;
 	is(scalar keys %width, 2 * keys %read, 'a browser opens every page on a telephone and on a desk');
