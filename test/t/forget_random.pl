@@ -13,7 +13,7 @@ local $ENV{PGPORT} = $node->port;
 
 sub any { return $_[ int rand @_ ] }
 sub chance { return rand() < $_[0] }
-sub keys_of { my ($most) = @_; my %k = map { 1 + int rand 12 => 1 } 1 .. 1 + int rand $most; return sort { $a <=> $b } keys %k }
+sub keys_of { my ($most) = @_; my %k = map { 1 + int rand 12 => 1 } 1 .. 1 + int rand $most; my @keys = sort { $a <=> $b } keys %k; return @keys }
 sub listed { return '(' . join(', ', @_ ? @_ : 0) . ')' }
 sub values_of { my ($columns, @keys) = @_; return 'VALUES ' . join ', ', map { "($_, 'new'$columns)" } @keys }
 

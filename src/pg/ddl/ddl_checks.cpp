@@ -57,9 +57,8 @@ void add_fpr(Oid relid, const char* fpr) {
   int column = Anum_pg_foreign_table_ftoptions;
   bool isnull;
   const Datum former = SysCacheGetAttr(FOREIGNTABLEREL, tuple, column, &isnull);
-  Datum options =
-      transformGenericOptions(ForeignTableRelationId, isnull ? Datum{0} : former,
-                              list_make1(make_option("fpr", fpr)), InvalidOid);
+  Datum options = transformGenericOptions(ForeignTableRelationId, isnull ? Datum{0} : former,
+                                          list_make1(make_option("fpr", fpr)), InvalidOid);
   isnull = false;
   HeapTuple altered =
       heap_modify_tuple_by_cols(tuple, RelationGetDescr(catalog), 1, &column, &options, &isnull);

@@ -118,8 +118,8 @@ inline Outcome of_repeats(const RowJudge* judge) {
                                                                   : judge->own.of_repeats;
 }
 
-// Notes a repeat that is not stored, or is marked: its statement may yet delete what it repeats, and
-// then fails.
+// Notes a repeat that is not stored, or is marked: its statement may yet delete what it repeats,
+// and then fails.
 void note_dropped(const RowJudge* judge, const Element& element);
 
 // Counts a judged row for the trigger; the filter has counted its key.
