@@ -385,7 +385,9 @@ void look_at_asker(const Frame* frame, const FilterHandle* filter, bool fired) {
   if (itself || lost.loss == Loss::none) return;
   if (lost.loss == Loss::recheck) report_loss(lost.loss, name, lost.function);
   run->suspected = lost.loss;
-  run->function = lost.function;
+  run->function = lost.function == nullptr
+                      ? nullptr
+                      : MemoryContextStrdup(TopTransactionContext, lost.function);
   run->accepted = accepted_by(filter);
 }
 
