@@ -53,7 +53,7 @@ void check_no_row_security(Oid table) {
               errhint("Call streamfilter_settle() as a role that sees all rows."));
 }
 
-// They have places of their own.
+// They have places of their own. The table must be locked: one that is dropped meanwhile has none.
 void check_no_foreign_parts(Oid table) {
   ListCell* cell;
   foreach (cell, find_all_inheritors(table, NoLock, nullptr))
@@ -70,7 +70,6 @@ void check_table_rights(Oid table, AclMode rights) {
   if (pg_class_aclmask(table, GetUserId(), rights, ACLMASK_ALL) != rights)
     aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(table));
   check_no_row_security(table);
-  check_no_foreign_parts(table);
 }
 
 // LOCK TABLE asks for the same: a call keeps others from settling or even from writing.
@@ -402,6 +401,7 @@ SettleTask begin_settling(Oid diverted_id, Oid target_id, ArrayType* columns, bo
   check_tables(diverted_id, target_id, removes);
   lock_tables(diverted_id, target_id);
   check_tables(diverted_id, target_id, removes);  // while it waited, rights and policies may go
+  for (const Oid table : {diverted_id, target_id}) check_no_foreign_parts(table);
   SettleTask task = {};
   task.diverted = diverted_id;
   task.target = target_id;
