@@ -436,6 +436,11 @@ check-tap: export PG_TEST_TIMEOUT_DEFAULT = 600
 check-tap: $(CHECKED)
 	$(prove_installcheck)
 
+# Every action within every place of an INSERT, of which check-tap runs pairs (minutes; trigger_goes.txt says what each has come to).
+check-trigger-goes: export STREAMFILTER_ALL_PAIRS = 1
+check-trigger-goes:
+	+$(MAKE) --no-print-directory check-tap PROVE_TESTS=test/t/trigger_goes.pl
+
 CHAOS_SECONDS = 60
 SOAK_HOURS = .02
 
@@ -447,4 +452,4 @@ check-soak: $(CHECKED)
 
 check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: always help quick scripts check-version check-refusals check-clang check-arm64 dist installcheck format check-format check-drawings compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-model check-defects check-chaos check-soak check
+.PHONY: always help quick scripts check-version check-refusals check-clang check-arm64 dist installcheck format check-format check-drawings compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-trigger-goes check-model check-defects check-chaos check-soak check

@@ -298,6 +298,27 @@ INSERT INTO number_repeats VALUES ('1'), ('7'), ('7');
 SELECT restored, confirmed, duplicates FROM streamfilter_settle('number_repeats', 'numbers', duplicates => 'delete');
 SELECT what, as_role FROM who_ran();
 
+-- Warming, plans, statistics, images and other sizes: as the filter's owner, or none at all. What counts or compares rows of the
+-- caller's own query runs as the caller.
+SET client_min_messages = error;
+SELECT streamfilter_warm('seen_numbers', 'numbers') >= 0;
+DO $$ BEGIN
+  EXECUTE 'EXPLAIN SELECT FROM numbers WHERE NOT streamfilter_seen(''seen_numbers'', k)';
+  EXECUTE 'EXPLAIN ANALYZE INSERT INTO numbers SELECT k FROM numbers';
+  EXECUTE 'EXPLAIN SELECT * FROM seen_numbers WHERE k = ''3''';
+END $$;
+SELECT streamfilter_save('seen_numbers');
+ALTER FOREIGN TABLE seen_numbers OPTIONS (SET keys '3000');
+SELECT count(*) FROM streamfilter_value('seen_numbers');
+SELECT what, as_role FROM who_ran() WHERE as_role <> 'streamfilter_mallory';
+CREATE FUNCTION pg_temp.who_called() RETURNS TABLE (what text, is_caller boolean) LANGUAGE sql
+  AS $$ SELECT DISTINCT what, as_role = session_user FROM who_ran() ORDER BY 1, 2 $$;
+SELECT count(*) > 0 FROM streamfilter_distinct(NULL::numbers, 'SELECT k FROM numbers', 'bloom(memory=1kB)');
+SELECT * FROM pg_temp.who_called();
+SELECT approx_count_distinct(k) > 0 FROM numbers;
+SELECT * FROM pg_temp.who_called();
+SET client_min_messages = warning;
+
 -- ---- the check of a domain that drops it ---------------------------------------------------------
 
 CREATE FUNCTION drop_domain(int) RETURNS boolean LANGUAGE plpgsql AS $$

@@ -533,3 +533,71 @@ SELECT count(*) FROM altering;
 DROP TABLE slow, slow_repeats, altering, altered;
 DROP DOMAIN altering_int;
 DROP FUNCTION be_slow, alter_it, alters;
+
+\set VERBOSITY default
+-- Rows are settled by the columns that the trigger judges them by.
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE TABLE events (id int, other int, note text);
+CREATE TABLE repeats (LIKE events);
+CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats');
+INSERT INTO events VALUES (1, 1, 'a');
+INSERT INTO repeats VALUES (1, 2, 'b');
+SELECT * FROM streamfilter_settle('repeats', 'events', '{other}');
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+SELECT * FROM streamfilter_settle('repeats', 'events', '{id}');
+-- A trigger that fires again and changes the key
+CREATE FUNCTION change_id() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.id := NEW.id + 1; RETURN NEW; END $$;
+CREATE TRIGGER aa BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION change_id();
+INSERT INTO repeats VALUES (2, 3, 'c');
+SELECT restored, refused FROM streamfilter_settle('repeats', 'events');
+SELECT i, streamfilter_test('seen', i) FROM generate_series(2, 3) i;
+TABLE events;
+DROP TRIGGER aa ON events;
+-- Rules that do not fire
+CREATE RULE more AS ON INSERT TO events DO INSTEAD NOTHING;
+ALTER TABLE events DISABLE RULE more;
+SELECT restored, refused FROM streamfilter_settle('repeats', 'events');
+ALTER TABLE events ENABLE REPLICA RULE more;
+SET session_replication_role = replica;
+SELECT restored, refused FROM streamfilter_settle('repeats', 'events');
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+RESET session_replication_role;
+DROP RULE more ON events;
+-- Rows that their own table does not give up
+CREATE FUNCTION keep_it() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF OLD.note = 'error' THEN RAISE 'this row is kept'; END IF;
+  IF OLD.note = 'null' THEN RETURN NULL; END IF;
+  RETURN OLD;
+END $$;
+CREATE TRIGGER keeps BEFORE DELETE ON repeats FOR EACH ROW EXECUTE FUNCTION keep_it();
+INSERT INTO repeats VALUES (1, 1, 'error'), (1, 1, 'null'), (1, 1, 'ok'), (10, 1, 'error'), (10, 2, 'ok'), (11, 1, 'null'), (12, 1, 'ok');
+SELECT restored, confirmed, refused FROM streamfilter_settle('repeats', 'events');
+SELECT id, note FROM events ORDER BY id;
+SELECT id, note FROM repeats ORDER BY id, note;
+SELECT i, streamfilter_test('seen', i) FROM generate_series(10, 12) i;
+TRUNCATE repeats;
+-- A trigger that settles: of other statements it may, within settling not.
+CREATE OR REPLACE FUNCTION keep_it() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM FROM streamfilter_settle('repeats', 'events');
+  RETURN coalesce(NEW, OLD);
+END $$;
+INSERT INTO repeats VALUES (20, 1, 'new'), (1, 1, 'repeat');
+SELECT restored, confirmed, refused FROM streamfilter_settle('repeats', 'events');
+DROP TRIGGER keeps ON repeats;
+CREATE TRIGGER settles AFTER INSERT ON events FOR EACH ROW EXECUTE FUNCTION keep_it();
+INSERT INTO events VALUES (30, 1, 'a'), (31, 1, 'b'), (30, 2, 'c');
+SELECT id, note FROM events WHERE id >= 20 ORDER BY id;
+SELECT id, note FROM repeats ORDER BY id;
+-- Partitions elsewhere
+CREATE FOREIGN DATA WRAPPER nowhere;
+CREATE SERVER nowhere FOREIGN DATA WRAPPER nowhere;
+CREATE TABLE parts (LIKE events) PARTITION BY LIST (id);
+CREATE FOREIGN TABLE far PARTITION OF parts FOR VALUES IN (1) SERVER nowhere;
+SELECT * FROM streamfilter_settle('parts', 'events', '{id}');
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+DROP FOREIGN DATA WRAPPER nowhere CASCADE;
+DROP TABLE events, repeats, parts;
+DROP FOREIGN TABLE seen;
+DROP FUNCTION change_id, keep_it;

@@ -2,7 +2,7 @@
 use Sf;
 use CitusCluster;
 
-my $citus = CitusCluster->new(workers => 2, checks => 59);
+my $citus = CitusCluster->new(workers => 2, checks => 61);
 sub nodes { return $citus->nodes($_[0]); }
 
 sub make

@@ -138,7 +138,7 @@ sub is_as_before
 }
 
 my $sleeper = open_session('BEGIN; INSERT INTO of_logged VALUES (100001)');
-my $told = said(q{SET streamfilter.commit_wait_timeout = '3s'; } . resize('logged', '8MB'));
+my $told = said(q{SET streamfilter.commit_wait_timeout = '4s'; } . resize('logged', '8MB'));
 like($told, qr/ERROR: .*transactions that use it do not end/, 'a transaction sleeps');
 is(scalar(() = $told =~ /NOTICE: .*waits for transactions that use it/g), 1, 'after a second it says what it waits for, and then for seconds nothing');
 sql('INSERT INTO of_logged VALUES (100002)');

@@ -102,7 +102,7 @@ Presence presence = Presence::unknown;
 
 // CREATE EXTENSION makes a wrapper, for which sessions get an invalidation; for the extension
 // itself they get none.
-void on_wrapper_change(Datum, int, uint32) {
+void on_wrapper_change(Datum, SF_SYSCACHE_ID, uint32) {
   if (presence == Presence::absent) presence = Presence::unknown;
 }
 
@@ -188,7 +188,7 @@ void on_table_change(Datum, Oid table) {
 }
 
 // The owner of a table needs rights on the schema of its filter.
-void on_schema_change(Datum, int, uint32) { on_table_change(0, InvalidOid); }
+void on_schema_change(Datum, SF_SYSCACHE_ID, uint32) { on_table_change(0, InvalidOid); }
 
 }  // namespace
 

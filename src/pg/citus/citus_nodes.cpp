@@ -16,6 +16,16 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
+// Sessions that Citus opens have these names (its connection_management.h); a client may call
+// itself anything else, also citus_something.
+bool is_opened_by_citus(const char* application) {
+  constexpr const char* kNames[] = {
+      "citus_internal gpid=", "citus_rebalancer gpid=", "citus_run_command gpid=", "citus_shard_"};
+  return std::ranges::any_of(kNames, [application](const char* name) {
+    return strncmp(application, name, strlen(name)) == 0;
+  });
+}
+
 bool has_other_nodes() {
   return query_rows(
              "SELECT 1 FROM pg_catalog.pg_dist_node WHERE isactive AND noderole "
@@ -108,7 +118,7 @@ bool is_any_set() {
 bool speaks_for_all_nodes() {
   if (!has_citus()) return false;
   const char* application = GetConfigOption("application_name", true, false);
-  if (application != nullptr && strncmp(application, "citus_", 6) == 0) return false;
+  if (application != nullptr && is_opened_by_citus(application)) return false;
   const char* propagates = GetConfigOption("citus.enable_ddl_propagation", true, false);
   return propagates != nullptr && strcmp(propagates, "on") == 0 && has_other_nodes();
 }

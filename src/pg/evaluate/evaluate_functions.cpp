@@ -58,20 +58,20 @@ struct RowGroup {
   ErrorCounts errors[kMaxEvaluated];
 };
 
-void count_verdict(RowGroup* group, const Verdict& verdict, int filters) {
-  const bool is_new = verdict.previous == 0;
+void count_row(RowGroup* group, const JudgedRow& row, int filters) {
+  const bool is_new = row.previous == 0;
   ++group->rows;
   group->distinct_rows += is_new;
-  group->importance += verdict.importance;
+  group->importance += row.importance;
   for (int i = 0; i < filters; ++i) {
-    const bool seen = verdict.answers >> i & 1;
+    const bool seen = row.answers >> i & 1;
     ErrorCounts& errors = group->errors[i];
     if (is_new && seen) {
       ++errors.false_positives;
-      errors.false_positive_importance += verdict.importance;
+      errors.false_positive_importance += row.importance;
     } else if (!is_new && !seen) {
       ++errors.false_negatives;
-      errors.false_negative_importance += verdict.importance;
+      errors.false_negative_importance += row.importance;
     }
   }
 }
@@ -129,19 +129,16 @@ int64 part_end(int64 rows, int part) {
   return static_cast<int64>(static_cast<__int128>(rows) * part / kPositionGroups);
 }
 
-int group_of(By by, const Verdict& verdict, int64 rows) {
+int group_of(By by, const JudgedRow& row, int64 rows) {
   switch (by) {
     case By::lag:
-      return verdict.previous == 0
-                 ? 0
-                 : octave(static_cast<double>(verdict.position - verdict.previous));
+      return row.previous == 0 ? 0 : octave(static_cast<double>(row.position - row.previous));
     case By::position: {
-      int part =
-          static_cast<int>(static_cast<__int128>(verdict.position - 1) * kPositionGroups / rows);
-      while (verdict.position > part_end(rows, part + 1)) ++part;
+      int part = static_cast<int>(static_cast<__int128>(row.position - 1) * kPositionGroups / rows);
+      while (row.position > part_end(rows, part + 1)) ++part;
       return part;
     }
-    default: return octave(verdict.importance);
+    default: return octave(row.importance);
   }
 }
 
@@ -195,10 +192,10 @@ SF_FUNCTION(streamfilter_evaluate) {
   Evaluation* evaluation = evaluate(text_to_cstring(PG_GETARG_TEXT_PP(0)), filters.values,
                                     filters.count, kName, Command::evaluate);
   auto* all = static_cast<RowGroup*>(palloc0(sizeof(RowGroup)));
-  Verdict verdict;
-  while (next_verdict(evaluation, &verdict)) {
+  JudgedRow judged;
+  while (next_judged_row(evaluation, &judged)) {
     CHECK_FOR_INTERRUPTS();
-    count_verdict(all, verdict, filters.count);
+    count_row(all, judged, filters.count);
   }
   for (int i = 0; i < filters.count; ++i) {
     const ErrorCounts& errors = all->errors[i];
@@ -228,12 +225,12 @@ SF_FUNCTION(streamfilter_profile) {
                                     filters.count, kName, Command::profile);
   auto* groups = static_cast<RowGroup*>(palloc0(sizeof(RowGroup) * kMaxGroups));
   auto* last_position = static_cast<int64*>(palloc0(sizeof(int64) * kMaxGroups));
-  Verdict verdict;
-  while (next_verdict(evaluation, &verdict)) {
+  JudgedRow judged;
+  while (next_judged_row(evaluation, &judged)) {
     CHECK_FOR_INTERRUPTS();
-    const int index = group_of(by, verdict, evaluation->rows);
-    count_verdict(&groups[index], verdict, filters.count);
-    last_position[index] = Max(last_position[index], verdict.position);
+    const int index = group_of(by, judged, evaluation->rows);
+    count_row(&groups[index], judged, filters.count);
+    last_position[index] = Max(last_position[index], judged.position);
   }
   for (int i = 0; i < filters.count; ++i) {
     const Datum name = definition_text(filters.values[i]);

@@ -43,9 +43,9 @@ struct Reader {
   FmgrInfo equal;
   Oid collation;
   TupleTableSlot* slot;
-  Datum key;  // of the last verdict
+  Datum key;  // of the last row
   bool has_key;
-  int64 position;  // of the last verdict
+  int64 position;  // of the last row
   MemoryContext key_context;
   int16 key_length;
   bool key_by_value;
@@ -269,7 +269,7 @@ Evaluation* evaluate(const char* query, const Header* const* filters, int count,
   return evaluation;
 }
 
-bool next_verdict(Evaluation* evaluation, Verdict* verdict) {
+bool next_judged_row(Evaluation* evaluation, JudgedRow* row) {
   auto* reader = static_cast<Reader*>(evaluation->reading);
   if (!tuplesort_gettupleslot(evaluation->sort, true, false, reader->slot, nullptr)) return false;
   if (++evaluation->judged % kBatch == 0) evaluation->progress->advance(kBatch);
@@ -278,11 +278,11 @@ bool next_verdict(Evaluation* evaluation, Verdict* verdict) {
   const bool repeat =
       reader->has_key &&
       DatumGetBool(FunctionCall2Coll(&reader->equal, reader->collation, reader->key, values[kKey]));
-  verdict->position = DatumGetInt64(values[kPosition]);
-  verdict->previous = repeat ? reader->position : 0;
-  verdict->importance = DatumGetFloat8(values[kImportance]);
-  verdict->answers = static_cast<uint64>(DatumGetInt64(values[kAnswers]));
-  reader->position = verdict->position;
+  row->position = DatumGetInt64(values[kPosition]);
+  row->previous = repeat ? reader->position : 0;
+  row->importance = DatumGetFloat8(values[kImportance]);
+  row->answers = static_cast<uint64>(DatumGetInt64(values[kAnswers]));
+  reader->position = row->position;
   if (!repeat) {
     MemoryContextReset(reader->key_context);
     MemoryContext caller = MemoryContextSwitchTo(reader->key_context);

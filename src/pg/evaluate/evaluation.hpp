@@ -21,7 +21,7 @@ struct Candidate {
 };
 
 // A judged row of the query.
-struct Verdict {
+struct JudgedRow {
   int64 position;  // from 1
   int64 previous;  // position of the same key before; 0: the key is new
   double importance;
@@ -43,8 +43,8 @@ struct Evaluation {
   FillSamples samples;
   Tuplesortstate* sort;
   Progress* progress;
-  uint64 judged;  // by next_verdict
-  void* reading;  // state of next_verdict
+  uint64 judged;  // by next_judged_row
+  void* reading;  // state of next_judged_row
 };
 
 // Runs the query (first column: the key; optional second: importance; optional third: time), and
@@ -53,8 +53,8 @@ struct Evaluation {
 Evaluation* evaluate(const char* query, const Header* const* filters, int count,
                      const char* function, Command command);
 
-// The next verdict, in the order of keys, and of positions within a key. False: there are no more.
-bool next_verdict(Evaluation* evaluation, Verdict* verdict);
+// The next row, in the order of keys, and of positions within a key. False: there are no more.
+bool next_judged_row(Evaluation* evaluation, JudgedRow* row);
 
 void end_evaluation(Evaluation* evaluation);
 

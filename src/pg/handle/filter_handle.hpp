@@ -85,6 +85,7 @@ enum class Intent : uint8 {
   // that bits that are set do not tell whether the key was seen. Were they set?
   reserve_bits,  // reserve it
   put_bits,      // put it: it is reserved elsewhere
+  take_back,     // it was new, but its row was not stored after all
 };
 
 enum class Verdict : uint8 {
@@ -209,7 +210,8 @@ struct HandleCounts {
   uint64 found_positions;      // the positions that have any, as bits
   FilterHandle* next_dirty;
   bool dirty;
-  int32 left;  // look-ups before these counts are added; 0 if not dirty
+  int32 left;              // look-ups before these counts are added; 0 if not dirty
+  uint64 accepted_before;  // rows of this session, already added
 };
 
 // One per relation and backend, never freed; what it points to is replaced when the relation
@@ -335,7 +337,24 @@ inline void count_answer(FilterHandle* filter, bool seen, Outcome of_repeats) {
   ++counts.rows[RowCount::tested];
   note_counted(filter);
 }
+// Count all answers of a batch, of which so many are repeats.
+inline void count_answers(FilterHandle* filter, int answers, int repeats, Outcome of_repeats) {
+  HandleCounts& counts = filter->uncounted;
+  if (answers == 0) return;
+  counts.rows[kRowCountOf[static_cast<int>(of_repeats)]] += repeats;
+  counts.rows[RowCount::accepted] += static_cast<uint64>(answers - repeats);
+  if (of_repeats == Outcome::marked) counts.marked += static_cast<uint64>(repeats);
+  if (of_repeats != Outcome::discarded) counts.spared += static_cast<uint64>(answers - repeats);
+  counts.rows[RowCount::tested] += answers;
+  counts.left -= answers;
+  if (unlikely(counts.left <= 0)) follow_counts(filter);
+}
 void count_row(FilterHandle* filter, RowCount what);
+
+// New keys of this session so far.
+inline uint64 accepted_by(const FilterHandle* filter) {
+  return filter->uncounted.accepted_before + filter->uncounted.rows[RowCount::accepted];
+}
 
 // Raises 0A000 if the state is on another server; `what` names the operation.
 void require_local(const FilterHandle* filter, const char* what);

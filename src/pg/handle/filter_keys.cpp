@@ -15,8 +15,12 @@ namespace {
 
 void count_answers(FilterHandle* filter, const bool* has_key, int count, Outcome of_repeats,
                    const bool* seen) {
-  for (int i = 0; i < count; ++i)
-    if (has_key[i]) count_answer(filter, seen[i], of_repeats);
+  int answers = 0, repeats = 0;
+  for (int i = 0; i < count; ++i) {
+    answers += has_key[i];
+    repeats += has_key[i] && seen[i];
+  }
+  count_answers(filter, answers, repeats, of_repeats);
 }
 
 // ---- on other servers --------------------------------------------------------------------------
@@ -26,6 +30,7 @@ Verdict judge_on_servers(FilterHandle* filter, const Element& element, Intent in
   switch (intent) {
     case Intent::test: seen = test_remote_key(filter->remote, element); break;
     case Intent::erase: seen = erase_remote_key(filter->remote, element); break;
+    case Intent::take_back: take_back_remote_key(filter->remote, element); return Verdict::fresh;
     default: test_and_insert_remote_keys(filter->remote, &element, 1, &seen);
   }
   return seen ? Verdict::seen : Verdict::fresh;

@@ -131,6 +131,9 @@ pg_noinline Verdict judge_otherwise(FilterHandle* filter, const Element& element
     case Intent::reserve: return take_as_new(filter, element, intent == Intent::take);
     case Intent::reserve_bits: return reserve_bits(filter, element);
     case Intent::put: put_key(filter, element); return Verdict::fresh;
+    case Intent::take_back:
+      if (TransactionChanges* changes = changes_of(filter)) take_back_key(changes, element.hash);
+      return Verdict::fresh;
     case Intent::erase:
       // A forgotten key must not arrive afterwards.
       if (Arriving(filter->slot).keys || find_arriving(filter, element) != 0)
@@ -140,8 +143,7 @@ pg_noinline Verdict judge_otherwise(FilterHandle* filter, const Element& element
   }
   const bool seen = was_seen(filter, element);
   if (intent == Intent::put_bits || (intent == Intent::learn && !seen)) put_key(filter, element);
-  if (intent == Intent::erase && seen)
-    append_own_change(begin_change(filter), ChangeType::erase, element);
+  if (intent == Intent::erase && seen) erase_reserved(filter, begin_change(filter), element);
   return seen ? Verdict::seen : Verdict::fresh;
 }
 
@@ -173,6 +175,8 @@ Verdict judge_local_key(FilterHandle* filter, const Element& element, Intent int
     wait_until_applied(filter);
     seen = seen && test_and_promote(filter, element);
   }
+  if (seen && may_be_erased(filter) && await_erasure(filter, element))
+    return judge_local_key(filter, element, intent);
   if (seen && !lets_pass(filter, element)) return Verdict::seen;
   if (changes == nullptr) changes = begin(filter);
   return test_and_reserve(filter, changes, element, own.hint, applied, in_sight);
@@ -269,6 +273,7 @@ struct KeyBatch {
   int count;
   const Element* elements[kTogether];
   bool* seen[kTogether];  // where to write the answers
+  int repeats;            // among them
   OwnKey own[kTogether];
   int untouched_count;
   uint16 untouched[kTogether];  // keys that the own changes do not have
@@ -392,7 +397,7 @@ void answer_all(KeyBatch& batch) {
       },
       [&](int i) {
         *batch.seen[i] = answer(batch, i);
-        count_answer(batch.filter, *batch.seen[i], batch.of_repeats);
+        batch.repeats += *batch.seen[i];
       });
 }
 
@@ -404,11 +409,9 @@ void judge_batch(KeyBatch& batch) {
   batch.changes = changes_of(batch.filter);
   batch.applied = pg_atomic_read_u64(&slot->applied);
   const Arriving arriving(slot);
-  if (batch.count < kFewest || arriving.keys || arriving.erasures) {
-    for (int i = 0; i < batch.count; ++i) {
-      *batch.seen[i] = answer_alone(batch.filter, *batch.elements[i]);
-      count_answer(batch.filter, *batch.seen[i], batch.of_repeats);
-    }
+  if (batch.count < kFewest || arriving.keys || arriving.erasures || may_be_erased(batch.filter)) {
+    for (int i = 0; i < batch.count; ++i)
+      batch.repeats += *batch.seen[i] = answer_alone(batch.filter, *batch.elements[i]);
     return;
   }
   look_into_own_changes(batch);
@@ -425,13 +428,15 @@ void judge_local_keys(FilterHandle* filter, const Element* elements, const bool*
   batch.filter = filter;
   batch.of_repeats = of_repeats;
   for (int i = 0; i < count;) {
-    for (batch.count = 0; i < count && batch.count < kTogether; ++i) {
+    batch.count = batch.repeats = 0;
+    for (; i < count && batch.count < kTogether; ++i) {
       seen[i] = false;
       if (!has_key[i]) continue;
       batch.elements[batch.count] = &elements[i];
       batch.seen[batch.count++] = &seen[i];
     }
     judge_batch(batch);
+    count_answers(filter, batch.count, batch.repeats, of_repeats);
   }
 }
 

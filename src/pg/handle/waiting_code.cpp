@@ -13,6 +13,7 @@ extern "C" {
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "tcop/dest.h"
 }
 
@@ -244,10 +245,8 @@ bool keeps_rows(const QueryDesc* query) {
 }
 
 bool may_insert_wait(const PlannedStmt* statement, const FilterHandle* filter) {
-  ListCell* cell;
-  foreach (cell, statement->resultRelations)
-    if (may_row_wait(rt_fetch(lfirst_int(cell), statement->rtable)->relid, filter, false))
-      return true;
+  for (int index = -1; (index = SF_NEXT_RESULT_RELATION(statement, index)) >= 0;)
+    if (may_row_wait(rt_fetch(index, statement->rtable)->relid, filter, false)) return true;
   return statement->hasReturning;
 }
 

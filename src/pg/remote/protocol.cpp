@@ -16,8 +16,8 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr const char* kNames[] = {"test", "seen", "reserve", "put",
-                                  "erase"};  // of streamfilter_hashes_NAME
+constexpr const char* kNames[] = {"test", "seen",  "reserve",
+                                  "put",  "erase", "take_back"};  // of streamfilter_hashes_NAME
 constexpr Oid kTypes[] = {REGCLASSOID, INT8ARRAYOID, INT8ARRAYOID, FLOAT8ARRAYOID};
 constexpr char kDefine[] = "define";
 constexpr char kValue[] = "value";
@@ -200,9 +200,10 @@ constexpr RowShape kOwnerRow = {kOwnerColumns, lengthof(kOwnerColumns), 0, 1};
 
 void take_owner(void* context, const PGresult* result) {
   auto* ownership = static_cast<Ownership*>(context);
+  // A hostile peer may let other results follow the rows.
+  if (PQresultStatus(result) != PGRES_TUPLES_OK || PQntuples(result) == 0) return;
   take_value(&ownership->producer, result);
-  if (ownership->producer.found)
-    ownership->owned = PQgetvalue(result, 0, 1)[0] == 't' ? Owned::by_us : Owned::by_others;
+  ownership->owned = PQgetvalue(result, 0, 1)[0] == 't' ? Owned::by_us : Owned::by_others;
 }
 
 void add_returned(void* context, const PGresult* result) {

@@ -88,6 +88,13 @@ extern "C" {
 #define SF_LOCK_HELD_BY_ME(tag, mode) LockHeldByMe(tag, mode)
 #endif
 
+// Is it WHEN NOT MATCHED, of a MERGE?
+#if PG_VERSION_NUM >= 170000
+#define SF_IS_NOT_MATCHED(action) ((action)->matchKind == MERGE_WHEN_NOT_MATCHED_BY_TARGET)
+#else
+#define SF_IS_NOT_MATCHED(action) (!(action)->matched)
+#endif
+
 // The current action of a MERGE: CMD_INSERT, CMD_UPDATE, … Before 17 the action is not visible, but
 // ExecMergeMatched gives its expressions the target's row, whereas ExecMergeNotMatched has none.
 #if PG_VERSION_NUM >= 170000
@@ -390,8 +397,18 @@ inline int next_result_relation(const List* relations, int previous) {
 #define SF_TABLE_BEGINSCAN(table, snapshot) table_beginscan(table, snapshot, 0, nullptr)
 #endif
 
-// Index scans get a place for their statistics.
-#if PG_VERSION_NUM >= 180000
+// Since 19 ANALYZE has a limit of its own.
+#if PG_VERSION_NUM >= 190000
+#define SF_LOG_VACUUM_MIN_DURATION log_vacuum_min_duration
+#else
+#define SF_LOG_VACUUM_MIN_DURATION log_min_duration
+#endif
+
+// Index scans get a place for their statistics, and since 19 hints.
+#if PG_VERSION_NUM >= 190000
+#define SF_INDEX_BEGINSCAN(table, index, snapshot, keys) \
+  index_beginscan(table, index, snapshot, nullptr, keys, 0, SO_NONE)
+#elif PG_VERSION_NUM >= 180000
 #define SF_INDEX_BEGINSCAN(table, index, snapshot, keys) \
   index_beginscan(table, index, snapshot, nullptr, keys, 0)
 #else

@@ -110,7 +110,7 @@ void raise(const Fault& fault) {
   pg_unreachable();
 }
 
-ErrorData* error_in_savepoint(void (*run)(void*), void* context) {
+ErrorData* error_in_savepoint(bool (*run)(void*), void* context) {
   const MemoryContext memory = CurrentMemoryContext;
   const ResourceOwner owner = CurrentResourceOwner;
   ErrorData* volatile error = nullptr;
@@ -118,8 +118,10 @@ ErrorData* error_in_savepoint(void (*run)(void*), void* context) {
   MemoryContextSwitchTo(memory);
   PG_TRY();
   {
-    run(context);
-    ReleaseCurrentSubTransaction();
+    if (run(context))
+      ReleaseCurrentSubTransaction();
+    else
+      RollbackAndReleaseCurrentSubTransaction();
   }
   PG_CATCH();
   {

@@ -1,6 +1,8 @@
 // Turns the core's problems into PostgreSQL's errors.
 #pragma once
 
+#include <type_traits>
+
 #include "core/base/status.hpp"
 
 namespace streamfilter::pg {
@@ -46,11 +48,18 @@ int fault_report(const Fault& fault);
 [[noreturn]] void raise(const Fault& fault);
 
 // Calls run() in a savepoint of its own. Returns the error that has ended it, in the current memory
-// context, so that what it has done is rolled back; nullptr if there was none.
-ErrorData* error_in_savepoint(void (*run)(void* context), void* context);
+// context, so that what it has done is rolled back; nullptr if there was none. If it returns false,
+// that is rolled back, too.
+ErrorData* error_in_savepoint(bool (*run)(void* context), void* context);
 template <typename Run>
 ErrorData* error_in_savepoint(Run run) {
-  return error_in_savepoint([](void* it) { (*static_cast<Run*>(it))(); }, &run);
+  const auto call = [](void* it) {
+    if constexpr (std::is_void_v<decltype(run())>)
+      return (*static_cast<Run*>(it))(), true;
+    else
+      return (*static_cast<Run*>(it))();
+  };
+  return error_in_savepoint(call, &run);
 }
 
 }  // namespace streamfilter::pg

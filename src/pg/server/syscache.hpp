@@ -18,7 +18,8 @@ namespace streamfilter::pg {
 
 // Calls read(row, tuple), unless there is no such row: then false.
 template <typename Row, typename Read>
-bool read_catalog(int cache, Oid oid, Read&& read, AttrNumber column = InvalidAttrNumber) {
+bool read_catalog(SysCacheIdentifier cache, Oid oid, Read&& read,
+                  AttrNumber column = InvalidAttrNumber) {
   HeapTuple tuple = AttributeNumberIsValid(column)
                         ? SearchSysCache2(cache, ObjectIdGetDatum(oid), Int16GetDatum(column))
                         : SearchSysCache1(cache, ObjectIdGetDatum(oid));
@@ -30,18 +31,19 @@ bool read_catalog(int cache, Oid oid, Read&& read, AttrNumber column = InvalidAt
 
 // One field of the row; `otherwise` if there is no such row.
 template <typename Row, typename Value>
-Value read_field(int cache, Oid oid, Value Row::*field, std::type_identity_t<Value> otherwise) {
+Value read_field(SysCacheIdentifier cache, Oid oid, Value Row::*field,
+                 std::type_identity_t<Value> otherwise) {
   read_catalog<Row>(cache, oid, [&](const Row& row, HeapTuple) { otherwise = row.*field; });
   return otherwise;
 }
 
 // Is there a row with this key, of one column or two?
-inline bool is_in_catalog(int cache, Datum key, Datum second = 0) {
+inline bool is_in_catalog(SysCacheIdentifier cache, Datum key, Datum second = 0) {
   return SearchSysCacheExists(cache, key, second, 0, 0);
 }
 
 // A copy of the row, to be changed; nullptr if there is no such row.
-inline HeapTuple copy_of_row(int cache, Oid oid) {
+inline HeapTuple copy_of_row(SysCacheIdentifier cache, Oid oid) {
   return SearchSysCacheCopy(cache, ObjectIdGetDatum(oid), 0, 0, 0);
 }
 

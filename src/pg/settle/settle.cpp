@@ -13,7 +13,6 @@ extern "C" {
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 }
 
 #include <algorithm>
@@ -64,13 +63,12 @@ void begin_moving(Settling* settling) {
 
 // ---- rows that come back ------------------------------------------------------------------------
 
-[[noreturn]] void raise_not_moved(const SettleTask* task) {
-  ereport(
-      ERROR, errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
-      errmsg("a row of table \"%s\" was not stored in table \"%s\"", get_rel_name(task->diverted),
-             get_rel_name(task->target)),
-      errdetail("A trigger or a rule of the latter has discarded it or put it elsewhere."),
-      errhint("Disable that, or delete the row from table \"%s\".", get_rel_name(task->diverted)));
+// A trigger of the table does so: the row is refused.
+[[noreturn]] void raise_not_moved(const SettleTask* task, bool stored) {
+  ereport(ERROR, errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
+          errmsg(stored ? "a row of table \"%s\" was given another key in table \"%s\""
+                        : "a row of table \"%s\" was not stored in table \"%s\"",
+                 get_rel_name(task->diverted), get_rel_name(task->target)));
   pg_unreachable();
 }
 
@@ -92,16 +90,20 @@ bool take_row(const Settling* settling, StoredRow* place, Datum* values, char* n
   return true;
 }
 
-void bring_row_back(const Settling* settling, KeyedRow* row, Datum* values, char* nulls) {
+void bring_row_back(Settling* settling, KeyedRow* row, Datum* values, char* nulls) {
   const SettleTask* task = settling->task;
   row->fate = Fate::gone;
   if (!take_row(settling, &row->place, values, nulls)) return;
   SPITupleTable* taken = SPI_tuptable;
   while_restoring({topmost_table(task->target), running_statement, false}, [&] {
-    as_owner_of_target(task,
-                       [&] { run_plan_to_settle(settling->insert, values, nulls, SPI_OK_INSERT); });
+    as_owner_of_target(task, [&] {
+      run_plan_to_settle(settling->insert, values, nulls, SPI_OK_INSERT_RETURNING);
+    });
   });
-  if (SPI_processed != 1) raise_not_moved(task);
+  if (SPI_processed != 1) raise_not_moved(task, false);
+  SPITupleTable* stored = SPI_tuptable;
+  if (!keeps_its_key(&settling->keys, stored, *row)) raise_not_moved(task, true);
+  SPI_freetuptable(stored);
   SPI_freetuptable(taken);
   row->fate = Fate::restored;
 }
@@ -166,7 +168,7 @@ void restore_rows(Settling* settling, Round* round, int* rows, int count) {
   }
 }
 
-// Did any key stay taken, though none of its rows was stored?
+// False: a key stayed taken, though none of its rows was stored.
 bool restore_round(Settling* settling, Round* round) {
   auto* rows = allocate<int>(round->count);
   int count = take_keys(settling, round, rows);
@@ -177,44 +179,22 @@ bool restore_round(Settling* settling, Round* round) {
   count = static_cast<int>(std::remove_if(rows, rows + count, is_known) - rows);
   restore_rows(settling, round, rows, count);
   stop_at(FaultPoint::settle_restored);
-  return std::any_of(round->rows, round->rows + round->count, [](const KeyedRow& row) {
+  return std::none_of(round->rows, round->rows + round->count, [](const KeyedRow& row) {
     return row.taken && !row.busy && !row.known && !row.stored;
   });
 }
 
 // False: all is undone, and to be tried without the rows that were refused or gone.
 bool try_to_restore(Settling* settling, Round* round) {
-  const MemoryContext memory = CurrentMemoryContext;
-  const ResourceOwner owner = CurrentResourceOwner;
-  volatile bool undo = false;
-  BeginInternalSubTransaction(nullptr);
-  MemoryContextSwitchTo(memory);
-  // The server would end the savepoint alone, and leave the transaction.
-  PG_TRY();
-  { undo = restore_round(settling, round); }
-  PG_CATCH();
-  {
-    MemoryContextSwitchTo(memory);
-    ErrorData* error = CopyErrorData();
-    FlushErrorState();
-    RollbackAndReleaseCurrentSubTransaction();
-    MemoryContextSwitchTo(memory);
-    CurrentResourceOwner = owner;
-    ReThrowError(error);
-  }
-  PG_END_TRY();
-  if (undo)
-    RollbackAndReleaseCurrentSubTransaction();
-  else
-    ReleaseCurrentSubTransaction();
-  MemoryContextSwitchTo(memory);
-  CurrentResourceOwner = owner;
-  for (int i = 0; undo && i < round->count; ++i) {
+  bool done = false;
+  ErrorData* error = error_in_savepoint([&] { return done = restore_round(settling, round); });
+  if (error != nullptr) ReThrowError(error);
+  for (int i = 0; !done && i < round->count; ++i) {
     KeyedRow* row = &round->rows[i];
     row->taken = row->stored = false;
     if (row->fate == Fate::restored) row->fate = Fate::open;
   }
-  return !undo;
+  return done;
 }
 
 // ---- rounds -------------------------------------------------------------------------------------
@@ -223,19 +203,30 @@ bool try_to_restore(Settling* settling, Round* round) {
 void confirm(Settling* settling, Round* round) {
   const SettleTask* task = settling->task;
   auto* places = allocate<StoredRow>(round->count);
+  auto* rows = allocate<int>(round->count);
   int count = 0;
   for (int i = 0; i < round->count; ++i) {
     KeyedRow* row = &round->rows[i];
     const KeyedRow& head = round->rows[row->head];
     if (row->fate != Fate::open || !(head.known || head.stored)) continue;
     row->fate = Fate::confirmed;
+    rows[count] = i;
     places[count++] = row->place;
   }
-  int64 confirmed = count;
-  if (!task->keep && count > 0)
-    as_owner_of_diverted(task,
-                         [&] { confirmed = delete_stored_rows(task->diverted, places, count); });
-  settling->settled.confirmed += confirmed;
+  int64* confirmed = &settling->settled.confirmed;
+  if (task->keep) {
+    *confirmed += count;
+    return;
+  }
+  const auto remove = [&](int first, int end) {
+    as_owner_of_diverted(task, [&] {
+      *confirmed += delete_stored_rows(task->diverted, places + first, end - first);
+    });
+  };
+  try_rows(0, count, remove, [&](int i, const ErrorData* error) {
+    round->rows[rows[i]].fate = Fate::refused;
+    note_refusal(&settling->refusals, error);
+  });
 }
 
 void settle_round(Settling* settling, Round* round) {
@@ -303,7 +294,7 @@ void warn_of_refusals(const Settling* settling) {
   const SettleTask* task = settling->task;
   if (settling->refusals.count == 0) return;
   ereport(WARNING,
-          errmsg("table \"%s\" refuses %lld %s of table \"%s\"", get_rel_name(task->target),
+          errmsg("could not settle %lld %s of table \"%s\"",
                  static_cast<long long>(settling->refusals.count),
                  settling->refusals.count == 1 ? "row" : "rows", get_rel_name(task->diverted)),
           errdetail("The first reason: %s.", settling->refusals.reason),
@@ -341,6 +332,15 @@ int64 read_most(FunctionCallInfo fcinfo, bool keep) {
   return most;
 }
 
+// Rows of a call are in the hands of that call.
+void check_not_nested() {
+  if (!OidIsValid(restored_rows.table)) return;
+  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("%s is already running in this session", kFunction),
+          errdetail("A trigger, default or check of one of its tables has called it."),
+          errhint("Leave it to the statement that has called it first."));
+}
+
 // An older snapshot does not see what others have restored.
 void check_isolation() {
   if (!IsolationUsesXactSnapshot()) return;
@@ -350,6 +350,20 @@ void check_isolation() {
           errdetail("Its snapshot may be older than rows of other transactions that are to be "
                     "seen."),
           errhint("BEGIN ISOLATION LEVEL READ COMMITTED."));
+}
+
+void settle_all(Settling* settling, const Datum* since, int64 most, Duplicates duplicates) {
+  const FilterHandle* filter = settling->task->filter;
+  init_row_keys(&settling->keys, settling->task);
+  begin_moving(settling);
+  Progress progress(Command::settle, filter == nullptr ? InvalidOid : filter->relid, "settling");
+  settle_rows(settling, since, most, &progress);
+  if (duplicates != Duplicates::ignore) {
+    progress.begin("looking for duplicates", 0, "rows");
+    settling->settled.duplicates =
+        settle_twins_in_table(&settling->keys, duplicates == Duplicates::remove);
+  }
+  progress.end();
 }
 
 Datum row_of(FunctionCallInfo fcinfo, const Settling& settling, bool looked_for_duplicates) {
@@ -376,6 +390,7 @@ SF_FUNCTION(streamfilter_settle) {
   PreventCommandDuringRecovery("streamfilter_settle()");
   PreventCommandIfReadOnly("streamfilter_settle()");
   check_isolation();
+  check_not_nested();
   require_arguments(fcinfo, {0, 1, 4, 5});
   const bool keep = PG_GETARG_BOOL(4);
   const Duplicates duplicates = read_duplicates(text_to_cstring(PG_GETARG_TEXT_PP(5)));
@@ -388,17 +403,9 @@ SF_FUNCTION(streamfilter_settle) {
   Settling settling = {};
   settling.task = &task;
   settling.refusals.memory = CurrentMemoryContext;
-  init_row_keys(&settling.keys, &task);
-  begin_moving(&settling);
-  Progress progress(Command::settle, task.filter == nullptr ? InvalidOid : task.filter->relid,
-                    "settling");
-  settle_rows(&settling, PG_ARGISNULL(3) ? nullptr : &since, most, &progress);
-  if (duplicates != Duplicates::ignore) {
-    progress.begin("looking for duplicates", 0, "rows");
-    settling.settled.duplicates =
-        settle_twins_in_table(&settling.keys, duplicates == Duplicates::remove);
-  }
-  progress.end();
+  while_restoring({topmost_table(task.target), kNoStatement, false}, [&] {
+    settle_all(&settling, PG_ARGISNULL(3) ? nullptr : &since, most, duplicates);
+  });
   warn_of_refusals(&settling);
   SPI_finish();
   PG_RETURN_DATUM(row_of(fcinfo, settling, duplicates != Duplicates::ignore));

@@ -128,9 +128,9 @@ const char* statement_for_restoring(const SettleTask* task) {
   initStringInfo(&values);
   for (int i = 1; i <= task->moved_count; ++i)
     appendStringInfo(&values, "%s$%d", i > 1 ? ", " : "", i);
-  return psprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE VALUES (%s)",
+  return psprintf("INSERT INTO %s AS t (%s) OVERRIDING SYSTEM VALUE VALUES (%s) RETURNING %s",
                   qualified_name(task->target), list_columns("", task->moved, task->moved_count),
-                  values.data);
+                  values.data, list_columns("t.", task->columns, task->count));
 }
 
 }  // namespace streamfilter::pg

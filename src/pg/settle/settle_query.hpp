@@ -82,7 +82,7 @@ const char* query_for_keys(const SettleTask* task, bool places, const char* cond
 // Deletes the row of place $1, part $2 and version $3, and returns the columns that it keeps.
 const char* statement_for_taking(const SettleTask* task);
 
-// Inserts a row with these columns, $1 and so on.
+// Inserts a row with these columns, $1 and so on, and returns its filter columns.
 const char* statement_for_restoring(const SettleTask* task);
 
 }  // namespace streamfilter::pg

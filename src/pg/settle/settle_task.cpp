@@ -53,10 +53,24 @@ void check_no_row_security(Oid table) {
               errhint("Call streamfilter_settle() as a role that sees all rows."));
 }
 
+// They have places of their own.
+void check_no_foreign_parts(Oid table) {
+  ListCell* cell;
+  foreach (cell, find_all_inheritors(table, NoLock, nullptr))
+    if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_FOREIGN_TABLE)
+      ereport(
+          ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("cannot settle rows of table \"%s\", which has a foreign partition",
+                 get_rel_name(table)),
+          errdetail("Its rows are also in foreign table \"%s\".", get_rel_name(lfirst_oid(cell))),
+          errhint("Detach it, or call streamfilter_settle() where its rows are."));
+}
+
 void check_table_rights(Oid table, AclMode rights) {
   if (pg_class_aclmask(table, GetUserId(), rights, ACLMASK_ALL) != rights)
     aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(table));
   check_no_row_security(table);
+  check_no_foreign_parts(table);
 }
 
 // LOCK TABLE asks for the same: a call keeps others from settling or even from writing.
@@ -170,8 +184,11 @@ void check_may_pass(const Trigger* judging, const SettleTask* task) {
                   "the owner."));
 }
 
-bool is_disabled(const Trigger* trigger) {
-  return trigger->tgenabled == TRIGGER_DISABLED || trigger->tgenabled == TRIGGER_FIRES_ON_REPLICA;
+// Does a trigger or rule of this state fire in this session? The letters are the same for both.
+bool fires(char enabled) {
+  const bool replica = SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA;
+  return enabled != TRIGGER_DISABLED &&
+         enabled != (replica ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ON_REPLICA);
 }
 
 // The table's judging trigger: the one that diverts rows there, otherwise any.
@@ -180,7 +197,7 @@ const Trigger* find_judge(const SettleTask* task, Relation target) {
   visit_own_triggers(target, [&](const Trigger* trigger, TriggerKind kind) {
     if (!judges(kind)) return;
     judge = trigger;
-    if (!is_disabled(trigger)) judging = trigger;
+    if (fires(trigger->tgenabled)) judging = trigger;
     const DeclaredTrigger origin = find_declared(trigger, target);
     if (diverting == nullptr && kind == TriggerKind::divert &&
         find_target(trigger, &origin) == task->diverted)
@@ -196,7 +213,7 @@ const Trigger* find_judge(const SettleTask* task, Relation target) {
 void check_rules(Relation table, CmdType command) {
   const RuleLock* rules = table->rd_rules;
   for (int i = 0; rules != nullptr && i < rules->numLocks; ++i)
-    if (rules->rules[i]->event == command)
+    if (rules->rules[i]->event == command && fires(rules->rules[i]->enabled))
       ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
               errmsg("cannot settle rows of table \"%s\", which has a rule for %s",
                      RelationGetRelationName(table), command == CMD_INSERT ? "INSERT" : "DELETE"),
@@ -311,7 +328,7 @@ void fill_columns(SettleTask* task, const char** names, Relation diverted, Relat
                 filter == nullptr || filter->columns[i].role == Role::key, diverted, target);
 }
 
-// The filter as its trigger would use it, and the trigger's columns.
+// The filter as its trigger would use it, and the trigger's columns; none if it does not fire.
 const char** use_judge(SettleTask* task, const Trigger* judge, Relation target, bool given) {
   const DeclaredTrigger origin = find_declared(judge, target);
   check_is_origin(&origin, task->target);
@@ -319,17 +336,35 @@ const char** use_judge(SettleTask* task, const Trigger* judge, Relation target, 
   find_kind(judge->tgfoid, &kind);
   task->filter = filter_handle(lock_filter(judge, kind, &origin, RowExclusiveLock, ERROR));
   use_filter(task->filter, Use::insert_granted);
-  if (given) return nullptr;
+  if (given && !fires(judge->tgenabled)) return nullptr;
   const TriggerPlan* plan = make_plan(judge, kind, target, task->filter->relation);
   task->count = plan->count;
   return names_of(plan, target);
+}
+
+// Rows come back without being judged again: they must be settled by what they were judged by.
+const char** use_given(SettleTask* task, ArrayType* columns, const Trigger* judge,
+                       const char** judged) {
+  const int wanted = task->count;
+  const char** names = names_in(columns, &task->count, "streamfilter_settle");
+  if (judged == nullptr) return names;
+  check_column_count(task->filter->relation, task->count, "streamfilter_settle");
+  for (int i = 0; i < wanted; ++i)
+    if (strcmp(names[i], judged[i]) != 0)
+      ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+              errmsg("argument \"columns\" of %s names other columns than the trigger",
+                     "streamfilter_settle"),
+              errdetail("Trigger \"%s\" judges rows by column \"%s\", not \"%s\".", judge->tgname,
+                        judged[i], names[i]),
+              errhint("Leave out \"columns\"."));
+  return names;
 }
 
 void find_columns(SettleTask* task, ArrayType* columns, Relation diverted, Relation target) {
   const Trigger* judge = find_judge(task, target);
   const char** names = nullptr;
   if (judge != nullptr) names = use_judge(task, judge, target, columns != nullptr);
-  if (columns != nullptr) names = names_in(columns, &task->count, "streamfilter_settle");
+  if (columns != nullptr) names = use_given(task, columns, judge, names);
   if (names == nullptr)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
             errmsg("no trigger judges the rows of table \"%s\"", get_rel_name(task->target)),

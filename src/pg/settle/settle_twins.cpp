@@ -386,6 +386,23 @@ void group_rows(RowKeys* keys, Round* round) {
   });
 }
 
+bool keeps_its_key(RowKeys* keys, const SPITupleTable* stored, const KeyedRow& row) {
+  const SettleTask* task = keys->task;
+  bool same = false;
+  check_unchanged(task->columns, task->count, false, stored->tupdesc, 0);
+  ready_row_keys(keys);
+  as_owner_of_target(task, [&] {
+    const MemoryContext caller = MemoryContextSwitchTo(keys->memory);
+    Element element = {};
+    const bool has_key = make_row_key(keys, stored->vals[0], stored->tupdesc, 0, false, &element);
+    same = has_key == (row.key != nullptr) &&
+           (!has_key || is_kept_key(keys, row.key, keys->values, keys->isnull));
+    MemoryContextSwitchTo(caller);
+  });
+  MemoryContextReset(keys->memory);
+  return same;
+}
+
 // Looks the keys up, many at a time, or reads the whole table, whatever the planner expects to
 // cost less.
 void find_twins(RowKeys* keys, Round* round) {

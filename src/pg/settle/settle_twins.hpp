@@ -101,6 +101,9 @@ void add_diverted_rows(RowKeys* keys, const SPITupleTable* rows, Round* round, R
 // Sorts the rows by key, and rows of one key by their age.
 void group_rows(RowKeys* keys, Round* round);
 
+// Is the key of a row that was stored just now, whose filter columns these are, still this one's?
+bool keeps_its_key(RowKeys* keys, const SPITupleTable* stored, const KeyedRow& row);
+
 // Marks the keys that are in the table.
 void find_twins(RowKeys* keys, Round* round);
 

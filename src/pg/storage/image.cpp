@@ -213,7 +213,7 @@ void vacuum_heap(Relation heap) {
   parameters.options = VACOPT_VACUUM;
   parameters.freeze_min_age = parameters.freeze_table_age = -1;
   parameters.multixact_freeze_min_age = parameters.multixact_freeze_table_age = -1;
-  parameters.log_min_duration = -1;
+  parameters.SF_LOG_VACUUM_MIN_DURATION = -1;
   parameters.index_cleanup = VACOPTVALUE_AUTO;
   parameters.truncate = VACOPTVALUE_DISABLED;
   parameters.nworkers = -1;

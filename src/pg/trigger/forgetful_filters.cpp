@@ -79,7 +79,7 @@ bool has_visible_row(Oid relid) {
   if (table->rd_rel->relkind == RELKIND_RELATION) {
     Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
     TupleTableSlot* row = table_slot_create(table, nullptr);
-    TableScanDesc scan = table_beginscan(table, snapshot, 0, nullptr);
+    TableScanDesc scan = SF_TABLE_BEGINSCAN(table, snapshot);
     found = table_scan_getnextslot(scan, ForwardScanDirection, row);
     table_endscan(scan);
     ExecDropSingleTupleTableSlot(row);
