@@ -37,6 +37,12 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_hashes_erase(regclass, bigint[], bigint[], double precision[])
 IS 'for each hash, true if it was there; forgets the hashes';
 
+CREATE FUNCTION streamfilter_hashes_take_back(filter regclass, hashes bigint[],
+  times bigint[] DEFAULT NULL, importances double precision[] DEFAULT NULL) RETURNS boolean[]
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_hashes_take_back(regclass, bigint[], bigint[], double precision[])
+IS 'takes back hashes that the transaction has added; their rows were not stored';
+
 CREATE FUNCTION streamfilter_hashes_alter(filter regclass, conflict text, persistence text, producer text)
 RETURNS void
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';

@@ -216,7 +216,7 @@ UPDATE parts SET region = 3 - region WHERE id IN (4, 5);
 SELECT known_ids('seen_parts');
 MERGE INTO parts USING (VALUES (6)) AS s (id) ON parts.id = s.id WHEN MATCHED THEN UPDATE SET region = 2;
 SELECT known_ids('seen_parts');
--- One that moves with another key leaves the old one; the new one is not known yet.
+-- One that moves with another key leaves the old one.
 UPDATE parts SET region = 3 - region, id = 17 WHERE id = 7;
 SELECT known_ids('seen_parts');
 -- Keys that move on through the partitions.

@@ -160,8 +160,14 @@ SELECT id FROM staged JOIN known USING (id) WHERE is_new(staged.id);
 SELECT id FROM staged WHERE is_new(id) AND is_new(id + 1);
 SELECT id FROM (SELECT id, is_new(id) AS new FROM staged OFFSET 0) s WHERE new AND id > 50;
 SELECT explain_analyze('SELECT * FROM new_rows_pl()');
-CREATE TABLE strict (id int CHECK (NOT streamfilter_seen('seen', id)), part int UNIQUE);
+CREATE TABLE strict (id int CHECK (is_new(id)), part int UNIQUE);
 INSERT INTO strict SELECT id, id % 10 FROM staged ON CONFLICT DO NOTHING;
+-- A CHECK is evaluated whatever becomes of the row.
+CREATE TABLE asks (id int CHECK (NOT streamfilter_seen('seen', id)));
+ALTER TABLE t ADD CHECK (NOT streamfilter_seen('seen', id));
+CREATE DOMAIN asks AS int CHECK (NOT streamfilter_seen('seen', VALUE));
+CREATE DOMAIN unseen AS int CHECK (is_new(VALUE));
+SELECT id::unseen FROM staged ORDER BY url LIMIT 2;
 -- A query that is left before its end, after it has asked about all rows.
 CREATE FUNCTION first_new() RETURNS int LANGUAGE sql AS $$SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url$$;
 SELECT first_new();
@@ -186,6 +192,66 @@ BEGIN;
 DECLARE c CURSOR FOR SELECT * FROM new_rows_pl();
 FETCH 2 FROM c;
 COMMIT;
+-- A savepoint catches the error, or an error ends the cursor: COMMIT fails.
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url;
+FETCH 2 FROM c;
+SAVEPOINT s;
+CLOSE c;
+ROLLBACK TO s;
+COMMIT;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url;
+SAVEPOINT s;
+FETCH 2 FROM c;
+RELEASE s;
+SAVEPOINT s;
+MOVE 1 IN c;
+ROLLBACK TO s;
+PREPARE TRANSACTION 'left';
+-- What a query that also changes tables gives is kept, and thrown away.
+DO $$
+DECLARE r record;
+BEGIN
+  FOR r IN WITH x AS (INSERT INTO known VALUES (0)) SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) LOOP EXIT WHEN r.id = 5; END LOOP;
+END $$;
+-- PL/pgSQL reads all rows, and keeps one or none.
+DO $$DECLARE first int; BEGIN EXECUTE 'SELECT id FROM staged WHERE NOT streamfilter_seen(''seen'', id)' INTO first; END$$;
+DO $$BEGIN PERFORM id FROM staged WHERE NOT streamfilter_seen('seen', id); END$$;
+DO $$BEGIN PERFORM * FROM new_rows_pl(); END$$;
+PREPARE all_new AS SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id);
+EXPLAIN (ANALYZE, COSTS OFF) EXECUTE all_new;
+EXPLAIN (ANALYZE, COSTS OFF) DECLARE c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id);
+DEALLOCATE all_new;
+-- What stands above the question.
+WITH new AS MATERIALIZED (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id)),
+  stored AS (INSERT INTO t SELECT id FROM new WHERE current_setting('work_mem') = 'none')
+SELECT count(*) FROM new;
+SELECT 1 WHERE NOT streamfilter_seen('seen', 1) UNION ALL SELECT 2 WHERE NOT streamfilter_seen('seen', 2) ORDER BY 1 LIMIT 1;
+SELECT 1 WHERE NOT streamfilter_seen('seen', 1) OFFSET 1;
+SELECT id FROM staged WHERE NOT EXISTS (SELECT 1 WHERE streamfilter_seen('seen', id)) AND id > 50;
+SELECT id % 10 AS digit FROM staged GROUP BY 1 HAVING bool_or(NOT streamfilter_seen('seen', id));
+SELECT id FROM (SELECT id, bool_and(streamfilter_seen('seen', id)) AS repeat FROM staged GROUP BY id) s WHERE NOT repeat AND id < 11;
+WITH added AS (INSERT INTO t SELECT id FROM staged RETURNING id, streamfilter_seen('seen', id) AS repeat) SELECT id FROM added WHERE NOT repeat LIMIT 2;
+WITH v AS MATERIALIZED (SELECT id, streamfilter_seen('seen', id) AS repeat FROM staged),
+  stored AS (INSERT INTO t SELECT id FROM v WHERE NOT repeat AND id > 50)
+SELECT count(*) FILTER (WHERE NOT repeat) FROM v;
+MERGE INTO t USING staged s ON t.id = s.id WHEN NOT MATCHED AND NOT streamfilter_seen('seen', s.id) THEN DO NOTHING
+  WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.url);
+-- A trigger of the target drops rows.
+CREATE TABLE odd (id int);
+CREATE FUNCTION drop_even() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN IF NEW.id % 2 = 0 THEN RETURN NULL; END IF; RETURN NEW; END$$;
+CREATE TRIGGER drop_even BEFORE INSERT ON odd FOR EACH ROW EXECUTE FUNCTION drop_even();
+INSERT INTO odd SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id);
+INSERT INTO odd SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) AND id = 100;
+INSERT INTO odd SELECT id FROM staged WHERE is_new(id);
+WITH new AS MATERIALIZED (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id)), stored AS (INSERT INTO odd SELECT id FROM new RETURNING id)
+SELECT count(*) FROM stored;
+-- A function may be declared wrongly.
+CREATE FUNCTION asks_anywhere(int) RETURNS bool LANGUAGE plpgsql PARALLEL SAFE AS 'BEGIN RETURN NOT streamfilter_seen(''seen'', $1); END';
+SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
+SELECT id FROM staged WHERE asks_anywhere(id);
+RESET parallel_setup_cost; RESET parallel_tuple_cost; RESET min_parallel_table_scan_size;
 -- Rows that a cursor passes over.
 BEGIN;
 DECLARE c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id);
@@ -265,6 +331,44 @@ INSERT INTO known SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 900 
 UPDATE staged SET url = '' WHERE id = 1 RETURNING streamfilter_seen('seen', 1000 + id);
 INSERT INTO t SELECT 5 WHERE NOT streamfilter_seen('seen', 5000) LIMIT 1;
 SELECT EXISTS (SELECT WHERE NOT streamfilter_seen('seen', 5001)) AS new;
+-- Functions that store what they ask about; aggregates that have all rows; what LATERAL finds for each row.
+TRUNCATE seen, t;
+CREATE FUNCTION store_new(int) RETURNS bool LANGUAGE plpgsql AS
+  $$BEGIN IF streamfilter_seen('seen', $1) THEN RETURN false; END IF; INSERT INTO t VALUES ($1); RETURN true; END$$;
+SELECT count(*) FROM staged WHERE store_new(id);
+SELECT count(*) FROM staged WHERE store_new(id);
+SELECT length(json_agg(id)::text) FROM staged WHERE NOT streamfilter_seen('seen', 1000 + id);
+INSERT INTO t SELECT unnest(array_agg(id)) FROM staged WHERE NOT streamfilter_seen('seen', 2000 + id);
+INSERT INTO t SELECT u.id FROM known k, unnest(ARRAY[k.id, k.id + 10]) AS u(id) WHERE NOT streamfilter_seen('seen', 3000 + u.id);
+WITH v AS MATERIALIZED (SELECT id, streamfilter_seen('seen', 4000 + id) AS repeat FROM staged),
+  stored AS (INSERT INTO t SELECT id FROM v WHERE NOT repeat)
+SELECT count(*) FILTER (WHERE NOT repeat) FROM v;
+MERGE INTO t USING staged s ON t.id = 20000 + s.id
+  WHEN NOT MATCHED AND streamfilter_seen('seen', 5000 + s.id) THEN DO NOTHING WHEN NOT MATCHED THEN INSERT VALUES (20000 + s.id);
+SELECT count(*), remembered() FROM t;
+INSERT INTO odd SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 6000 + id) AND id % 2 = 1;
+WITH new AS MATERIALIZED (SELECT id FROM staged WHERE NOT streamfilter_seen('seen', 7000 + id) AND id % 2 = 1), stored AS (INSERT INTO odd SELECT id FROM new)
+INSERT INTO t SELECT id FROM new WHERE id = 1;
+CREATE TABLE counted (id int PRIMARY KEY);
+CREATE FUNCTION count_new() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM streamfilter_seen('seen', 8000 + NEW.id); RETURN NULL; END$$;
+CREATE TRIGGER count_new AFTER INSERT ON counted FOR EACH ROW EXECUTE FUNCTION count_new();
+INSERT INTO counted SELECT id FROM staged ON CONFLICT DO NOTHING;
+DO $$DECLARE fresh bool; BEGIN EXECUTE 'SELECT NOT streamfilter_seen(''seen'', 7)' INTO fresh; PERFORM streamfilter_seen('seen', id) FROM staged; END$$;
+-- A sorted cursor whose questions were rolled back, and one whose place is used.
+TRUNCATE seen;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) ORDER BY url;
+SAVEPOINT s;
+FETCH 2 FROM c;
+ROLLBACK TO s;
+CLOSE c;
+COMMIT;
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id) AND id > 10;
+FETCH 2 FROM c;
+UPDATE staged SET url = 'changed' WHERE CURRENT OF c RETURNING *;
+ROLLBACK;
+SELECT remembered();
 -- Repeats, verdicts, looking.
 SELECT count(*) FROM staged WHERE streamfilter_seen('seen', 6000 + id);
 SELECT count(streamfilter_seen('seen', 7000 + id)) FROM staged;
@@ -310,7 +414,8 @@ FETCH BACKWARD 2 FROM c;
 COMMIT;
 
 DROP VIEW new_staged;
-DROP TABLE staged, known, t, copy, other_copy, strict;
+DROP TABLE staged, known, t, copy, other_copy, strict, odd, counted;
+DROP DOMAIN unseen;
 DROP FOREIGN TABLE seen, other;
-DROP FUNCTION explain_analyze, remembered, given, is_new, new_rows, new_rows_pl, first_new, leave_loop, read_loops;
+DROP FUNCTION explain_analyze, remembered, given, is_new, new_rows, new_rows_pl, first_new, leave_loop, read_loops, drop_even, asks_anywhere, store_new, count_new;
 DROP PROCEDURE load, load_by_function;

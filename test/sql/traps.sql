@@ -19,7 +19,7 @@ WITH new AS MATERIALIZED (SELECT * FROM staged WHERE NOT EXISTS (SELECT FROM t W
 INSERT INTO t SELECT * FROM new WHERE NOT streamfilter_seen('seen', id);
 :lost;
 
--- Another trigger drops the row: the query has asked the filter before.
+-- Another trigger drops the row: the query has asked the filter before. An error.
 TRUNCATE t, seen;
 CREATE FUNCTION no_odd_ones() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN CASE NEW.id % 2 WHEN 0 THEN NEW END; END';
 CREATE TRIGGER aa BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION no_odd_ones();

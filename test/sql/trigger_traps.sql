@@ -99,17 +99,8 @@ TRUNCATE t;
 -- ---- another trigger fires later ----------------------------------------------------------------
 
 CREATE FUNCTION drop_row() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
-CREATE TRIGGER picky BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION drop_row();
-CREATE TRIGGER drop_duplicates BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_ids');
-\echo SQLSTATE :LAST_ERROR_SQLSTATE
--- The last one may drop rows as it likes; an earlier one that does hides them from it.
 CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_ids');
-INSERT INTO t VALUES (1, 'a');
-SELECT streamfilter_test('seen_ids', 1);
--- One that comes to fire later: renaming it is refused, creating it is warned of.
-ALTER TRIGGER picky ON t RENAME TO zzz_picky;
-\echo SQLSTATE :LAST_ERROR_SQLSTATE
-DROP TRIGGER picky ON t;
+-- It may drop the row, which then leaves no key.
 CREATE TRIGGER zzz_picky BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION drop_row();
 INSERT INTO t VALUES (1, 'a');
 SELECT streamfilter_test('seen_ids', 1);
@@ -121,12 +112,8 @@ ALTER TABLE t ENABLE REPLICA TRIGGER zzz_picky, ENABLE ALWAYS TRIGGER zz_drop_du
 INSERT INTO t VALUES (2, 'a') RETURNING *;
 SET session_replication_role = replica;
 INSERT INTO t VALUES (3, 'a') RETURNING *;
+SELECT streamfilter_test('seen_ids', 3);
 RESET session_replication_role;
-ALTER TABLE t ENABLE ALWAYS TRIGGER zzz_picky;
-ALTER EVENT TRIGGER streamfilter_check_ddl DISABLE;
-ALTER TABLE t ENABLE ALWAYS TRIGGER zzz_picky;
-ALTER EVENT TRIGGER streamfilter_check_ddl ENABLE;
-INSERT INTO t VALUES (3, 'a') RETURNING *;
 DROP TRIGGER zzz_picky ON t;
 -- AFTER triggers, statement triggers and triggers for other events do no harm.
 CREATE TRIGGER zzz1 AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION drop_row();
@@ -136,10 +123,6 @@ INSERT INTO t VALUES (3, 'a'), (3, 'b') RETURNING *;
 DROP TRIGGER zzz1 ON t;
 DROP TRIGGER zzz2 ON t;
 DROP TRIGGER zzz3 ON t;
--- Two filters cannot judge one row: the first would remember what the second discards.
-CREATE TRIGGER zz_drop_more BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
-INSERT INTO t VALUES (4, 'a') RETURNING *;
-DROP TRIGGER zz_drop_more ON t;
 -- One filter cannot judge it twice: the second time it would take every row for a repeat.
 CREATE TRIGGER zz_drop_more BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_ids');
 CREATE TRIGGER zz_drop_again BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION streamfilter_mark('seen_ids', 'repeated');
@@ -150,25 +133,15 @@ CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1);
 CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2);
 CREATE TRIGGER zzz_picky BEFORE INSERT ON p2 FOR EACH ROW EXECUTE FUNCTION drop_row();
 CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_ids');
-ALTER TABLE p2 DISABLE TRIGGER zzz_picky;
-CREATE TRIGGER zz_drop_duplicates BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_ids');
-ALTER TABLE p2 ENABLE TRIGGER zzz_picky;
-ALTER EVENT TRIGGER streamfilter_check_ddl DISABLE;
-ALTER TABLE p2 ENABLE TRIGGER zzz_picky;
-ALTER EVENT TRIGGER streamfilter_check_ddl ENABLE;
 INSERT INTO p VALUES (1, 10), (1, 10) RETURNING *;
 INSERT INTO p VALUES (2, 11);
 SELECT streamfilter_test('seen_ids', 11);
 DROP TRIGGER zzz_picky ON p2;
 CREATE TRIGGER zz_again BEFORE INSERT ON p2 FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_ids');
-CREATE TABLE p3 (k int, id int);
-CREATE TRIGGER zzz_picky BEFORE INSERT ON p3 FOR EACH ROW EXECUTE FUNCTION drop_row();
-ALTER TABLE p ATTACH PARTITION p3 FOR VALUES IN (3);
-DROP TABLE p3;
 
 -- ---- ON CONFLICT --------------------------------------------------------------------------------
 
--- Its row may end up not inserted, and an upsert of a repeat would never update.
+-- An upsert of a repeat is discarded.
 ALTER TABLE t ADD PRIMARY KEY (id);
 INSERT INTO t VALUES (20, 'a') ON CONFLICT DO NOTHING;
 \echo SQLSTATE :LAST_ERROR_SQLSTATE

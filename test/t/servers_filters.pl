@@ -305,6 +305,20 @@ sql(q{ALTER DATABASE postgres SET idle_session_timeout = '50ms'}, $holder{a});
 is("$out|$err", "f\nt\nt|", 'a connection that has ended while idle is made again');
 sql('ALTER DATABASE postgres RESET idle_session_timeout', $holder{a});
 
+# A key whose row is not stored is taken back there, from each of its probes.
+for my $place ('SERVER a OPTIONS (', "SERVER streamfilter OPTIONS (servers 'a,b', slices '6', slicing 'vertical', ")
+{
+	sql("CREATE FOREIGN TABLE seen_rows (id int) ${place}kind 'bloom', memory '512kB', k '10');
+		CREATE TABLE judged_rows (id int, code int UNIQUE);
+		CREATE TRIGGER zz BEFORE INSERT ON judged_rows FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_rows');
+		INSERT INTO judged_rows VALUES (1, 1), (2, 1), (2, 2), (3, 2) ON CONFLICT DO NOTHING;
+		INSERT INTO judged_rows SELECT 10 + i / 3, 10 + i / 4 FROM generate_series(0, 11) i ON CONFLICT DO NOTHING");
+	is(sql('SELECT string_agg(id::text, $$ $$ ORDER BY id) FROM judged_rows'), '1 2 10 11 12', 'stored');
+	is(sql(q{SELECT string_agg(i::text, ' ' ORDER BY i) FROM generate_series(1, 20) i WHERE streamfilter_test('seen_rows', i)}), '1 2 10 11 12',
+		'... and remembered');
+	sql('DROP TABLE judged_rows; DROP FOREIGN TABLE seen_rows');
+}
+
 like(said('DROP SERVER b'), qr/cannot drop server b because other objects depend on it/, 'filters depend on their servers');
 
 # ==== ALTER of option servers =========================================================================================

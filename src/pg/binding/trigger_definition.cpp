@@ -302,35 +302,6 @@ Oid find_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger*
   return OidIsValid(relid) && is_filter(relid) ? relid : InvalidOid;
 }
 
-void check_is_last(const Trigger* trigger, const TriggerDesc* triggers, Relation table, int level) {
-  // Triggers fire in the order of their names.
-  const Trigger* later = nullptr;
-  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
-    const Trigger* other = &triggers->triggers[i];
-    const bool replica = SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA;
-    if (strcmp(other->tgname, trigger->tgname) > 0 &&
-        TRIGGER_TYPE_MATCHES(other->tgtype, TRIGGER_TYPE_ROW, TRIGGER_TYPE_BEFORE,
-                             TRIGGER_TYPE_INSERT) &&
-        other->tgenabled != TRIGGER_DISABLED &&
-        other->tgenabled != (replica ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ON_REPLICA))
-      later = other;
-  }
-  if (later == nullptr) return;
-  const char* prefix = strncmp(trigger->tgname, "zz", 2) == 0 ? "z" : "zz_";
-  char* last_name = psprintf("%s%s", prefix, trigger->tgname);
-  ereport(level, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-          errmsg("trigger \"%s\" must be the last BEFORE INSERT row trigger of table \"%s\"",
-                 trigger->tgname, RelationGetRelationName(table)),
-          errdetail("Trigger \"%s\" fires after it and could drop or change a row that the filter "
-                    "remembers.",
-                    later->tgname),
-          strcmp(last_name, later->tgname) > 0 && strlen(last_name) < NAMEDATALEN
-              ? errhint("Triggers fire in the order of their names: give it one that sorts last, "
-                        "for example %s.",
-                        quote_identifier(last_name))
-              : errhint("Triggers fire in the order of their names: rename one of the two."));
-}
-
 TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
                        const FilterRelation* filter) {
   auto* plan = static_cast<TriggerPlan*>(palloc0(sizeof(TriggerPlan)));

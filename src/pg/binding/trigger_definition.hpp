@@ -55,9 +55,6 @@ Oid lock_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger*
 // Finds the filter without a lock; InvalidOid: there is no such filter.
 Oid find_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger* declared);
 
-// Reports 42P17 at this level if one of the triggers that fires later could drop the row.
-void check_is_last(const Trigger* trigger, const TriggerDesc* triggers, Relation table, int level);
-
 // Matches columns of table and filter. Raises 39P01 for a wrong number of arguments, and 42703,
 // 42804, 42P17.
 TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,

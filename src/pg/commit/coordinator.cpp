@@ -23,6 +23,7 @@
 
 #include "pg/commit/coordinator.hpp"
 #include "pg/commit/save_changes.hpp"
+#include "pg/handle/asked_runs.hpp"
 #include "pg/handle/key_reservation.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/remote/remote_filter.hpp"
@@ -53,6 +54,7 @@ FilterRelation* read_definition(Oid relid) {
 
 pg_noinline void before_commit() {
   stop_if_changed(FaultPoint::pre_commit);
+  check_debts();
   free_obsolete_states(read_definition);
   save_transaction_changes();
   stop_if_changed(FaultPoint::logged);
@@ -67,6 +69,7 @@ pg_noinline void commit() {
   end_changed_filters(true);
   end_remote_transactions(true);
   end_transaction_of_handles();
+  end_debts();
   note_saved_changes();
   apply_transaction_changes();
   stop_if_changed(FaultPoint::applied);
@@ -83,6 +86,7 @@ pg_noinline void abort() {
   end_changed_filters(false);
   end_remote_transactions(false);
   end_transaction_of_handles();
+  end_debts();
   if (is_prepared) remove_prepared(GetTopFullTransactionIdIfAny());
   is_prepared = false;
   retract_transaction_changes();
@@ -94,6 +98,7 @@ pg_noinline void abort() {
 
 pg_noinline void before_prepare() {
   stop_if_changed(FaultPoint::pre_commit);
+  check_debts();
   refuse_to_prepare_remote_transactions();
   free_obsolete_states(read_definition);
   refuse_to_prepare_changes();
@@ -112,6 +117,7 @@ pg_noinline void prepare_changes() {
   end_changed_filters(false);
   end_remote_transactions(false);
   end_transaction_of_handles();
+  end_debts();
   note_prepared_changes();
   end_saving();
   forget_transaction_changes();
@@ -124,12 +130,14 @@ pg_noinline void keep_subtransaction(SubTransactionId subtransaction, SubTransac
   keep_remote_savepoint();
   keep_changes_of_subtransaction(parent);
   keep_definitions_of(subtransaction, parent);
+  end_debts_of(GetCurrentTransactionNestLevel(), true);
 }
 
 pg_noinline void abort_subtransaction(SubTransactionId subtransaction) {
   const NoRaise marked;
   roll_back_remote_savepoint();
   end_subtransaction_of_handles();
+  end_debts_of(GetCurrentTransactionNestLevel(), false);
   retract_changes_of_subtransaction();
   roll_back_definitions_of(subtransaction);
 }

@@ -8,6 +8,7 @@ extern "C" {
 #include "catalog/namespace.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_trigger.h"
@@ -15,9 +16,12 @@ extern "C" {
 #include "commands/tablecmds.h"
 #include "executor/spi.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "parser/parse_coerce.h"
 #include "parser/parse_type.h"
+#include "utils/builtins.h"
 #include "utils/inval.h"
+#include "utils/snapmgr.h"
 }
 
 #include "pg/catalog/lookup.hpp"
@@ -28,9 +32,11 @@ extern "C" {
 #include "pg/ddl/own_objects.hpp"
 #include "pg/ddl/remote_ddl.hpp"
 #include "pg/ddl/server_ddl.hpp"
+#include "pg/handle/lost_rows.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/resize/resize_filter.hpp"
+#include "pg/server/compat.hpp"
 #include "pg/server/syscache.hpp"
 #include "pg/shmem/log_pages.hpp"
 #include "pg/storage/image.hpp"
@@ -140,6 +146,12 @@ void free_dropped_filter(Oid relation) {
   }
   if (has_slot(MyDatabaseId, relation) || has_counts(MyDatabaseId, relation))
     drop_at_commit(MyDatabaseId, relation);
+}
+
+bool calls_seen(Node* node, void* context) {
+  if (node == nullptr) return false;
+  return (IsA(node, FuncExpr) && is_seen_call(reinterpret_cast<const FuncExpr*>(node))) ||
+         SF_WALK_EXPRESSION(node, calls_seen, context);
 }
 
 void free_dropped(Oid class_id, Oid object) {
@@ -456,6 +468,31 @@ void check_before_ddl(UtilityCall* call) {
   if (moves) warn_of_new_address(castNode(AlterForeignServerStmt, statement));
 }
 
+// CHECK, of a table or a domain, is evaluated whether or not a row is stored. The constraint is not
+// yet visible to the command that makes it.
+void refuse_to_ask_in_check(Oid constraint) {
+  Relation catalog = table_open(ConstraintRelationId, AccessShareLock);
+  ScanKeyData key;
+  ScanKeyInit(&key, Anum_pg_constraint_oid, BTEqualStrategyNumber, F_OIDEQ,
+              ObjectIdGetDatum(constraint));
+  SysScanDesc scan = systable_beginscan(catalog, ConstraintOidIndexId, true, SnapshotSelf, 1, &key);
+  HeapTuple tuple = systable_getnext(scan);
+  bool none = true;
+  const Datum check = HeapTupleIsValid(tuple) ? heap_getattr(tuple, Anum_pg_constraint_conbin,
+                                                             RelationGetDescr(catalog), &none)
+                                              : 0;
+  const bool asks =
+      !none && calls_seen(static_cast<Node*>(stringToNode(TextDatumGetCString(check))), nullptr);
+  systable_endscan(scan);
+  table_close(catalog, AccessShareLock);
+  if (asks)
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("a CHECK constraint cannot ask a filter"),
+            errdetail("It is evaluated whether or not the row is stored then, and the filter "
+                      "would remember it."),
+            errhint("Use trigger streamfilter_discard(); streamfilter_test() remembers nothing."));
+}
+
 void watch_objects(AccessCall* call) {
   call->go_on();
   const auto access = call->get<ObjectAccessType>();
@@ -463,6 +500,7 @@ void watch_objects(AccessCall* call) {
   // DROP DATABASE drops another database.
   if (class_id != DatabaseRelationId && !is_extension_here()) return;
   if (access == OAT_POST_CREATE && class_id == TriggerRelationId) check_taken_over(object);
+  if (access == OAT_POST_CREATE && class_id == ConstraintRelationId) refuse_to_ask_in_check(object);
   // The catalog still shows the former definition.
   if (access == OAT_POST_ALTER && class_id == RelationRelationId && call->get<int>() == 0)
     note_name_before(object);

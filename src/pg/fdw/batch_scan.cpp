@@ -79,11 +79,26 @@ BatchScanState* scan_state_of(CustomScanState* node) {
   return reinterpret_cast<BatchScanState*>(node);
 }
 
+bool is_table_scan(const PlanState* node) {
+  switch (nodeTag(node)) {
+    case T_SeqScanState:
+    case T_SampleScanState:
+    case T_IndexScanState:
+    case T_BitmapHeapScanState:
+    case T_TidScanState:
+    case T_TidRangeScanState: return true;
+    default: return false;
+  }
+}
+
 // Passes rows on as the scan below gives them; for this node the core expects virtual tuples.
 void take_rows_of(CustomScanState* node, PlanState* child, EState* estate) {
   SF_INIT_SCAN_TUPLE_SLOT(estate, &node->ss, ExecGetResultType(child),
                           ExecGetResultSlotOps(child, nullptr));
   ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
+  // WHERE CURRENT OF looks there, and for the row in ss_ScanTupleSlot.
+  if (is_table_scan(child))
+    node->ss.ss_currentRelation = reinterpret_cast<ScanState*>(child)->ss_currentRelation;
 }
 
 template <typename T>
@@ -312,7 +327,10 @@ TupleTableSlot* next_judged_row(ScanState* scan) {
       begin_key_call(&state->call, state->filter, Use::judge);
       if (unlikely(!state->made_for.is_still(state->call.keys.filter))) read_keys(node, i);
     }
-    if (passes(state, i)) return state->slots[i];
+    if (passes(state, i)) {
+      scan->ss_ScanTupleSlot = state->slots[i];
+      return state->slots[i];
+    }
     InstrCountFiltered1(node, 1);
   }
 }

@@ -15,7 +15,7 @@ PlannedStmt* look_for_lost_rows(PlannerCall* call);
 // 0A000, or warns.
 void look_at_askers(const FilterHandle* filter);
 
-// SELECTs that have asked a filter and are not yet at an end: a cursor runs several times.
+// Queries that have asked a filter and are not yet at an end, and what ended ones still owe.
 struct AskedRun;
 extern AskedRun* asked_runs;
 
@@ -31,5 +31,12 @@ inline void run_asker(RunCall* call) {
 
 // The step for the finish phase: track_finish(), and what a query has not been read of.
 void finish_query(FinishCall* call);
+
+// For pg/commit. Before a transaction commits or is prepared: raises as the query would have, if
+// nobody has read rows that it has asked about.
+void check_debts();
+// At the end of a transaction, and of a subtransaction, which commits or rolls back. Cannot raise.
+void end_debts();
+void end_debts_of(int level, bool commits);
 
 }  // namespace streamfilter::pg

@@ -100,6 +100,7 @@ void add_counters(FilterHandle* filter) {
                 counts[RowCount::discarded] - filter->uncounted.marked, has_truncated(filter)});
     filter->slot->stats.counts.add(filter->uncounted.rows);
   }
+  filter->uncounted.accepted_before = accepted_by(filter);
   filter->uncounted.rows = {};
   filter->uncounted.marked = filter->uncounted.spared = 0;
 }

@@ -85,6 +85,7 @@ enum class Intent : uint8 {
   // that bits that are set do not tell whether the key was seen. Were they set?
   reserve_bits,  // reserve it
   put_bits,      // put it: it is reserved elsewhere
+  take_back,     // it was new, but its row was not stored after all
 };
 
 enum class Verdict : uint8 {
@@ -209,7 +210,8 @@ struct HandleCounts {
   uint64 found_positions;      // the positions that have any, as bits
   FilterHandle* next_dirty;
   bool dirty;
-  int32 left;  // look-ups before these counts are added; 0 if not dirty
+  int32 left;              // look-ups before these counts are added; 0 if not dirty
+  uint64 accepted_before;  // rows of this session, already added
 };
 
 // One per relation and backend, never freed; what it points to is replaced when the relation
@@ -348,6 +350,11 @@ inline void count_answers(FilterHandle* filter, int answers, int repeats, Outcom
   if (unlikely(counts.left <= 0)) follow_counts(filter);
 }
 void count_row(FilterHandle* filter, RowCount what);
+
+// New keys of this session so far.
+inline uint64 accepted_by(const FilterHandle* filter) {
+  return filter->uncounted.accepted_before + filter->uncounted.rows[RowCount::accepted];
+}
 
 // Raises 0A000 if the state is on another server; `what` names the operation.
 void require_local(const FilterHandle* filter, const char* what);

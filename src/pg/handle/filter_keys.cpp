@@ -30,6 +30,7 @@ Verdict judge_on_servers(FilterHandle* filter, const Element& element, Intent in
   switch (intent) {
     case Intent::test: seen = test_remote_key(filter->remote, element); break;
     case Intent::erase: seen = erase_remote_key(filter->remote, element); break;
+    case Intent::take_back: take_back_remote_key(filter->remote, element); return Verdict::fresh;
     default: test_and_insert_remote_keys(filter->remote, &element, 1, &seen);
   }
   return seen ? Verdict::seen : Verdict::fresh;

@@ -131,6 +131,9 @@ pg_noinline Verdict judge_otherwise(FilterHandle* filter, const Element& element
     case Intent::reserve: return take_as_new(filter, element, intent == Intent::take);
     case Intent::reserve_bits: return reserve_bits(filter, element);
     case Intent::put: put_key(filter, element); return Verdict::fresh;
+    case Intent::take_back:
+      if (TransactionChanges* changes = changes_of(filter)) take_back_key(changes, element.hash);
+      return Verdict::fresh;
     case Intent::erase:
       // A forgotten key must not arrive afterwards.
       if (Arriving(filter->slot).keys || find_arriving(filter, element) != 0)
@@ -140,8 +143,7 @@ pg_noinline Verdict judge_otherwise(FilterHandle* filter, const Element& element
   }
   const bool seen = was_seen(filter, element);
   if (intent == Intent::put_bits || (intent == Intent::learn && !seen)) put_key(filter, element);
-  if (intent == Intent::erase && seen)
-    append_own_change(begin_change(filter), ChangeType::erase, element);
+  if (intent == Intent::erase && seen) erase_reserved(filter, begin_change(filter), element);
   return seen ? Verdict::seen : Verdict::fresh;
 }
 
@@ -173,6 +175,8 @@ Verdict judge_local_key(FilterHandle* filter, const Element& element, Intent int
     wait_until_applied(filter);
     seen = seen && test_and_promote(filter, element);
   }
+  if (seen && may_be_erased(filter) && await_erasure(filter, element))
+    return judge_local_key(filter, element, intent);
   if (seen && !lets_pass(filter, element)) return Verdict::seen;
   if (changes == nullptr) changes = begin(filter);
   return test_and_reserve(filter, changes, element, own.hint, applied, in_sight);
@@ -405,7 +409,7 @@ void judge_batch(KeyBatch& batch) {
   batch.changes = changes_of(batch.filter);
   batch.applied = pg_atomic_read_u64(&slot->applied);
   const Arriving arriving(slot);
-  if (batch.count < kFewest || arriving.keys || arriving.erasures) {
+  if (batch.count < kFewest || arriving.keys || arriving.erasures || may_be_erased(batch.filter)) {
     for (int i = 0; i < batch.count; ++i)
       batch.repeats += *batch.seen[i] = answer_alone(batch.filter, *batch.elements[i]);
     return;

@@ -319,6 +319,41 @@ void wait_until_applied(const FilterHandle* filter) {
   resolve_prepared(filter->relid);
 }
 
+void erase_reserved(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
+  const Owner self = reserve_new_key(changes);
+  const InFlightTag tag = erasure_tag(changes->generation, element.hash);
+  InFlightPartition* partition = partition_of(tag);
+  bool registered, full;
+  do {
+    const LockHeld held(lock_of(partition), LW_EXCLUSIVE);
+    InFlightEntry* entry = find_entry(partition, tag);
+    full = owner_of_entry(entry) == 0;
+    registered = full && add_in_flight(partition, entry, tag, self, changes->registered);
+    full = full && !registered;
+  } while (full && grow_in_flight(tag));
+  pg_atomic_write_u32(&filter->slot->unfinished.erases, 1);
+  append_erasure(changes, element, registered);
+}
+
+bool await_erasure(FilterHandle* filter, const Element& element) {
+  if (!waits(filter)) return false;
+  const InFlightTag tag = erasure_tag(filter->slot_generation, element.hash);
+  InFlightPartition* partition = partition_of(tag);
+  if (is_empty_partition(partition)) return false;
+  LWLockAcquire(lock_of(partition), LW_SHARED);
+  const Owner owner = owner_of_entry(find_entry(partition, tag));
+  LWLockRelease(lock_of(partition));
+  if (owner == 0) return false;
+  const FullTransactionId other = transaction_of(owner);
+  if (TransactionIdIsCurrentTransactionId(XidFromFullTransactionId(other)) ||
+      is_same_distributed_transaction(other) || xact_status(other) != XactStatus::running)
+    return false;
+  hand_over_filters();
+  wait_for(filter, other);
+  wait_until_applied(filter);
+  return true;
+}
+
 const Element* waiting_key = nullptr;
 
 Verdict test_and_reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,

@@ -50,6 +50,17 @@ Verdict test_and_reserve(FilterHandle* filter, TransactionChanges* changes, cons
                          const IndexHint& hint, uint64 applied, bool look_again,
                          bool at_once = false);
 
+// Notes that this transaction forgets a key, for others who insert it to wait for its end; as long
+// as the table of keys in flight has room. Raises 53200, 54000.
+void erase_reserved(FilterHandle* filter, TransactionChanges* changes, const Element& element);
+
+// Does another unfinished transaction forget the key, which the filter has? With conflict 'wait',
+// waits until it has ended: look again. Raises what waiting for a lock raises.
+bool await_erasure(FilterHandle* filter, const Element& element);
+inline bool may_be_erased(const FilterHandle* filter) {
+  return unlikely(pg_atomic_read_u32(&filter->slot->unfinished.erases) != 0);
+}
+
 // The key that last waited for another transaction, in the caller's memory, for errors about one of
 // many keys. It may be gone.
 extern const Element* waiting_key;

@@ -14,12 +14,16 @@ extern "C" {
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "parser/parsetree.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/syscache.h"
+#include "utils/typcache.h"
 }
 
 #include "pg/handle/lost_rows.hpp"
 #include "pg/handle/waiting_code.hpp"
 #include "pg/key/hash_method.hpp"
+#include "pg/server/compat.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -39,12 +43,19 @@ struct Above {
   bool limited = false;  // no more rows are asked for than needed
   bool rechecked = false;  // its expressions are evaluated again after a wait for a lock
   bool once = false;       // the node is evaluated once
+  bool several = false;    // it is one of several nodes, or evaluated several times
+  bool unsure = false;     // it may not be evaluated at all
+  bool decides = false;    // an expression, which is evaluated for rows, looks at its rows
 };
 
 struct Subplan {
-  Above above;  // what becomes of its rows
-  bool used;    // known by a scan of it
-  bool init;    // an initial plan
+  Above above;         // what becomes of its rows
+  bool used;           // known by a scan of it
+  bool init;           // an initial plan
+  int param;           // its first result, if so
+  bool kept;           // a use gives out all rows, or all of those that its verdicts call new
+  Loss lost;           // by another use
+  const Node* filter;  // of that loss
 };
 
 struct LossSearch {
@@ -64,7 +75,7 @@ void note_loss(LossSearch* search, Loss loss, const Node* filter) {
 
 // ---- subplans -----------------------------------------------------------------------------------
 
-bool keeps_all(const Above& use) { return use.rows == Loss::none && !use.limited; }
+bool keeps_all(const Above& use) { return use.rows == Loss::none && !use.limited && !use.unsure; }
 
 // Rows that one use gives out are not lost by another.
 void note_use(Subplan* subplan, const Above& use) {
@@ -73,6 +84,7 @@ void note_use(Subplan* subplan, const Above& use) {
   subplan->used = true;
   if (keeps_all(*known)) return;
   if (known->rows == Loss::none) known->rows = use.rows;
+  known->limited = known->limited || use.limited;
   if (use.verdicts == Loss::none) known->verdicts = Loss::none;
 }
 
@@ -86,6 +98,8 @@ struct Question {
   bool here;           // by a call in the expression itself
   bool bare;           // it is nothing but the answer: a verdict
   const Node* filter;  // first argument of the call
+  int cte;             // a column of this subplan has the answer; 0: none
+  bool aggregated;     // an aggregate takes in the answer
 };
 
 bool find_question(Node* node, void* context);
@@ -95,7 +109,7 @@ Question question_in(LossSearch* search, const Plan* plan, const void* expressio
   while (node != nullptr && IsA(node, FuncExpr) && as<FuncExpr>(node)->args != NIL &&
          as<FuncExpr>(node)->funcformat != COERCE_EXPLICIT_CALL)
     node = static_cast<Node*>(linitial(as<FuncExpr>(node)->args));
-  Question question = {search, plan, node, false, false, false, nullptr};
+  Question question = {search, plan, node, false, false, false, nullptr, 0, false};
   find_question(node, &question);
   return question;
 }
@@ -119,6 +133,7 @@ void follow_column(Question* question, const Var* column, const void* below) {
   question->found = true;
   question->bare = source.bare && question->whole == as<Node>(column);
   question->filter = source.filter;
+  question->cte = source.cte;
 }
 
 // What gives the column its value in the nodes below?
@@ -130,10 +145,10 @@ void follow_column(Question* question, const Var* column) {
   if (column->varno == INNER_VAR) return follow_column(question, column, plan->righttree);
   if (IsA(plan, SubqueryScan))
     return follow_column(question, column, as<SubqueryScan>(plan)->subplan);
-  if (IsA(plan, CteScan))
-    follow_column(
-        question, column,
-        list_nth(question->search->statement->subplans, as<CteScan>(plan)->ctePlanId - 1));
+  if (!IsA(plan, CteScan)) return;
+  const int cte = as<CteScan>(plan)->ctePlanId;
+  follow_column(question, column, list_nth(question->search->statement->subplans, cte - 1));
+  if (question->found) question->cte = cte;
 }
 
 bool is_opaque_function(Oid function, void* context) {
@@ -142,16 +157,53 @@ bool is_opaque_function(Oid function, void* context) {
   return true;
 }
 
+// A domain's CHECK is not in the plan.
 bool asks(LossSearch* search, Node* node) {
+  if (search->hidden && IsA(node, CoerceToDomain) &&
+      DomainHasConstraints(as<CoerceToDomain>(node)->resulttype)) {
+    search->function = format_type_be(as<CoerceToDomain>(node)->resulttype);
+    return true;
+  }
   if (search->hidden) return check_functions_in_node(node, is_opaque_function, search);
   return IsA(node, FuncExpr) && is_seen_call(as<FuncExpr>(node));
 }
 
-// What aggregates take in does not leave them as it is.
+// An initial plan of one row that asks: whoever looks at its result decides about a row.
+void follow_param(Question* question, const Param* param) {
+  const List* plans = question->search->statement->subplans;
+  for (int i = 1; param->paramkind == PARAM_EXEC && i <= list_length(plans); ++i) {
+    const Subplan& subplan = question->search->subplans[i];
+    const auto* plan = as<Plan>(list_nth(plans, i - 1));
+    if (!subplan.init || subplan.param != param->paramid || !IsA(plan, Result)) continue;
+    const Question inside = question_in(question->search, plan, plan->targetlist);
+    const Question tested = question_in(question->search, plan, plan->qual);
+    question->found = question->found || inside.found || tested.found;
+    if (question->filter == nullptr)
+      question->filter = inside.found ? inside.filter : tested.filter;
+  }
+}
+
+// What an aggregate takes in leaves it as something else: nobody has asked there.
+void look_into_aggregate(Question* question, const Aggref* aggregate) {
+  Question inside = *question;
+  inside.whole = nullptr;
+  SF_WALK_EXPRESSION(static_cast<Node*>(const_cast<void*>(as<void>(aggregate))), find_question,
+                     &inside);
+  if (!inside.found || question->found) return;
+  question->found = question->aggregated = true;
+  question->filter = inside.filter;
+  question->cte = inside.cte;
+}
+
 bool find_question(Node* node, void* context) {
   auto* question = static_cast<Question*>(context);
-  if (node == nullptr || IsA(node, Aggref)) return false;
+  if (node == nullptr) return false;
+  if (IsA(node, Aggref)) {
+    look_into_aggregate(question, as<Aggref>(node));
+    return false;
+  }
   if (IsA(node, Var)) follow_column(question, as<Var>(node));
+  if (IsA(node, Param)) follow_param(question, as<Param>(node));
   if (asks(question->search, node)) {
     question->found = question->here = true;
     question->bare = node == question->whole;
@@ -195,7 +247,7 @@ Passing passing_bool(LossSearch* search, const Plan* plan, const BoolExpr* condi
 Passing passing(LossSearch* search, const Plan* plan, Node* node) {
   const Question question = question_in(search, plan, node);
   if (!question.found) return Passing::any;
-  if (search->hidden) return Passing::news;
+  if (search->hidden) return question.aggregated ? Passing::unknown : Passing::news;
   if (question.bare) return Passing::repeats;
   if (IsA(node, BoolExpr)) return passing_bool(search, plan, reinterpret_cast<BoolExpr*>(node));
   if (!IsA(node, BooleanTest)) return Passing::unknown;
@@ -216,6 +268,15 @@ void note_question(LossSearch* search, const Question& question, const Above& ab
   if (question.here && above.rechecked) note_loss(search, Loss::recheck, question.filter);
 }
 
+// Rows of a subplan that this use loses may be kept by another.
+void note_loss(LossSearch* search, Loss loss, const Question& question) {
+  Subplan* cte = question.cte == 0 || question.here ? nullptr : &search->subplans[question.cte];
+  if (cte == nullptr) return note_loss(search, loss, question.filter);
+  if (cte->lost != Loss::none) return;
+  cte->lost = loss;
+  cte->filter = question.filter;
+}
+
 void look_at_conditions(LossSearch* search, const Plan* plan, const List* conditions,
                         const Above& above) {
   for (int i = 0; i < list_length(conditions); ++i) {
@@ -224,11 +285,15 @@ void look_at_conditions(LossSearch* search, const Plan* plan, const List* condit
     if (!question.found) continue;
     note_question(search, question, above);
     const Passing rows = passing(search, plan, condition);
-    if (rows == Passing::unknown) note_loss(search, Loss::expression, question.filter);
+    if (rows == Passing::unknown) note_loss(search, Loss::expression, question);
+    // Whoever looks at what is left decides about the others.
+    if (rows == Passing::repeats && above.decides) note_loss(search, Loss::subquery, question);
     if (rows != Passing::news) continue;
-    note_loss(search, above.rows, question.filter);
+    note_loss(search, above.rows, question);
     // Conditions are evaluated in this order.
-    if (i + 1 < list_length(conditions)) note_loss(search, Loss::condition, question.filter);
+    if (i + 1 == list_length(conditions)) continue;
+    const bool asks = question_in(search, plan, list_nth(conditions, i + 1)).found;
+    note_loss(search, asks ? Loss::filters : Loss::condition, question);
   }
 }
 
@@ -236,11 +301,20 @@ void look_at_conditions(LossSearch* search, const Plan* plan, const List* condit
 
 Above lose(Loss loss, const Above& above) {
   const bool looked_at = loss == Loss::aggregate || loss == Loss::distinct;
-  return {loss, looked_at ? above.verdicts : loss, false, above.rechecked};
+  Above below = above;
+  below.rows = loss;
+  if (!looked_at) below.verdicts = loss;
+  below.limited = below.once = false;
+  return below;
 }
 
 // The node reads rows before it is asked for them.
-Above all_at_once(const Above& above) { return above.limited ? lose(Loss::limit, above) : above; }
+Above all_at_once(const Above& above) {
+  if (!above.limited) return above;
+  Above below = lose(Loss::limit, above);
+  below.limited = true;
+  return below;
+}
 
 // Conditions that all look at verdicts choose among these.
 Above lose_by_conditions(LossSearch* search, const Plan* plan, const Above& above) {
@@ -249,6 +323,7 @@ Above lose_by_conditions(LossSearch* search, const Plan* plan, const Above& abov
   foreach (cell, plan->qual)
     if (!question_in(search, plan, lfirst(cell)).found) return below;
   below.verdicts = above.verdicts;
+  below.limited = above.limited;
   return below;
 }
 
@@ -257,7 +332,7 @@ Above above_of_limit(const Limit* limit, const Above& above) {
   if (limit->limitOffset != nullptr || limit->limitOption == LIMIT_OPTION_WITH_TIES)
     return lose(Loss::limit, above);
   Above below = above;
-  below.limited = below.limited || limit->limitCount != nullptr;
+  below.limited = below.limited || (limit->limitCount != nullptr && above.rows == Loss::none);
   return below;
 }
 
@@ -286,6 +361,20 @@ Above above_of_insert(LossSearch* search, const ModifyTable* insert) {
   return {loss, loss};
 }
 
+// Is what the action's condition calls new stored, by this action or by the next?
+bool stores_asked(LossSearch* search, const ModifyTable* merge, const ListCell* cell,
+                  const void* actions) {
+  const auto* action = lfirst_node(MergeAction, cell);
+  if (!question_in(search, &merge->plan, action->qual).found) return true;
+  const auto* conditions = reinterpret_cast<const List*>(action->qual);
+  if (list_length(conditions) != 1 ||
+      passing(search, &merge->plan, static_cast<Node*>(linitial(conditions))) == Passing::news)
+    return action->commandType != CMD_NOTHING;
+  const ListCell* next = lnext(as<List>(actions), cell);
+  return next != nullptr && lfirst_node(MergeAction, next)->qual == nullptr &&
+         lfirst_node(MergeAction, next)->commandType != CMD_NOTHING;
+}
+
 // WHEN NOT MATCHED is evaluated once for a row, and other actions as often as its match changes.
 Above above_of_merge(LossSearch* search, const ModifyTable* merge) {
   Above below = {Loss::merge, Loss::merge};
@@ -293,14 +382,27 @@ Above above_of_merge(LossSearch* search, const ModifyTable* merge) {
   foreach (cell, merge->mergeActionLists)
     foreach (inner, static_cast<List*>(lfirst(cell))) {
       const auto* action = lfirst_node(MergeAction, inner);
+      if (action->qual != nullptr && !stores_asked(search, merge, inner, lfirst(cell)))
+        note_loss(search, Loss::merge, question_in(search, &merge->plan, action->qual).filter);
       const bool locks = action->commandType == CMD_UPDATE || action->commandType == CMD_DELETE;
-      const Above here = {Loss::none, Loss::none, false, action->commandType != CMD_INSERT};
+      const Above here = {Loss::none, Loss::none, false, !SF_IS_NOT_MATCHED(action)};
       below.rechecked = below.rechecked || locks;
       look_at_conditions(search, &merge->plan, reinterpret_cast<List*>(action->qual), here);
       const Question question = question_in(search, &merge->plan, action->targetList);
       if (question.here) note_question(search, question, here);
     }
   return below;
+}
+
+// Does an aggregate have all rows in its result?
+bool collects_rows(Node* node, void* context) {
+  if (node == nullptr) return false;
+  if (!IsA(node, Aggref)) return SF_WALK_EXPRESSION(node, collects_rows, context);
+  const auto* aggregate = as<Aggref>(node);
+  const Oid function = aggregate->aggfnoid;
+  return aggregate->aggfilter == nullptr && aggregate->aggdistinct == NIL &&
+         (function == F_JSON_AGG || function == F_JSONB_AGG ||
+          function == F_ARRAY_AGG_ANYNONARRAY || function == F_ARRAY_AGG_ANYARRAY);
 }
 
 // What happens to the rows of the plan below (of the first one, for a join).
@@ -318,6 +420,8 @@ Above above_of_child(LossSearch* search, const Plan* plan, const Above& above) {
     case T_SetOp:
     case T_Group: return lose(Loss::distinct, above);
     case T_Agg:
+      if (plan->qual == NIL && collects_rows(reinterpret_cast<Node*>(plan->targetlist), nullptr))
+        return all_at_once(above);
       return lose(contain_agg_clause(reinterpret_cast<Node*>(plan->targetlist)) ? Loss::aggregate
                                                                                 : Loss::distinct,
                   above);
@@ -355,9 +459,13 @@ void visit_join(LossSearch* search, const Join* join, const Above& above) {
   look_at_conditions(search, &join->plan, join->joinqual, passed);
   Above kept = join->plan.qual == NIL ? above : lose_by_conditions(search, &join->plan, above);
   if (!IsA(join, NestLoop)) kept = all_at_once(kept);
-  const Above lost = lose(Loss::join, above);
+  Above lost = lose(Loss::join, above);
+  kept.several = lost.several = true;
+  // For each row of the left side, LATERAL finds others, all of which it joins.
+  const bool lateral = IsA(join, NestLoop) && as<NestLoop>(join)->nestParams != NIL &&
+                       join->joinqual == NIL && (type == JOIN_INNER || type == JOIN_LEFT);
   visit(search, join->plan.lefttree, keeps_outer(type) ? kept : lost);
-  visit(search, join->plan.righttree, keeps_inner(type) ? kept : lost);
+  visit(search, join->plan.righttree, lateral || keeps_inner(type) ? kept : lost);
 }
 
 // Aggregates of bare verdicts count these. `context`: a Question that says where.
@@ -371,7 +479,7 @@ bool look_at_aggregate(Node* node, void* context) {
     if (!question.found) return;
     note_question(place->search, question, {});
     if (passing(place->search, place->plan, reinterpret_cast<Node*>(value)) != Passing::repeats)
-      note_loss(place->search, Loss::aggregate, question.filter);
+      note_loss(place->search, Loss::aggregate, question);
   };
   look(aggregate->aggfilter);
   ListCell* cell;
@@ -390,7 +498,7 @@ void look_at_targets(LossSearch* search, const Plan* plan, const Above& above) {
               question.filter);
   }
   // A function that asks and is aggregated may have stored the row itself.
-  Question place = {search, plan, nullptr, false, false, false, nullptr};
+  Question place = {search, plan, nullptr, false, false, false, nullptr, 0, false};
   if (!IsA(plan, Agg) || search->hidden) return;
   look_at_aggregate(reinterpret_cast<Node*>(plan->targetlist), &place);
   look_at_aggregate(reinterpret_cast<Node*>(plan->qual), &place);
@@ -409,36 +517,57 @@ void look_at_source(LossSearch* search, const Plan* plan, const Above& above) {
 
 void look_at_node(LossSearch* search, const Plan* plan, const Above& above) {
   // At most one row is never too many.
-  const bool single = IsA(plan, Result) && plan->lefttree == nullptr;
-  const bool harmless = single && (above.rows == Loss::limit || above.once || above.limited);
+  const bool single = IsA(plan, Result) && plan->lefttree == nullptr && !above.several;
   Above here = above;
-  if (harmless) here.rows = here.verdicts = Loss::none;
+  if (single && (above.once || above.limited)) here.rows = here.verdicts = Loss::none;
+  if (IsA(plan, Result))
+    look_at_conditions(search, plan, as<List>(as<Result>(plan)->resconstantqual), here);
   look_at_conditions(search, plan, plan->qual, here);
   look_at_targets(search, plan, here);
   look_at_source(search, plan, here);
   if (search->hidden) return;
   if (const Const* asked = filter_of_batch_scan(plan)) {
     const auto* filter = as<Node>(asked);
-    note_question(search, {search, plan, nullptr, true, true, false, filter}, here);
+    note_question(search, {search, plan, nullptr, true, true, false, filter, 0, false}, here);
     note_loss(search, here.rows, filter);
   }
+}
+
+// Does the scan give out all rows of the CTE, or all that its verdicts call new?
+bool keeps_news(LossSearch* search, const Plan* scan, const Above& above) {
+  ListCell* cell;
+  foreach (cell, scan->qual)
+    if (passing(search, scan, static_cast<Node*>(lfirst(cell))) != Passing::news) return false;
+  return keeps_all(above) && list_length(scan->qual) < 2;
 }
 
 void visit(LossSearch* search, const Plan* plan, const Above& above) {
   if (plan == nullptr) return;
   check_stack_depth();
   ListCell* cell;
-  foreach (cell, plan->initPlan) search->subplans[lfirst_node(SubPlan, cell)->plan_id].init = true;
+  foreach (cell, plan->initPlan) {
+    const auto* initial = lfirst_node(SubPlan, cell);
+    Subplan* subplan = &search->subplans[initial->plan_id];
+    subplan->init = true;
+    subplan->param = initial->setParam == NIL ? -1 : linitial_int(initial->setParam);
+  }
   look_at_node(search, plan, above);
   if (IsA(plan, NestLoop) || IsA(plan, HashJoin) || IsA(plan, MergeJoin))
     return visit_join(search, as<Join>(plan), above);
   Above below = above_of_child(search, plan, above);
+  below.several = below.several || list_length(parts_of(plan)) > 1 || IsA(plan, RecursiveUnion);
+  below.unsure =
+      below.unsure || (IsA(plan, Result) && as<Result>(plan)->resconstantqual != nullptr);
   search->locks = search->locks || below.rechecked;
   Above fenced = below;
   fenced.rechecked = false;
   foreach (cell, parts_of(plan)) visit(search, as<Plan>(lfirst(cell)), below);
   if (IsA(plan, SubqueryScan)) visit(search, as<SubqueryScan>(plan)->subplan, fenced);
-  if (IsA(plan, CteScan)) note_use(&search->subplans[as<CteScan>(plan)->ctePlanId], fenced);
+  if (IsA(plan, CteScan)) {
+    Subplan* subplan = &search->subplans[as<CteScan>(plan)->ctePlanId];
+    note_use(subplan, fenced);
+    subplan->kept = subplan->kept || keeps_news(search, plan, above);
+  }
   visit(search, plan->lefttree, below);
   visit(search, plan->righttree, below);
 }
@@ -458,10 +587,13 @@ LostRows find_lost_rows(const PlannedStmt* statement, const PlanView& view) {
     const auto* plan = as<Plan>(list_nth(statement->subplans, i - 1));
     Subplan* subplan = &search.subplans[i];
     if (plan == nullptr) continue;
+    if (!subplan->kept) note_loss(&search, subplan->lost, subplan->filter);
     const bool once = subplan->init && bms_is_empty(plan->extParam);
     if (!subplan->used && !IsA(plan, ModifyTable))
-      subplan->above = {Loss::subquery, Loss::subquery, false, search.locks && !once, once};
-    visit(&search, plan, subplan->above);
+      subplan->above = {Loss::subquery, Loss::subquery, false, search.locks && !once,
+                        once,           false,          false, !once};
+    // A CTE that changes a table runs to its end.
+    visit(&search, plan, IsA(plan, ModifyTable) ? all_at_once(subplan->above) : subplan->above);
   }
   pfree(search.subplans);
   return search.found;

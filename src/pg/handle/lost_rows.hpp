@@ -16,6 +16,7 @@ enum class Loss : uint8 {
   aggregate,
   join,
   condition,
+  filters,
   expression,
   set_function,
   subquery,
@@ -26,6 +27,7 @@ enum class Loss : uint8 {
   // while a query runs
   moved,
   left,
+  target,
   // always an error
   recheck,
   held,

@@ -2,13 +2,16 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "catalog/pg_class.h"
 #include "commands/copy.h"
 #include "nodes/parsenodes.h"
+#include "parser/parsetree.h"
 #include "tcop/pquery.h"
 }
 
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/statement.hpp"
+#include "pg/server/compat.hpp"
 
 namespace streamfilter::pg {
 
@@ -59,7 +62,20 @@ pg_noinline void push(const Frame* frame) {
   running_query = frame->query_number;
 }
 
+// Does it put rows into tables? Those of filters are none.
+bool changes_tables(const Frame& frame) {
+  if (frame.query == nullptr)
+    return IsA(frame.statement, CopyStmt) || IsA(frame.statement, CreateTableAsStmt);
+  const PlannedStmt* statement = frame.query->plannedstmt;
+  for (int i = -1; (i = SF_NEXT_RESULT_RELATION(statement, i)) >= 0;)
+    if (rt_fetch(i, statement->rtable)->relkind != RELKIND_FOREIGN_TABLE) return true;
+  return false;
+}
+
 pg_noinline void pop(const Frame& frame) {
+  const Frame* below = frame.below;
+  if (below != nullptr && below->fired == frame.fired && !below->stores)
+    below->stores = frame.stores || changes_tables(frame);
   last = frame;
   top = frame.below;
   running_statement = top == nullptr ? 0 : top->number;
@@ -102,9 +118,15 @@ void go_on_in(const Frame& frame, Call* call) {
   if (top == nullptr) begin_statement_report();
   push(&frame);
   PG_TRY();
-  { call->go_on(); }
+  {
+    call->go_on();
+    kUpwardCalls.on_end(frame.query_number);
+  }
   PG_FINALLY();
-  { pop(frame); }
+  {
+    kUpwardCalls.on_error(frame.query_number);
+    pop(frame);
+  }
   PG_END_TRY();
   publish_counts();
 }
@@ -113,8 +135,8 @@ void go_on_in(const Frame& frame, Call* call) {
 
 void track_run(RunCall* call) {
   auto* query = call->get<QueryDesc*>();
-  const Frame frame = {query,     nullptr,         nullptr, statement_number(query),
-                       ++queries, trigger_depth(), top,     false};
+  const Frame frame = {query, nullptr, nullptr, statement_number(query), ++queries, trigger_depth(),
+                       top,   false,   false};
   go_on_in(frame, call);
 }
 
@@ -129,9 +151,10 @@ void track_finish(FinishCall* call) {
                        goes_on ? last.query_number : ++queries,
                        trigger_depth(),
                        top,
+                       false,
                        false};
   go_on_in(frame, call);
-  last = {};  // another query may get the same address
+  last.query = nullptr;  // another query may get the same address
   if (top == nullptr) end_statement_report();
 }
 
@@ -146,7 +169,7 @@ void track_utility(UtilityCall* call) {
   }
   const Frame frame = {nullptr,      statement, IsA(statement, CopyStmt) ? &copied : nullptr,
                        ++statements, ++queries, trigger_depth(),
-                       top,          false};
+                       top,          false,     false};
   go_on_in(frame, call);
   if (auto* completion = call->get<QueryCompletion*>()) completion->nprocessed += copied.rows;
 }
@@ -156,6 +179,8 @@ void end_tracked() {
 }
 
 const Frame* innermost_frame() { return top; }
+
+const Frame* last_frame() { return &last; }
 
 bool is_within_statement() { return top != nullptr && top->below != nullptr; }
 

@@ -40,13 +40,16 @@ struct Frame {
   Copied* copy;            // set if that is COPY
   uint64 number;
   uint64 query_number;
-  int fired;           // trigger_depth() where it began
-  const Frame* below;  // the statement that runs this one
-  mutable bool asks;   // it, or one that it runs, has asked a filter: see asked_runs.hpp
+  int fired;            // trigger_depth() where it began
+  const Frame* below;   // the statement that runs this one
+  mutable bool asks;    // it, or one that it runs, has asked a filter: see asked_runs.hpp
+  mutable bool stores;  // statements that it runs, not by a trigger, have changed tables
 };
 
 // nullptr: no statement runs.
 const Frame* innermost_frame();
+// The one that has ended last.
+const Frame* last_frame();
 
 // A place for state of the running COPY, empty when COPY begins; nullptr if a query runs instead.
 void** kept_for_copy();

@@ -132,6 +132,15 @@ FilterHandle* root_of(FilterHandle* filter) {
   return filter;
 }
 
+// A node that has not added the key has none to take back.
+void take_back_in_tree(FilterHandle* filter, const Element& element) {
+  const Access access(element, Use::insert_granted);
+  for (FilterHandle* node = filter;; node = access.parent(node)) {
+    node->node->keys.judge(node, element, Intent::take_back);
+    if (access.is_root(node)) return;
+  }
+}
+
 // Keys that no node below the root has: it is asked for all of them at once. Of two that are equal
 // the second finds what the first one leaves, so they are not asked for together.
 class Questions {
@@ -197,6 +206,10 @@ class Questions {
 
 Verdict judge_in_tree(FilterHandle* filter, const Element& element, Intent intent) {
   if (intent == Intent::erase) return filter->node->keys.judge(filter, element, intent);
+  if (intent == Intent::take_back) {
+    take_back_in_tree(filter, element);
+    return Verdict::fresh;
+  }
   const RelationOptions& options = filter->relation->options;
   bool seen;
   if (intent == Intent::test) {

@@ -13,6 +13,7 @@ extern "C" {
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/target_rule.hpp"
 #include "pg/server/compat_private.hpp"
+#include "pg/trigger/key_indexes.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -103,6 +104,8 @@ void prepare_table(Ingest* ingest, IngestTable* table) {
     table->obstacle = "the key of each row is needed as soon as it is known";
   else if (ingest->asked && (filter->tree != nullptr || is_remote(filter->relation)))
     table->obstacle = "the query asks a filter, too, which may be of the same tree";
+  else if (ingest->skips_conflicts && may_refuse_new_keys(table->target, table->judge.found.plan))
+    table->obstacle = "an index may refuse a row whose key is then not remembered";
   else if (table->judge.own.kind == TriggerKind::divert) {
     MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
     table->diverted = open_diverted(&ingest->diverting, &table->judge, &table->obstacle);
@@ -134,7 +137,6 @@ void read_key(Ingest* ingest, int i, TupleTableSlot* row) {
   MemoryContext caller = MemoryContextSwitchTo(ingest->batch_memory);
   prepare_judge(&table->judge);
   if (is_judged(table)) {
-    if (unlikely(ingest->skips_conflicts)) check_conflicts(&table->judge, table->target);
     Element* element = &ingest->elements[i];
     ingest->has_key[i] = build_element(&table->judge.keys, row, element);
     if (ingest->has_key[i]) bound_time(table->judge.keys.filter, element);
@@ -178,8 +180,10 @@ int judge_run(Ingest* ingest, int first, bool alone) {
   waiting_key = nullptr;
   judge_keys(filter, ingest->elements + first, ingest->has_key + first, end - first, outcome,
              ingest->repeats + first);
-  for (int i = first; i < end; ++i)
+  for (int i = first; i < end; ++i) {
     count_judged(&ingest->tables[i]->judge, ingest->repeats[i], outcome);
+    if (ingest->repeats[i]) note_dropped(&ingest->tables[i]->judge, ingest->elements[i]);
+  }
   if (unlikely(clock != nullptr)) stop_clocks(ingest, first, end);
   return end;
 }

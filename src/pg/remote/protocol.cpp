@@ -16,8 +16,8 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-constexpr const char* kNames[] = {"test", "seen", "reserve", "put",
-                                  "erase"};  // of streamfilter_hashes_NAME
+constexpr const char* kNames[] = {"test", "seen",  "reserve",
+                                  "put",  "erase", "take_back"};  // of streamfilter_hashes_NAME
 constexpr Oid kTypes[] = {REGCLASSOID, INT8ARRAYOID, INT8ARRAYOID, FLOAT8ARRAYOID};
 constexpr char kDefine[] = "define";
 constexpr char kValue[] = "value";

@@ -13,11 +13,12 @@ extern "C" {
 namespace streamfilter::pg {
 
 enum class Call : uint8 {
-  test,     // is the key there?
-  seen,     // test, and insert
-  reserve,  // the same, and keep other transactions from adding it until this one has ended
-  put,      // as `seen`, for a probe of a key that is reserved elsewhere
-  erase,    // forget the key
+  test,       // is the key there?
+  seen,       // test, and insert
+  reserve,    // the same, and keep other transactions from adding it until this one has ended
+  put,        // as `seen`, for a probe of a key that is reserved elsewhere
+  erase,      // forget the key
+  take_back,  // it was new, but its row was not stored after all
 };
 
 struct RemoteCall {

@@ -453,6 +453,14 @@ bool erase_remote_key(RemoteFilter* remote, const Element& element) {
   return probe->bits == Bits::set;
 }
 
+void take_back_remote_key(RemoteFilter* remote, const Element& element) {
+  MemoryContext caller = enter_scratch();
+  ProbeBatch* batch = make_batch(remote, &element, 1);
+  for (int i = 0; i < batch->probes; ++i) probe_state(batch, 0, i)->wanted = true;
+  run_round(batch, Call::take_back);
+  MemoryContextSwitchTo(caller);
+}
+
 void reset_remote_filter(RemoteFilter* remote) {
   note_changed(remote);
   for (int i = 0; i < remote->count; ++i)

@@ -17,6 +17,9 @@ bool test_remote_key(RemoteFilter* remote, const Element& element);
 // Forgets a key at commit; false if it was not there.
 bool erase_remote_key(RemoteFilter* remote, const Element& element);
 
+// Takes back a key that was new. A server that is lost meanwhile has rolled it back.
+void take_back_remote_key(RemoteFilter* remote, const Element& element);
+
 // Empties the filter at commit. Raises 08006 if a server is unreachable.
 void reset_remote_filter(RemoteFilter* remote);
 

@@ -88,6 +88,13 @@ extern "C" {
 #define SF_LOCK_HELD_BY_ME(tag, mode) LockHeldByMe(tag, mode)
 #endif
 
+// Is it WHEN NOT MATCHED, of a MERGE?
+#if PG_VERSION_NUM >= 170000
+#define SF_IS_NOT_MATCHED(action) ((action)->matchKind == MERGE_WHEN_NOT_MATCHED_BY_TARGET)
+#else
+#define SF_IS_NOT_MATCHED(action) (!(action)->matched)
+#endif
+
 // The current action of a MERGE: CMD_INSERT, CMD_UPDATE, … Before 17 the action is not visible, but
 // ExecMergeMatched gives its expressions the target's row, whereas ExecMergeNotMatched has none.
 #if PG_VERSION_NUM >= 170000

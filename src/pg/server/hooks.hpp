@@ -87,6 +87,9 @@ struct HookSteps {
 struct UpwardCalls {
   // pg/trigger: a statement fires one of our triggers for its first row in a table.
   void (*on_first_row)(const RelationData* table);
+  // pg/handle: a query or utility statement ends, by an error or not.
+  void (*on_end)(uint64 query);
+  void (*on_error)(uint64 query);
 };
 extern const UpwardCalls kUpwardCalls;
 

@@ -8,11 +8,13 @@
 namespace streamfilter::pg {
 
 enum class ChangeType : std::uint8_t {
-  add,     // a new key
-  repeat,  // a key that was added before, for kinds that learn from repeats
-  reset,   // forgets all keys
-  erase,   // forgets one key
-  merge,   // merges a value: the last one of a transaction's own
+  add,        // a new key
+  repeat,     // a key that was added before, for kinds that learn from repeats
+  reset,      // forgets all keys
+  erase,      // forgets one key
+  merge,      // merges a value
+  withdrawn,  // an addition, or a repeat of it, that was taken back: the last one of a
+              // transaction's own
   // Also noted for a copy.
   promote,  // a key was found
   // What COMMIT PREPARED does to a slot, after the keys. ROLLBACK PREPARED frees slots that were to

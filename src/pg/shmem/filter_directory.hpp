@@ -125,6 +125,7 @@ struct Unfinished {
   // Transactions marked as arriving (arrivals.hpp) that add keys which the table in flight does not
   // have; that forget keys.
   mutable pg_atomic_uint32 arriving_keys, arriving_erasures;
+  pg_atomic_uint32 erases;  // have single keys been forgotten? Never reset
   // Prepared ones that have emptied, replaced or dropped the filter (prepared_transactions.hpp).
   mutable pg_atomic_uint32 prepared_removals;
 };

@@ -275,14 +275,25 @@ SF_FUNCTION(streamfilter_log_bytes) {
 
 // ---- functions for use in any query -------------------------------------------------------------
 
+// Functions that ask may be declared wrongly.
+static void refuse_in_parallel() {
+  if (!IsInParallelMode()) return;
+  ereport(ERROR, errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+          errmsg("streamfilter_seen() cannot run in a parallel query"),
+          errdetail("A function that calls it is declared PARALLEL SAFE or RESTRICTED."),
+          errhint("ALTER FUNCTION ... PARALLEL UNSAFE."));
+}
+
 // streamfilter_seen(filter regclass, VARIADIC key "any") → boolean: was the key seen before?
 // Remembers it once the transaction commits. Also false if the filter's mode lets all rows pass.
 // Needs INSERT on the filter.
 SF_FUNCTION(streamfilter_seen) {
   PreventCommandDuringRecovery("streamfilter_seen()");
   PreventCommandIfReadOnly("streamfilter_seen()");
-  if (unlikely(fcinfo->flinfo->fn_extra == nullptr) && !PG_ARGISNULL(0))
-    require_shard_node(PG_GETARG_OID(0), "streamfilter_seen");
+  if (unlikely(fcinfo->flinfo->fn_extra == nullptr)) {
+    refuse_in_parallel();
+    if (!PG_ARGISNULL(0)) require_shard_node(PG_GETARG_OID(0), "streamfilter_seen");
+  }
   KeyCall* site = key_call_site(fcinfo, Use::judge, "streamfilter_seen", false);
   FilterHandle* filter = site->keys.filter;
   check_mode(filter, InvalidOid);

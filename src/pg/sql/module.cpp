@@ -23,7 +23,9 @@
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/unlogged_file.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
+#include "pg/trigger/forget_trigger.hpp"
 #include "pg/trigger/left_keys.hpp"
+#include "pg/trigger/row_fate.hpp"
 
 extern "C" {
 PG_MODULE_MAGIC;
@@ -61,7 +63,7 @@ constexpr PlannerCall::Step kPlanner[] = {
 constexpr PathsCall::Step kPaths[] = {add_batch_scans, nullptr};  // streamfilter_seen() in WHERE
 constexpr ExplainCall::Step kExplain[] = {explain_judged_rows, nullptr};
 constexpr StartCall::Step kExecutorStart[] = {begin_query, nullptr};
-constexpr RunCall::Step kExecutorRun[] = {check_settings_reach, run_query, nullptr};
+constexpr RunCall::Step kExecutorRun[] = {check_settings_reach, run_query, forget_first, nullptr};
 constexpr FinishCall::Step kExecutorFinish[] = {finish_query, nullptr};
 constexpr AccessCall::Step kObjectAccess[] = {watch_objects, nullptr};
 
@@ -100,6 +102,8 @@ constexpr SharedSection kSections[] = {
 
 const UpwardCalls kUpwardCalls = {
     take_over,  // pg/ingest: COPY
+    settle_fates,
+    forget_fates,
 };
 
 }  // namespace streamfilter::pg

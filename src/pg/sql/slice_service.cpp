@@ -152,6 +152,12 @@ SF_FUNCTION(streamfilter_hashes_erase) {
   return answer(fcinfo, Use::erase, Intent::erase);
 }
 
+// Takes back each key that the transaction has added. Needs INSERT.
+SF_FUNCTION(streamfilter_hashes_take_back) {
+  prevent_if_read_only("streamfilter_hashes_take_back()");
+  return answer(fcinfo, Use::insert, Intent::take_back);
+}
+
 // ---- export and import --------------------------------------------------------------------------
 
 // Exports and imports the state of one slice, for users who move it together with its rows.

@@ -11,7 +11,7 @@ struct RolesRecord {
 static_assert(sizeof(RolesRecord) == 24);
 
 // By ChangeType; a space: it is never in the log.
-constexpr char kLetters[] = "a ze     rhic";
+constexpr char kLetters[] = "a ze      rhic";
 static_assert(sizeof kLetters - 1 == static_cast<std::size_t>(ChangeType::unknown));
 
 }  // namespace

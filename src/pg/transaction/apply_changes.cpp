@@ -104,7 +104,7 @@ void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* heade
       lock->acquire(batches.number(i));
     }
     const uint32 at = batches.at(i);
-    if (lock->takes(types[at], elements[at])) continue;
+    if (types[at] == ChangeType::withdrawn || lock->takes(types[at], elements[at])) continue;
     if (slot != nullptr && types[at] == ChangeType::add) count_if_late(slot, header, elements[at]);
     if (is_skipped[at])
       count_insertion(header, batches.number(i), true);
@@ -119,7 +119,7 @@ void apply_probes(const ChangeLog* log, uint32 start, uint32 count, Header* head
                   FilterSlot* slot) {
   ChangeReader reader(log, start);
   for (uint32 i = 0; i < count; ++i) {
-    reader.next();
+    if (reader.next()->is(ChangeType::withdrawn)) continue;
     const Element element = reader.element();
     if (slot == nullptr) {
       insert_new(header, element);
@@ -134,6 +134,7 @@ void apply_one(const ChangeLog* log, uint32 position, Header* header, FilterSlot
                SliceLock* lock) {
   ChangeReader reader(log, position);
   const auto type = reader.next()->what();
+  if (type == ChangeType::withdrawn) return;
   const Element element = reader.element();
   lock->acquire(slice_of(header->parameters, element.hash));
   if (!lock->takes(type, element)) {

@@ -30,7 +30,8 @@ Location locate(uint32 position) {
 }
 
 bool is_indexed(const Change* change) {
-  return !change->is(ChangeType::reset) && !change->is(ChangeType::merge);
+  return change->is(ChangeType::add) || change->is(ChangeType::repeat) ||
+         change->is(ChangeType::erase);
 }
 
 // Mixed, because keys may be integers instead of hashes (fingerprint 'integer').
@@ -161,23 +162,45 @@ Change* append_change(ChangeLog* log, ChangeType type, const Element& element, I
   return change;
 }
 
+namespace {
+
+// The index leads to the change of the key before this one, its last.
+void go_back_in_index(ChangeLog* log, const Change* last) {
+  const uint32 at = find_key(log, last->hash).slot;
+  if (last->previous == kNoChange) {
+    remove_from_index(log, at);
+  } else {
+    log->index[at].next = last->previous + 1;
+    change_at(log, last->previous)->repeated = 0;
+  }
+}
+
+}  // namespace
+
 void undo_change(ChangeLog* log) {
   const Change* change = change_at(log, log->count - 1);
-  if (is_indexed(change)) {
-    const uint32 at = find_key(log, change->hash).slot;
-    if (change->previous == kNoChange) {
-      remove_from_index(log, at);
-    } else {
-      log->index[at].next = change->previous + 1;
-      change_at(log, change->previous)->repeated = 0;
-    }
-  } else if (change->is(ChangeType::reset)) {
+  if (is_indexed(change))
+    go_back_in_index(log, change);
+  else if (change->is(ChangeType::reset))
     log->last_reset = change->previous;
-  } else {
+  else if (change->is(ChangeType::merge))
     log->last_merge = change->previous;
-  }
   --log->count;
   log->room = 0;
+}
+
+void withdraw_changes(ChangeLog* log, uint32 position) {
+  Change* added = change_at(log, position);
+  for (uint32 at = find_key(log, added->hash).last; at != position;) {
+    Change* repeat = change_at(log, at);
+    at = repeat->previous;
+    go_back_in_index(log, repeat);
+    repeat->type = static_cast<uint32>(ChangeType::withdrawn);
+  }
+  go_back_in_index(log, added);
+  added->type = static_cast<uint32>(ChangeType::withdrawn);
+  while (log->count > position && change_at(log, log->count - 1)->is(ChangeType::withdrawn))
+    undo_change(log);
 }
 
 void prefetch_index(const ChangeLog* log, uint64 hash, Prefetches& prefetches) {

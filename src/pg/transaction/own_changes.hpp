@@ -12,7 +12,7 @@ struct Change {
   uint64 hash;  // of the key; for merge, the address of the value
   // the previous change of the same key; for reset and merge, the previous one of these
   uint32 previous;
-  uint32 type : 3;        // up to ChangeType::merge
+  uint32 type : 3;        // up to ChangeType::withdrawn
   uint32 registered : 1;  // in the table of keys in flight, so others see the key
   uint32 repeated : 1;    // the key's next change is a repeat
   uint32 owner : 27;      // if registered: index in TransactionChanges::owners
@@ -91,6 +91,10 @@ Change* append_change(ChangeLog* log, ChangeType type, const Element& element, I
 
 // Undoes the last change. Cannot fail.
 void undo_change(ChangeLog* log);
+
+// Takes back the change at `position`, an addition, and all later changes of its key, which must be
+// repeats. What is not at the end of the log stays there, withdrawn. Cannot fail.
+void withdraw_changes(ChangeLog* log, uint32 position);
 
 // Adds the key's index line to the prefetches; then, when the line has come, the change that it
 // probably leads to.

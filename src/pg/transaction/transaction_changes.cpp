@@ -63,17 +63,20 @@ void note_time(TransactionChanges* changes, const Element& element) {
 }
 
 // Removes the keys of all changes from `keep` on from the table of keys in flight. Returns how many
-// there were.
+// added ones there were.
 uint32 withdraw_from(TransactionChanges* changes, uint32 keep) {
   InFlightKey keys[kMaxRemoved];
-  uint32 count = 0, removed = 0;
+  uint32 count = 0, removed = 0, added = 0;
   const uint32 registered = changes->registered;
   ChangeReader reader(&changes->log, keep);
   for (uint32 i = keep; removed + count < registered && i < changes->log.count; ++i) {
     Change* change = reader.next();
     if (!change->registered) continue;
     change->registered = 0;
-    keys[count++] = {in_flight_tag(changes->generation, change->hash),
+    const bool adds = !change->is(ChangeType::erase);
+    added += adds;
+    keys[count++] = {adds ? in_flight_tag(changes->generation, change->hash)
+                          : erasure_tag(changes->generation, change->hash),
                      changes->owners[change->owner]};
     if (count < kMaxRemoved) continue;
     remove_in_flight(keys, count);
@@ -83,7 +86,7 @@ uint32 withdraw_from(TransactionChanges* changes, uint32 keep) {
   remove_in_flight(keys, count);
   give_back_unused_in_flight();
   changes->registered -= removed + count;
-  return removed + count;
+  return added;
 }
 
 // Has the transaction keys that are not in the table of keys in flight?
@@ -231,6 +234,15 @@ void append_registered(TransactionChanges* changes, const Element& element, cons
   ++changes->registered;
 }
 
+void append_erasure(TransactionChanges* changes, const Element& element, bool registered) {
+  append_own_change(changes, ChangeType::erase, element);
+  if (!registered) return;
+  Change* change = change_at(&changes->log, changes->log.count - 1);
+  change->registered = 1;
+  change->owner = changes->savepoints->owner;
+  ++changes->registered;
+}
+
 void begin_new_keys(TransactionChanges* changes) {
   reserve_own_change(changes);
   if (changes->savepoints->owner != kNoChange) return;
@@ -257,6 +269,28 @@ void retract_from(TransactionChanges* changes, uint32 keep) {
   publish_count(changes);
   if (is_alive(changes))
     pg_atomic_fetch_add_u64(changes->slot->stats.counts[RowCount::rolled_back], keys);
+}
+
+void take_back_key(TransactionChanges* changes, uint64 hash) {
+  ChangeLog* log = &changes->log;
+  uint32 at = find_key(log, hash).last;
+  while (at != kNoChange && change_at(log, at)->is(ChangeType::repeat))
+    at = change_at(log, at)->previous;
+  if (at == kNoChange || !change_at(log, at)->is(ChangeType::add)) return;
+  Change* added = change_at(log, at);
+  if (added->registered) {
+    const InFlightKey key = {in_flight_tag(changes->generation, hash),
+                             changes->owners[added->owner]};
+    added->registered = 0;
+    remove_in_flight(&key, 1);
+    --changes->registered;
+  } else {
+    --changes->unregistered;
+    publish_count(changes);
+  }
+  withdraw_changes(log, at);
+  if (is_alive(changes))
+    pg_atomic_fetch_add_u64(changes->slot->stats.counts[RowCount::rolled_back], 1);
 }
 
 void publish_counts() {

@@ -94,6 +94,7 @@ void append_own_change(TransactionChanges* changes, ChangeType type, const Eleme
 
 // Adds a new key that the owner in reserve_new_key has put into the table of keys in flight.
 void append_registered(TransactionChanges* changes, const Element& element, const IndexHint& hint);
+void append_erasure(TransactionChanges* changes, const Element& element, bool registered);
 
 // Removes the keys from the table of keys in flight, because the filter has them, or because others
 // have been told to wait for any key.
@@ -113,6 +114,10 @@ void publish_count(TransactionChanges* changes);
 // Takes the keys of all changes from number `keep` on back, as far as others see them. Cannot
 // raise.
 void retract_from(TransactionChanges* changes, uint32 keep);
+
+// Takes back the addition of a key whose row was not stored after all. Does nothing if the key is
+// none of the transaction's own, or if it has been forgotten since. Cannot raise.
+void take_back_key(TransactionChanges* changes, uint64 hash);
 
 // Is the state that was changed still in its place?
 inline bool is_alive(const TransactionChanges* changes) {

@@ -1,11 +1,24 @@
 // streamfilter_forget: the filter follows its table.
 //
 // A deleted row takes its key along. An updated key is forgotten, and the new one remembered.
-// TRUNCATE empties the filter. AFTER triggers see only changes that have really happened.
+// TRUNCATE empties the filter.
+//
+// Triggers of rows are created AFTER, which would be too late: a statement may delete rows and
+// insert others with their keys, and AFTER triggers fire at its end. So a statement that begins
+// makes them the last BEFORE triggers of its targets (forget_first): when these fire, the row is
+// locked, and nothing keeps it from being changed. Not where the row is not there yet: in foreign
+// tables, and where generated columns are computed after BEFORE triggers. WITH parts that nobody
+// reads, which would run at the end, run first.
+//
+// What still comes first is an INSERT that is judged before the same statement, or one within it,
+// deletes the row with its key: by a foreign key's cascade, MERGE, or a trigger. Keys of repeats
+// that such a statement drops are noted, and it fails when it forgets one.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/transam.h"
 #include "catalog/pg_trigger.h"
+#include "executor/executor.h"
 }
 
 #include "pg/handle/filter_keys.hpp"
@@ -13,52 +26,114 @@ extern "C" {
 #include "pg/storage/image.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/forget_trigger.hpp"
+#include "pg/trigger/judge_row.hpp"
 #include "pg/trigger/row_source.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
-// ---- keys that the statement has given to rows --------------------------------------------------
+// ---- keys that a statement notes ----------------------------------------------------------------
 
-// Keys that the running statement has given to rows. An UPDATE that shifts keys (id + 1) gives one
-// row the key that it takes from another; such a key must not be forgotten, whatever the order of
-// rows.
-
-struct UpdatedKey {
+struct NotedKey {
   uint64 hash;
   uint64 filter;  // first field, without a gap behind it, for the hash table's key
 };
 
-HTAB* keys = nullptr;  // in the transaction's memory
-uint64 statement = 0;  // the statement that the keys belong to
+struct NotedEntry {
+  NotedKey key;
+  uint64 statement, parent;  // of dropped repeats
+};
 
-void on_memory_reset(void*) { keys = nullptr; }
+// In the transaction's memory, for one statement.
+struct NotedKeys {
+  HTAB* keys;  // nullptr: none
+  uint64 statement;
+};
 
-void begin_statement() {
-  if (keys != nullptr && statement == running_statement) return;
-  if (keys != nullptr) {
-    hash_destroy(keys);
-  } else {
-    auto* callback = static_cast<MemoryContextCallback*>(
-        MemoryContextAllocZero(TopTransactionContext, sizeof(MemoryContextCallback)));
-    callback->func = on_memory_reset;
-    MemoryContextRegisterResetCallback(TopTransactionContext, callback);
+// Keys that the running statement has given to rows. An UPDATE that shifts keys (id + 1) gives one
+// row the key that it takes from another; such a key must not be forgotten, whatever the order of
+// rows.
+NotedKeys updated = {};
+
+// Keys of repeats that the outermost statement has dropped, each with the statement that has
+// dropped it last, and the one that runs that.
+NotedKeys dropped = {};
+
+void on_memory_reset(void* noted) { static_cast<NotedKeys*>(noted)->keys = nullptr; }
+
+NotedEntry* note_key(NotedKeys* noted, uint64 statement, Oid filter, uint64 hash) {
+  if (noted->keys == nullptr || noted->statement != statement) {
+    if (noted->keys != nullptr) {
+      hash_destroy(noted->keys);
+    } else {
+      auto* callback = static_cast<MemoryContextCallback*>(
+          MemoryContextAllocZero(TopTransactionContext, sizeof(MemoryContextCallback)));
+      callback->func = on_memory_reset;
+      callback->arg = noted;
+      MemoryContextRegisterResetCallback(TopTransactionContext, callback);
+    }
+    noted->keys = nullptr;
+    noted->keys =
+        make_hash_table<NotedKey, NotedEntry>("streamfilter noted keys", 16, TopTransactionContext);
+    noted->statement = statement;
   }
-  keys = nullptr;
-  keys = make_hash_table<UpdatedKey>("streamfilter updated keys", 16, TopTransactionContext);
-  statement = running_statement;
+  const NotedKey key = {hash, filter};
+  return static_cast<NotedEntry*>(hash_search(noted->keys, &key, HASH_ENTER, nullptr));
 }
 
-void note_updated_to(Oid filter, uint64 hash) {
-  begin_statement();
-  const UpdatedKey key = {hash, filter};
-  hash_search(keys, &key, HASH_ENTER, nullptr);
+const NotedEntry* find_noted(const NotedKeys& noted, Oid filter, uint64 hash) {
+  const NotedKey key = {hash, filter};
+  return static_cast<NotedEntry*>(hash_search(noted.keys, &key, HASH_FIND, nullptr));
 }
 
 bool was_updated_to(Oid filter, uint64 hash) {
-  if (keys == nullptr || statement != running_statement) return false;
-  const UpdatedKey key = {hash, filter};
-  return hash_search(keys, &key, HASH_FIND, nullptr) != nullptr;
+  return updated.keys != nullptr && updated.statement == running_statement &&
+         find_noted(updated, filter, hash) != nullptr;
+}
+
+// ---- repeats that a statement has dropped -------------------------------------------------------
+
+// May the statement that runs, or one that runs it, delete rows with the same keys later on?
+bool may_forget_later(const RowJudge* judge) {
+  for (const Frame* frame = innermost_frame(); frame != nullptr; frame = frame->below) {
+    const QueryDesc* query = frame->query;
+    if (query == nullptr || query->operation == CMD_SELECT) continue;
+    if (query->operation != CMD_INSERT || query->plannedstmt->hasModifyingCTE) return true;
+    if (frame == innermost_frame() && query->plannedstmt->invalItems != NIL) return true;
+  }
+  const TriggerDesc* triggers = judge->row.table->trigdesc;
+  for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i)
+    if (TriggerKind kind; triggers->triggers[i].tgfoid >= FirstNormalObjectId &&
+                          TRIGGER_FOR_INSERT(triggers->triggers[i].tgtype) &&
+                          !find_kind(triggers->triggers[i].tgfoid, &kind))
+      return true;
+  return false;
+}
+
+bool is_followed(Oid filter) {
+  ListCell* cell;
+  foreach (cell, find_triggers_using(filter))
+    if (is_own_function(static_cast<const TriggerRow*>(lfirst(cell))->function,
+                        function_name(TriggerKind::forget)))
+      return true;
+  return false;
+}
+
+// Raises if a repeat with this key was dropped by a statement that still runs, or by one that the
+// forgetting one has run.
+void check_not_dropped(const FilterHandle* filter, uint64 hash) {
+  const NotedEntry* found = find_noted(dropped, filter->relid, hash);
+  if (found == nullptr) return;
+  const Frame* frame = innermost_frame();
+  bool lost = frame != nullptr && frame->number == found->parent && frame->query != nullptr &&
+              frame->query->operation != CMD_SELECT;
+  for (; frame != nullptr && !lost; frame = frame->below) lost = frame->number == found->statement;
+  if (lost)
+    ereport(ERROR, errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+            errmsg("statement drops a row as a repeat of one that it deletes"),
+            errdetail("Filter \"%s\" judged the new row first: neither would be left.",
+                      filter->relation->name),
+            errhint("Delete the rows first, in a statement of its own."));
 }
 
 // ---- the trigger --------------------------------------------------------------------------------
@@ -70,7 +145,8 @@ struct ForgetState {
   Oid owner;  // owner of the table
   DeleteCause cause;
   PendingTriggerCounts* pending_counts;
-  KeyBuilder keys;  // no filter until resolved
+  ItemPointerData updated;  // the row that was updated last; it may move to another partition
+  KeyBuilder keys;          // no filter until resolved
 };
 
 const TriggerData* check_call(FunctionCallInfo fcinfo) {
@@ -78,7 +154,9 @@ const TriggerData* check_call(FunctionCallInfo fcinfo) {
     ereport(ERROR, errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
             errmsg("streamfilter_forget can only be called as a trigger"));
   const auto* call = reinterpret_cast<const TriggerData*>(fcinfo->context);
-  check_forget_event(call->tg_trigger, call->tg_relation);
+  Trigger created = *call->tg_trigger;
+  if (TRIGGER_FOR_ROW(created.tgtype)) created.tgtype &= ~TRIGGER_TYPE_BEFORE;
+  check_forget_event(&created, call->tg_relation);
   return call;
 }
 
@@ -102,6 +180,7 @@ void resolve_forget(ForgetState* state, const TriggerData* call) {
   use_filter(filter, Use::judge_granted);
   const TriggerPlan* plan = plan_forgetting(trigger, call->tg_relation, filter->relation);
   state->trigger = trigger->tgoid;
+  ItemPointerSetInvalid(&state->updated);
   state->owner = declared.owner;
   state->cause = find_delete_cause(call, plan->inputs, plan->count);
   state->pending_counts = pending_trigger_counts(trigger->tgoid, filter->relid);
@@ -128,18 +207,26 @@ ForgetState* prepare_forget(FunctionCallInfo fcinfo, const TriggerData* call) {
 // If another row of the same statement has taken the key, the key stays.
 void forget_key(const ForgetState* state, const Element& element) {
   FilterHandle* filter = state->keys.filter;
-  if (!was_updated_to(filter->relid, element.hash)) judge_key(filter, element, Intent::erase);
+  if (was_updated_to(filter->relid, element.hash)) return;
+  if (unlikely(dropped.keys != nullptr)) check_not_dropped(filter, element.hash);
+  judge_key(filter, element, Intent::erase);
+}
+
+bool is_same_row(const ItemPointerData* a, const ItemPointerData* b) {
+  return ItemPointerIsValid(a) &&
+         ItemPointerEquals(const_cast<ItemPointer>(a), const_cast<ItemPointer>(b));
 }
 
 void delete_row(const ForgetState* state, TupleTableSlot* row) {
   // The row continues in another partition.
-  if (state->cause == DeleteCause::moved) return;
+  if (state->cause == DeleteCause::moved || is_same_row(&state->updated, &row->tts_tid)) return;
   Element element;
   if (build_element(&state->keys, row, &element)) forget_key(state, element);
 }
 
-void update_row(const ForgetState* state, TupleTableSlot* before, TupleTableSlot* after) {
+void update_row(ForgetState* state, TupleTableSlot* before, TupleTableSlot* after) {
   FilterHandle* filter = state->keys.filter;
+  state->updated = before->tts_tid;
   Element old_key, new_key;
   const bool had_key = build_element(&state->keys, before, &old_key);
   const bool has_key = build_element(&state->keys, after, &new_key);
@@ -147,11 +234,11 @@ void update_row(const ForgetState* state, TupleTableSlot* before, TupleTableSlot
   if (had_key) forget_key(state, old_key);
   if (!has_key) return;
   judge_key(filter, new_key, Intent::remember);
-  note_updated_to(filter->relid, new_key.hash);
+  note_key(&updated, running_statement, filter->relid, new_key.hash);
 }
 
 void follow_row(FunctionCallInfo fcinfo, const TriggerData* call) {
-  const ForgetState* state = prepare_forget(fcinfo, call);
+  ForgetState* state = prepare_forget(fcinfo, call);
   if (state->keys.filter->mode == FilterMode::off) return;
   ++(*counts_to_add_to(state->pending_counts))[TriggerCount::rows];
   if (TRIGGER_FIRED_BY_UPDATE(call->tg_event))
@@ -187,14 +274,106 @@ using namespace streamfilter::pg;
 // Forgets the keys of rows that have left the table.
 SF_FUNCTION(streamfilter_forget) {
   const TriggerData* call = check_call(fcinfo);
-  if (!enabled || keeps_keys(call->tg_relation)) return static_cast<Datum>(0);
-  require_shared_state();
-  if (TRIGGER_FIRED_BY_TRUNCATE(call->tg_event))
-    forget_all(call);
-  else
-    follow_row(fcinfo, call);
-  return static_cast<Datum>(0);
+  if (enabled && !keeps_keys(call->tg_relation)) {
+    require_shared_state();
+    if (TRIGGER_FIRED_BY_TRUNCATE(call->tg_event))
+      forget_all(call);
+    else
+      follow_row(fcinfo, call);
+  }
+  return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(call->tg_event) ? call->tg_newtuple
+                                                                 : call->tg_trigtuple);
 }
+
+// ---- before the first row -----------------------------------------------------------------------
+
+namespace streamfilter::pg {
+namespace {
+
+bool forgets_rows(const Trigger* trigger) {
+  TriggerKind kind;
+  return TRIGGER_FOR_ROW(trigger->tgtype) && TRIGGER_FOR_AFTER(trigger->tgtype) &&
+         find_kind(trigger->tgfoid, &kind) && kind == TriggerKind::forget;
+}
+
+// The target's copy of its triggers is of this statement only, and none of them has fired.
+bool make_last_before(ResultRelInfo* target) {
+  TriggerDesc* triggers = target->ri_TrigDesc;
+  if (triggers == nullptr || target->ri_FdwRoutine != nullptr ||
+      !(triggers->trig_delete_after_row || triggers->trig_update_after_row))
+    return false;
+  const TupleConstr* constraints = RelationGetDescr(target->ri_RelationDesc)->constr;
+  if (constraints != nullptr && constraints->has_generated_stored) return false;
+  const int count = triggers->numtriggers;
+  int rest = count;
+  for (int i = 0; i < rest;) {
+    Trigger trigger = triggers->triggers[i];
+    if (!forgets_rows(&trigger)) {
+      ++i;
+      continue;
+    }
+    memmove(&triggers->triggers[i], &triggers->triggers[i + 1],
+            sizeof(Trigger) * static_cast<Size>(count - i - 1));
+    trigger.tgtype |= TRIGGER_TYPE_BEFORE;
+    triggers->triggers[count - 1] = trigger;
+    triggers->trig_delete_before_row |= TRIGGER_FOR_DELETE(trigger.tgtype);
+    triggers->trig_update_before_row |= TRIGGER_FOR_UPDATE(trigger.tgtype);
+    --rest;
+  }
+  return rest < count;
+}
+
+// As PostgreSQL would at the end of the query.
+void run_to_end(ModifyTableState* part, EState* estate) {
+  const MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+  do ResetPerTupleExprContext(estate);
+  while (!TupIsNull(ExecProcNode(&part->ps)));
+  MemoryContextSwitchTo(caller);
+}
+
+}  // namespace
+
+void forget_first(RunCall* call) {
+  EState* estate = call->get<QueryDesc*>()->estate;
+  bool forgets = false;
+  ListCell* cell;
+  foreach (cell, estate->es_opened_result_relations)
+    forgets |= make_last_before(static_cast<ResultRelInfo*>(lfirst(cell)));
+  if (unlikely(forgets)) {
+    foreach (cell, estate->es_auxmodifytables) {
+      auto* part = static_cast<ModifyTableState*>(lfirst(cell));
+      if (part->operation != CMD_INSERT &&
+          reinterpret_cast<const ModifyTable*>(part->ps.plan)->returningLists == NIL)
+        run_to_end(part, estate);
+    }
+  }
+  call->go_on();
+}
+
+// Looks once for each statement whether it is to be noted.
+void note_dropped(const RowJudge* judge, const Element& element) {
+  static uint64 looked_at = 0;
+  static Oid filter = InvalidOid;
+  static bool noted = false;
+  const Frame* frame = innermost_frame();
+  if (frame == nullptr || judge->own.kind == TriggerKind::mark ||
+      judge->keys.filter->mode != FilterMode::enforce)
+    return;
+  const Oid relid = judge->keys.filter->relid;
+  if (looked_at != frame->number || filter != relid) {
+    noted = may_forget_later(judge) && is_followed(relid);
+    looked_at = frame->number;
+    filter = relid;
+  }
+  if (likely(!noted)) return;
+  const Frame* first = frame;
+  while (first->below != nullptr) first = first->below;
+  NotedEntry* repeat = note_key(&dropped, first->number, relid, element.hash);
+  repeat->statement = frame->number;
+  repeat->parent = frame->below == nullptr ? 0 : frame->below->number;
+}
+
+}  // namespace streamfilter::pg
 
 // ---- the definition -----------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ namespace streamfilter::pg {
 
 // What judging a row takes, by how long it stays right.
 struct RowJudge {
-  // As long as the judge itself: of a session (judge_row.cpp) or a statement.
+  // As long as the judge itself: of a session (discard_trigger.cpp) or a statement.
   struct Owned {
     TriggerKind kind;
     Outcome of_repeats;     // what the kind makes of them; mode shadow has its own
@@ -23,8 +23,6 @@ struct RowJudge {
     uint64 number;                // inserts the rows; 0 if not known
     bool outside;                 // another extension brings the rows, and may fill several tables
     const TriggerDesc* triggers;  // all that the statement fires; nullptr: not known
-    // Versions of filter and table whose conflict target was checked, for INSERT … ON CONFLICT.
-    uint64 checked_version, checked_changes;
   } statement;
 
   // What resolve_judge() has found for a table (partition): until it, the trigger or the filter
@@ -90,11 +88,6 @@ inline bool is_resolved(const RowJudge* judge) {
   check_mode(judge->keys.filter, judge->found.owner);
 }
 
-// Call for INSERT … ON CONFLICT DO NOTHING on a prepared judge. The filter also remembers a row
-// that a unique index refuses, so the row's key must be in the table: raises 0A000, with the
-// reason, if it may not be.
-void check_conflicts(RowJudge* judge, const ResultRelInfo* target);
-
 // Raises 0A000 if another part of the statement has given the filter the row's key. Call it for
 // each judged row, except in mode off.
 void note_fired(const RowJudge* judge);
@@ -124,6 +117,10 @@ inline Outcome of_repeats(const RowJudge* judge) {
   return unlikely(judge->keys.filter->mode == FilterMode::shadow) ? Outcome::would_discard
                                                                   : judge->own.of_repeats;
 }
+
+// Notes a repeat that is not stored, or is marked: its statement may yet delete what it repeats,
+// and then fails.
+void note_dropped(const RowJudge* judge, const Element& element);
 
 // Counts a judged row for the trigger; the filter has counted its key.
 inline void count_judged(const RowJudge* judge, bool repeat, Outcome of_repeats) {

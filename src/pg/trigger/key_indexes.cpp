@@ -49,27 +49,19 @@ int find_in_index(Relation index, AttrNumber column) {
   return -1;
 }
 
-// Explains, as a whole sentence in the current memory context, why a row that the index refuses may
-// have a key that is not in the table; nullptr if it cannot.
-const char* why_not_of_key(Relation index, Relation table, const TriggerPlan* plan) {
-  const char* name = RelationGetRelationName(index);
-  if (!index->rd_index->indisunique || index->rd_rel->relam != BTREE_AM_OID)
-    return psprintf("\"%s\" is no unique index.", name);
-  if (RelationGetIndexExpressions(index) != NIL || RelationGetIndexPredicate(index) != NIL)
-    return psprintf("Unique index \"%s\" has an expression or a condition.", name);
+// Does every row that the index refuses have a key that is in the table?
+bool is_of_key(Relation index, Relation table, const TriggerPlan* plan) {
+  if (!index->rd_index->indisunique || index->rd_rel->relam != BTREE_AM_OID ||
+      RelationGetIndexExpressions(index) != NIL || RelationGetIndexPredicate(index) != NIL)
+    return false;
   for (int i = 0; i < plan->count; ++i) {
     const KeyInput* input = &plan->inputs[i];
     if (input->column->role != Role::key) continue;
     const Form_pg_attribute column = TupleDescAttr(RelationGetDescr(table), input->source);
     const int at = find_in_index(index, column->attnum);
-    if (at < 0)
-      return psprintf("Unique index \"%s\" does not include column \"%s\" of the filter's key.",
-                      name, NameStr(column->attname));
-    if (!compares_alike(index, at, input, column->atttypid))
-      return psprintf("Unique index \"%s\" does not compare column \"%s\" as the filter does.",
-                      name, NameStr(column->attname));
+    if (at < 0 || !compares_alike(index, at, input, column->atttypid)) return false;
   }
-  return nullptr;
+  return true;
 }
 
 // A generated column is computed after the trigger has fired.
@@ -87,19 +79,6 @@ bool has_generated_column(Relation index, Relation table) {
 bool refuses_rows(Relation index) {
   const FormData_pg_index* form = index->rd_index;
   return form->indisready && (form->indisunique || form->indisexclusion);
-}
-
-[[noreturn]] void raise_conflict_target(const ResultRelInfo* target, const Trigger* trigger,
-                                        const char* reason) {
-  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("cannot use INSERT ... ON CONFLICT DO NOTHING with trigger \"%s\" of table \"%s\"",
-                 trigger->tgname, RelationGetRelationName(target->ri_RelationDesc)),
-          errdetail("%s A row that it refuses may have a key that is not in the table, and the "
-                    "filter would remember it.",
-                    reason),
-          errhint("Name a unique index that includes the columns of the filter's key: ON CONFLICT "
-                  "(...) DO NOTHING; or leave out ON CONFLICT."));
-  pg_unreachable();
 }
 
 // The conflict target; without one, all such indexes.
@@ -168,23 +147,23 @@ List* find_key_indexes(Relation table, const TriggerPlan* plan) {
   foreach (cell, RelationGetIndexList(table)) {
     Relation index = index_open(lfirst_oid(cell), AccessShareLock);
     if (refuses_rows(index) && index->rd_index->indisvalid && !has_generated_column(index, table) &&
-        why_not_of_key(index, table, plan) == nullptr)
+        is_of_key(index, table, plan))
       found = lappend_oid(found, lfirst_oid(cell));
     index_close(index, AccessShareLock);
   }
   return found;
 }
 
-void check_conflict_target(const ResultRelInfo* target, const Trigger* trigger,
-                           const TriggerPlan* plan) {
+bool may_refuse_new_keys(const ResultRelInfo* target, const TriggerPlan* plan) {
   Relation table = target->ri_RelationDesc;
+  bool may = false;
   ListCell* cell;
   foreach (cell, arbiters_of(target)) {
     Relation index = index_open(lfirst_oid(cell), AccessShareLock);
-    const char* reason = refuses_rows(index) ? why_not_of_key(index, table, plan) : nullptr;
+    may = may || (refuses_rows(index) && !is_of_key(index, table, plan));
     index_close(index, AccessShareLock);
-    if (reason != nullptr) raise_conflict_target(target, trigger, reason);
   }
+  return may;
 }
 
 bool is_in_indexes(const List* indexes, Relation table, TupleTableSlot* row) {

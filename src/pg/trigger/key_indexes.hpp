@@ -1,6 +1,5 @@
 // Unique indexes of a table with a judging trigger. An index that includes all columns of the key
-// refuses only rows whose key is in the table; then the filter may pass a row that is not inserted
-// after all.
+// refuses only rows whose key is in the table, which the filter may remember, too.
 #pragma once
 
 extern "C" {
@@ -14,10 +13,8 @@ namespace streamfilter::pg {
 // OIDs of indexes that refuse only rows whose key is in the table.
 List* find_key_indexes(Relation table, const TriggerPlan* plan);
 
-// Raises 0A000, with the reason, unless INSERT … ON CONFLICT DO NOTHING into this target may skip
-// judged rows.
-void check_conflict_target(const ResultRelInfo* target, const Trigger* trigger,
-                           const TriggerPlan* plan);
+// Can INSERT … ON CONFLICT into this target refuse a row whose key is not in the table?
+bool may_refuse_new_keys(const ResultRelInfo* target, const TriggerPlan* plan);
 
 // Is the row in one of these indexes? Waits for a transaction that has inserted or deleted it.
 bool is_in_indexes(const List* indexes, Relation table, TupleTableSlot* row);

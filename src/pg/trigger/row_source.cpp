@@ -93,16 +93,11 @@ const ResultRelInfo* target_with(const ModifyTableState* node, const TargetSearc
 
 RowSource source_of_insert(const ModifyTableState* node, uint64 statement,
                            const TargetSearch* search) {
+  const bool conflicts = !is_plain_insert(node);
   const ResultRelInfo* target = target_with(node, search);
-  switch (reinterpret_cast<const ModifyTable*>(node->ps.plan)->onConflictAction) {
-    case ONCONFLICT_NONE: return {InsertCause::inserted, statement, nullptr, false, target};
-    case ONCONFLICT_NOTHING:
-      if (target != nullptr)
-        return {InsertCause::unless_conflict, statement, nullptr, false, target};
-      break;
-    default: break;
-  }
-  return {InsertCause::on_conflict, statement, nullptr};
+  const InsertCause cause =
+      conflicts && target == nullptr ? InsertCause::unclear_executor : InsertCause::inserted;
+  return {cause, statement, nullptr, false, target, conflicts};
 }
 
 RowSource source_of_node(const ModifyTableState* node, uint64 statement,

@@ -17,8 +17,6 @@ namespace streamfilter::pg {
 enum class InsertCause : uint8 {
   inserted,             // by INSERT, the INSERT of a MERGE, or COPY
   moved,                // by UPDATE or MERGE, from another partition; the row exists already
-  on_conflict,          // by INSERT … ON CONFLICT DO UPDATE, which may not insert it after all
-  unless_conflict,      // by INSERT … ON CONFLICT DO NOTHING, likewise
   unclear_executor,     // by an executor other than PostgreSQL's
   unclear_replication,  // by a replication worker, inserted or moved
 };
@@ -30,6 +28,7 @@ struct RowSource {
   const ModifyTableState* merge;          // set if each row of this MERGE needs its own look
   bool outside = false;                   // not by ModifyTable: COPY, or another extension
   const ResultRelInfo* target = nullptr;  // of an INSERT
+  bool conflicts = false;                 // it has ON CONFLICT
 };
 
 inline bool is_partitioned(const ResultRelInfo* target) {

@@ -57,16 +57,32 @@ void for_each_trigger(Oid root, Visit visit, bool wait = true) {
 
 // ---- CREATE TRIGGER ----------------------------------------------------------------------------
 
-// Two triggers with one filter would see a repeat in every row.
-void check_sole_judge(const Trigger* created, Oid table, Oid filter) {
+// The same for all filters of a tree; a circle of parents is reported elsewhere.
+Oid root_of(Oid filter) {
+  for (int level = 0; level < static_cast<int>(kMaxTreeLevels); ++level) {
+    const Oid parent = is_filter(filter) ? find_parent(filter) : InvalidOid;
+    if (!OidIsValid(parent)) break;
+    filter = parent;
+  }
+  return filter;
+}
+
+// Two triggers with one filter, or with filters of one tree, would see a repeat in every row.
+void check_sole_judge(Oid created, Oid table, Oid filter) {
   for_each_trigger(table, [=](const Trigger* other, TriggerKind kind, Relation holder) {
     const DeclaredTrigger declared = find_declared(other, holder);
-    if (!judges(kind) || declared.trigger == created->tgoid || declared.binding.filter != filter)
+    const Oid used = declared.binding.filter;
+    if (!judges(kind) || declared.trigger == created || !OidIsValid(used) ||
+        root_of(used) != root_of(filter))
       return;
     ereport(ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
             errmsg("trigger \"%s\" judges the rows of table \"%s\" by filter \"%s\" already",
-                   other->tgname, RelationGetRelationName(holder), get_rel_name(filter)),
-            errdetail("The second of two triggers would take every row for a repeat."),
+                   other->tgname, RelationGetRelationName(holder), get_rel_name(used)),
+            used != filter
+                ? errdetail("It is of the same tree as filter \"%s\": the second of two "
+                            "triggers would take every row for a repeat.",
+                            get_rel_name(filter))
+                : errdetail("The second of two triggers would take every row for a repeat."),
             errhint("Drop or disable one of them."));
   });
 }
@@ -139,12 +155,12 @@ void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
   if (!OidIsValid(filter)) return;
   const FilterRelation* relation = load_filter_relation(filter);
   const TriggerPlan* plan = make_plan(trigger, kind, table, relation);
-  check_sole_judge(trigger, RelationGetRelid(table), filter);
+  check_sole_judge(trigger->tgoid, RelationGetRelid(table), filter);
   check_not_diverted_here(RelationGetRelid(table), filter);
   const Oid target = check_diversion(trigger, kind, table, &declared, missing_right);
   if (kind == TriggerKind::divert && !OidIsValid(target)) return;
   if (OidIsValid(target)) {
-    check_sole_judge(trigger, target, filter);
+    check_sole_judge(trigger->tgoid, target, filter);
     warn_if_less_durable(declared.table, target);
   }
   bind_trigger(trigger->tgoid, {filter, target});
@@ -168,7 +184,6 @@ void check_created(const CreateTrigStmt* statement, char* schema) {
     if (!judges(its_kind)) return;
     const bool is_created =
         created != nullptr && find_declared(trigger, holder).trigger == created->tgoid;
-    check_is_last(trigger, holder->trigdesc, holder, is_created ? ERROR : WARNING);
     if (is_created) check_crash_safety(trigger, its_kind, holder);
   });
   if (created != nullptr && find_kind(created->tgfoid, &kind)) adopt_created(created, kind, table);
@@ -229,13 +244,14 @@ void check_trigger(const Trigger* trigger, TriggerKind kind, Relation table, Che
   if (rule.missing_right < ERROR && fails_anyway(trigger, kind, &declared)) return;
   if (!rule.wait && !is_free(trigger, kind, &declared)) return;
   error_context_stack = &context;
-  if (judges(kind)) check_is_last(trigger, table->trigdesc, table, ERROR);
   const Oid filter = lock_filter(trigger, kind, &declared, AccessShareLock, rule.missing_right);
   if (OidIsValid(filter)) {
-    if (judges(kind))
+    if (judges(kind)) {
       make_plan(trigger, kind, table, load_filter_relation(filter));
-    else
+      check_sole_judge(declared.trigger, RelationGetRelid(table), filter);
+    } else {
       plan_forgetting(trigger, table, load_filter_relation(filter));
+    }
     check_diversion(trigger, kind, table, &declared, rule.missing_right);
   }
   error_context_stack = context.previous;
