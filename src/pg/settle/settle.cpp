@@ -95,7 +95,8 @@ void bring_row_back(Settling* settling, KeyedRow* row, Datum* values, char* null
   row->fate = Fate::gone;
   if (!take_row(settling, &row->place, values, nulls)) return;
   SPITupleTable* taken = SPI_tuptable;
-  while_restoring({topmost_table(task->target), running_statement, false}, [&] {
+  const Oid filter = task->filter == nullptr ? InvalidOid : task->filter->relid;
+  while_restoring({topmost_table(task->target), filter, running_statement, false}, [&] {
     as_owner_of_target(task, [&] {
       run_plan_to_settle(settling->insert, values, nulls, SPI_OK_INSERT_RETURNING);
     });
@@ -403,7 +404,7 @@ SF_FUNCTION(streamfilter_settle) {
   Settling settling = {};
   settling.task = &task;
   settling.refusals.memory = CurrentMemoryContext;
-  while_restoring({topmost_table(task.target), kNoStatement, false}, [&] {
+  while_restoring({topmost_table(task.target), InvalidOid, kNoStatement, false}, [&] {
     settle_all(&settling, PG_ARGISNULL(3) ? nullptr : &since, most, duplicates);
   });
   warn_of_refusals(&settling);

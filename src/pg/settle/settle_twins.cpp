@@ -465,7 +465,7 @@ int64 remove_later(const SettleTask* task, const Round* round, bool remove) {
     if (round->rows[i].head != i) later[count++] = round->rows[i].place;
   if (!remove || count == 0) return count;
   const int places = static_cast<int>(count);
-  while_restoring({topmost_table(task->target), kNoStatement, true}, [&] {
+  while_restoring({topmost_table(task->target), InvalidOid, kNoStatement, true}, [&] {
     as_owner_of_target(task, [&] { count = delete_stored_rows(task->target, later, places); });
   });
   return count;

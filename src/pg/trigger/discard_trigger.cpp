@@ -142,12 +142,12 @@ template <bool kPlain>
 [[gnu::always_inline]] inline HeapTuple fire_row(FiringState* state, FunctionCallInfo fcinfo,
                                                  const TriggerData* call, TriggerKind kind) {
   const InsertCause cause = kPlain ? InsertCause::inserted : cause_of(state->source);
-  if (is_restored(call->tg_relation, state->source.statement) || cause == InsertCause::moved)
-    return call->tg_trigtuple;
+  if (cause == InsertCause::moved) return call->tg_trigtuple;
   RowJudge* judge = state->judge;
   judge->row = {call->tg_trigger, call->tg_relation};
   prepare_judge(judge);
   FilterHandle* filter = judge->keys.filter;
+  if (is_restored(call->tg_relation, state->source.statement, filter)) return call->tg_trigtuple;
   const FilterMode mode = filter->mode;
   if (unlikely(mode == FilterMode::off)) return call->tg_trigtuple;
   if (unlikely(state->exists_already)) return learn(judge, call);

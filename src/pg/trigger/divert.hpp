@@ -44,11 +44,12 @@ inline bool is_diverting(const FilterHandle* filter) {
 }
 
 // streamfilter_settle() moves false positives back into their table. The filter has judged these
-// rows before, wrongly, so our triggers let them pass.
+// rows before, wrongly, so its trigger lets them pass. Other filters judge them as any row.
 
 // The table whose rows are being settled; at most one per session.
 struct RestoredRows {
   Oid table;        // the topmost table; InvalidOid if none
+  Oid filter;       // InvalidOid: none
   uint64 caller;    // the statement that calls streamfilter_settle(); kNoStatement: none comes back
   bool keeps_keys;  // deleted rows have copies that stay, so their keys do, too
 };
@@ -64,9 +65,11 @@ inline bool is_restored_in(Oid table, uint64 statement) {
   return (frame->below == nullptr ? 0 : frame->below->number) == restored_rows.caller;
 }
 
-// Is a row that `statement` inserts into the table a restored one? Called for every row.
-inline bool is_restored(const RelationData* table, uint64 statement) {
-  return unlikely(OidIsValid(restored_rows.table)) && is_restored_in(table->rd_id, statement);
+// Is a row that `statement` inserts into the table a restored one of the filter? Called for every
+// row.
+inline bool is_restored(const RelationData* table, uint64 statement, const FilterHandle* filter) {
+  return unlikely(OidIsValid(restored_rows.table)) && restored_rows.filter == filter->relid &&
+         is_restored_in(table->rd_id, statement);
 }
 
 // Do keys of rows deleted from the table stay in the filter?
