@@ -69,10 +69,10 @@ pg/storage/saved_rows.cpp     face of rows of the heaps; compiled without Postgr
 pg/storage/write_log.cpp      face of the log: where keys are written
 END
 
-# Code that others may have chosen (casts, domains, hash functions, triggers, defaults) is run by these files only, in so many lines:
+# Code that others may have chosen (casts, domains, hash functions, triggers, defaults, constants in indexes) is run by these files only, in so many lines:
 my $runs_code = qr/\b(?:SPI_(?:exec|prepare|cursor_open)\w*|FunctionCall\d\w*|FunctionCallInvoke|Oid\w*FunctionCall\w*|\w*InputFunctionCall
 	|ReceiveFunctionCall|ExecEvalExpr\w*|ExecInitExpr|ExecBuildProjectionInfo|ExecProject|ExecQual|coerce_to_\w+|expression_planner
-	|SetUserIdAndSecContext|become_owner)\(/x;
+	|SetUserIdAndSecContext|become_owner|RelationGetIndex(?:Expressions|Predicate))\(/x;
 my %may_run_code = map { /^(\S+)\s+(\d+)/ } split /\n/, <<'END';
 pg/catalog/column_coercion.cpp 8 casts to columns of filters and tables, as their owners
 pg/citus/citus_nodes.cpp       2 a command of ours to nodes of Citus
