@@ -116,7 +116,7 @@ my %kinds = (
 		my ($from, $to) = (any(@tables), any(@tables));
 		$from = 't_diverted', $to = 't_int' if rand() < .3;
 		my @more;
-		push @more, columns() if rand() < .5;
+		push @more, any(columns(), q{'{k}'}) if rand() < .6;
 		push @more, 'since => now()' if rand() < .1;
 		push @more, 'keep => true' if rand() < .2;
 		push @more, "duplicates => '" . any('report', 'delete', 'what') . q{'} if rand() < .4;
@@ -158,7 +158,7 @@ while (($calls // 0) < $most)
 	my (@cells, @about);
 	for (1 .. 100)
 	{
-		my $kind = any(@kinds, 'settle', 'trigger');
+		my $kind = any(@kinds, 'settle', 'settle', 'trigger');
 		my ($table, @statements) = grep { $_ ne '' } $kinds{$kind}->();
 		push @cells, \@statements;
 		push @about, [ $kind, $table ];
@@ -207,7 +207,7 @@ is(scalar(@findings), 0, "$calls calls: errors are ours, documented, and say wha
 for my $kind (@kinds)
 {
 	my @on = sort keys %{ $succeeded{$kind} };
-	cmp_ok(scalar(@on), '>=', 5, "$kind succeeds on tables of several shapes");
+	cmp_ok(scalar(@on), '>=', 3, "$kind succeeds on tables of several shapes");
 	note("@on");
 }
 
