@@ -69,10 +69,15 @@ pg/storage/saved_rows.cpp     face of rows of the heaps; compiled without Postgr
 pg/storage/write_log.cpp      face of the log: where keys are written
 END
 
-# Code that others may have chosen (casts, domains, hash functions, triggers, defaults) is run by these files only, in so many lines:
+# The triggers of a relation in the cache are gone, or others, after any look at a catalog. These files copy them, or look at no catalog
+# in between; all else asks for what the statement fires: triggers_of().
+my %may_see_triggers = map { $_ => 1 } qw(pg/binding/trigger_binding.hpp pg/handle/waiting_code.cpp pg/ingest/insert_node.cpp
+	pg/ingest/target_rule.cpp pg/trigger/judge_row.cpp pg/trigger/judge_row.hpp pg/trigger/left_keys.cpp pg/trigger/row_fate.cpp pg/trigger/trigger_ddl.cpp);
+
+# Code that others may have chosen (casts, domains, hash functions, triggers, defaults, constants in indexes) is run by these files only, in so many lines:
 my $runs_code = qr/\b(?:SPI_(?:exec|prepare|cursor_open)\w*|FunctionCall\d\w*|FunctionCallInvoke|Oid\w*FunctionCall\w*|\w*InputFunctionCall
 	|ReceiveFunctionCall|ExecEvalExpr\w*|ExecInitExpr|ExecBuildProjectionInfo|ExecProject|ExecQual|coerce_to_\w+|expression_planner
-	|SetUserIdAndSecContext|become_owner)\(/x;
+	|SetUserIdAndSecContext|become_owner|RelationGetIndex(?:Expressions|Predicate))\(/x;
 my %may_run_code = map { /^(\S+)\s+(\d+)/ } split /\n/, <<'END';
 pg/catalog/column_coercion.cpp 8 casts to columns of filters and tables, as their owners
 pg/citus/citus_nodes.cpp       2 a command of ours to nodes of Citus
@@ -144,6 +149,8 @@ find({ no_chdir => 1, wanted => sub {
 			if $file !~ m{^pg/server/(?:syscache|no_raise)} && $line =~ /\bSearchSysCache\w*\(/;
 		push @findings, "src/$file:$.: $1 has no answer for what was dropped just now: see pg/catalog/lookup.hpp"
 			if $file !~ m{^pg/catalog/lookup} && $line =~ m{^(?!\s*//).*?\b($blind)\(} && $line !~ m{//.* has it locked};
+		push @findings, "src/$file:$.: the cache's triggers come and go: see triggers_of() in pg/trigger/judge_row.hpp"
+			if $line =~ /->trigdesc\b/ && !$may_see_triggers{$file};
 		++$runs{$file} if $line =~ $runs_code && $line !~ m{^\s*//};
 		push @findings, "src/$file:$.: in whose name does a cast in SQL run? See pg/catalog/column_coercion.hpp"
 			if $room =~ m{^pg/settle} && $line =~ /"[^"]*(?:::|COLLATE )%s/;

@@ -1,5 +1,5 @@
-# Code that runs within an INSERT drops, alters, disables or renames what judges the INSERT's rows: the trigger, its filter, its
-# table, rights, the extension; for good, or in a block that is rolled back. The statement then fails, or each key has
+# Code that runs within an INSERT drops, alters, disables, renames or gives to another owner what judges the INSERT's rows: the trigger,
+# its filter, its table, rights, the extension; for good, or in a block that is rolled back. The statement then fails, or each key has
 # its row: PostgreSQL's own triggers fire to the end of a statement, too. A pairwise choice; `make check-trigger-goes` runs all.
 # flavours: quick faults
 use Sf;
@@ -20,6 +20,10 @@ my %actions = (
 	disable_trigger  => [ 'ALTER TABLE s.t DISABLE TRIGGER zz', 1 ],
 	drop_owned       => [ 'DROP OWNED BY v CASCADE', 1 ],
 	reassign         => [ 'REASSIGN OWNED BY v TO w', 0 ],
+	reassign_tables  => [ 'REASSIGN OWNED BY u TO w', 0 ],
+	owner_of_table   => [ 'ALTER TABLE s.t OWNER TO w', 0 ],
+	owner_of_filter  => [ 'ALTER FOREIGN TABLE s.f OWNER TO w', 0 ],
+	owner_diverted   => [ 'ALTER TABLE s.q OWNER TO w', 0 ],
 	revoke           => [ 'REVOKE ALL ON s.f FROM PUBLIC', 0 ],
 	drop_table       => [ 'DROP TABLE s.t CASCADE', 1 ],
 	alter_type       => [ 'ALTER TABLE s.t ALTER k TYPE bigint', 0 ],

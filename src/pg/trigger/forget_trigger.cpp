@@ -101,7 +101,7 @@ bool may_forget_later(const RowJudge* judge) {
     if (query->operation != CMD_INSERT || query->plannedstmt->hasModifyingCTE) return true;
     if (frame == innermost_frame() && query->plannedstmt->invalItems != NIL) return true;
   }
-  const TriggerDesc* triggers = judge->row.table->trigdesc;
+  const TriggerDesc* triggers = CopyTriggerDesc(const_cast<TriggerDesc*>(triggers_of(judge)));
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i)
     if (TriggerKind kind; triggers->triggers[i].tgfoid >= FirstNormalObjectId &&
                           TRIGGER_FOR_INSERT(triggers->triggers[i].tgtype) &&
