@@ -321,7 +321,7 @@ void wait_until_applied(const FilterHandle* filter) {
 
 void erase_reserved(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
   const Owner self = reserve_new_key(changes);
-  const InFlightTag tag = erasure_tag(changes->generation, element.hash);
+  const InFlightTag tag = in_flight_tag(changes->generation, erasure_hash(element.hash));
   InFlightPartition* partition = partition_of(tag);
   bool registered, full;
   do {
@@ -337,7 +337,7 @@ void erase_reserved(FilterHandle* filter, TransactionChanges* changes, const Ele
 
 bool await_erasure(FilterHandle* filter, const Element& element) {
   if (!waits(filter)) return false;
-  const InFlightTag tag = erasure_tag(filter->slot_generation, element.hash);
+  const InFlightTag tag = in_flight_tag(filter->slot_generation, erasure_hash(element.hash));
   InFlightPartition* partition = partition_of(tag);
   if (is_empty_partition(partition)) return false;
   LWLockAcquire(lock_of(partition), LW_SHARED);

@@ -120,11 +120,11 @@ void go_on_in(const Frame& frame, Call* call) {
   PG_TRY();
   {
     call->go_on();
-    kUpwardCalls.on_end(frame.query_number);
+    if (unlikely(pending_rows != nullptr)) kUpwardCalls.on_end(frame.query_number);
   }
   PG_FINALLY();
   {
-    kUpwardCalls.on_error(frame.query_number);
+    if (unlikely(pending_rows != nullptr)) kUpwardCalls.on_error(frame.query_number);
     pop(frame);
   }
   PG_END_TRY();

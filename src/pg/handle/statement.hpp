@@ -20,6 +20,10 @@ constexpr uint64 kNoStatement = PG_UINT64_MAX;
 // Does the innermost statement run within another one?
 bool is_within_statement();
 
+// Rows of unknown fate, of the running statements (row_fate.hpp); nullptr: none.
+struct PendingRow;
+inline PendingRow* pending_rows = nullptr;
+
 // A COPY that runs.
 struct Copied {
   bool pauses;   // it reads what a client or a program sends

@@ -170,9 +170,12 @@ int judge_run(Ingest* ingest, int first, bool alone) {
   SF_TRIGGER_CLOCK* clock = ingest->tables[first]->clock;
   if (unlikely(clock != nullptr)) SF_START_TRIGGER_CLOCK(clock);
   int end = first;
+  bool notes = false;
   do {
-    if (end == first || ingest->tables[end] != ingest->tables[end - 1])
+    if (end == first || ingest->tables[end] != ingest->tables[end - 1]) {
       check_judged_once(&ingest->tables[end]->judge);
+      notes |= notes_dropped(&ingest->tables[end]->judge);
+    }
     ++end;
   } while (!alone && end < ingest->rows && is_judged(ingest->tables[end]) &&
            ingest->tables[end]->judge.keys.filter == filter &&
@@ -180,9 +183,15 @@ int judge_run(Ingest* ingest, int first, bool alone) {
   waiting_key = nullptr;
   judge_keys(filter, ingest->elements + first, ingest->has_key + first, end - first, outcome,
              ingest->repeats + first);
-  for (int i = first; i < end; ++i) {
-    count_judged(&ingest->tables[i]->judge, ingest->repeats[i], outcome);
-    if (ingest->repeats[i]) note_dropped(&ingest->tables[i]->judge, ingest->elements[i]);
+  for (int i = first, repeats = 0, of_table = first; i < end; ++i) {
+    RowJudge* judge = &ingest->tables[i]->judge;
+    repeats += ingest->repeats[i];
+    if (unlikely(notes) && ingest->repeats[i] && notes_dropped(judge))
+      note_dropped(judge, ingest->elements[i]);
+    if (i + 1 < end && likely(ingest->tables[i + 1] == ingest->tables[i])) continue;
+    count_judged(judge, i + 1 - of_table, repeats, outcome);
+    repeats = 0;
+    of_table = i + 1;
   }
   if (unlikely(clock != nullptr)) stop_clocks(ingest, first, end);
   return end;

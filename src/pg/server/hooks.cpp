@@ -21,6 +21,10 @@ constexpr auto kStarted = [](const QueryDesc*, auto...) {
   return has_deferred_messages || transaction_uses_filters;
 };
 
+constexpr auto kChanged = [](ObjectAccessType access, auto...) {
+  return access == OAT_POST_CREATE || access == OAT_POST_ALTER || access == OAT_DROP;
+};
+
 // Not a query that only reads and calls only PostgreSQL's functions: a plan lists others. Plans of
 // parallel workers lack that list.
 constexpr auto kTracked = [](const QueryDesc* query, auto...) {
@@ -85,7 +89,7 @@ void take_hooks(const HookSteps& steps) {
   TakenHook<&ExecutorStart_hook, standard_ExecutorStart, kStarted>::take(steps.executor_start);
   TakenHook<&ExecutorRun_hook, standard_ExecutorRun, kTracked>::take(steps.executor_run);
   TakenHook<&ExecutorFinish_hook, standard_ExecutorFinish, kTracked>::take(steps.executor_finish);
-  TakenHook<&object_access_hook, note_no_access, kAny, true>::take(steps.object_access);
+  TakenHook<&object_access_hook, note_no_access, kChanged, true>::take(steps.object_access);
 }
 
 }  // namespace streamfilter::pg

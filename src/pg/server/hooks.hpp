@@ -80,14 +80,14 @@ struct HookSteps {
   const StartCall::Step* executor_start;  // only if work is waiting for the next statement
   const RunCall::Step* executor_run;  // not for queries that only read, by PostgreSQL's functions
   const FinishCall::Step* executor_finish;  // likewise
-  const AccessCall::Step* object_access;
+  const AccessCall::Step* object_access;    // when something is created, altered or dropped
 };
 
 // All calls from a room to one above it. pg/sql/module.cpp says which functions answer.
 struct UpwardCalls {
   // pg/trigger: a statement fires one of our triggers for its first row in a table.
   void (*on_first_row)(const RelationData* table);
-  // pg/handle: a query or utility statement ends, by an error or not.
+  // pg/handle: a query or utility statement with rows of unknown fate ends, by an error or not.
   void (*on_end)(uint64 query);
   void (*on_error)(uint64 query);
 };

@@ -66,18 +66,19 @@ void note_time(TransactionChanges* changes, const Element& element) {
 // added ones there were.
 uint32 withdraw_from(TransactionChanges* changes, uint32 keep) {
   InFlightKey keys[kMaxRemoved];
-  uint32 count = 0, removed = 0, added = 0;
+  uint32 count = 0, removed = 0, erased = 0;
   const uint32 registered = changes->registered;
   ChangeReader reader(&changes->log, keep);
   for (uint32 i = keep; removed + count < registered && i < changes->log.count; ++i) {
     Change* change = reader.next();
     if (!change->registered) continue;
     change->registered = 0;
-    const bool adds = !change->is(ChangeType::erase);
-    added += adds;
-    keys[count++] = {adds ? in_flight_tag(changes->generation, change->hash)
-                          : erasure_tag(changes->generation, change->hash),
-                     changes->owners[change->owner]};
+    uint64 hash = change->hash;
+    if (unlikely(change->is(ChangeType::erase))) {
+      hash = erasure_hash(hash);
+      ++erased;
+    }
+    keys[count++] = {in_flight_tag(changes->generation, hash), changes->owners[change->owner]};
     if (count < kMaxRemoved) continue;
     remove_in_flight(keys, count);
     removed += count;
@@ -86,7 +87,7 @@ uint32 withdraw_from(TransactionChanges* changes, uint32 keep) {
   remove_in_flight(keys, count);
   give_back_unused_in_flight();
   changes->registered -= removed + count;
-  return added;
+  return removed + count - erased;
 }
 
 // Has the transaction keys that are not in the table of keys in flight?

@@ -104,6 +104,7 @@ bool may_forget_later(const RowJudge* judge) {
   const TriggerDesc* triggers = CopyTriggerDesc(const_cast<TriggerDesc*>(triggers_of(judge)));
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i)
     if (TriggerKind kind; triggers->triggers[i].tgfoid >= FirstNormalObjectId &&
+                          triggers->triggers[i].tgfoid != judge->row.trigger->tgfoid &&
                           TRIGGER_FOR_INSERT(triggers->triggers[i].tgtype) &&
                           !find_kind(triggers->triggers[i].tgfoid, &kind))
       return true;
@@ -296,12 +297,16 @@ bool forgets_rows(const Trigger* trigger) {
          find_kind(trigger->tgfoid, &kind) && kind == TriggerKind::forget;
 }
 
+bool may_forget(const ResultRelInfo* target) {
+  const TriggerDesc* triggers = target->ri_TrigDesc;
+  return unlikely(triggers != nullptr) &&
+         (triggers->trig_delete_after_row || triggers->trig_update_after_row);
+}
+
 // The target's copy of its triggers is of this statement only, and none of them has fired.
 bool make_last_before(ResultRelInfo* target) {
+  if (!may_forget(target) || target->ri_FdwRoutine != nullptr) return false;
   TriggerDesc* triggers = target->ri_TrigDesc;
-  if (triggers == nullptr || target->ri_FdwRoutine != nullptr ||
-      !(triggers->trig_delete_after_row || triggers->trig_update_after_row))
-    return false;
   const TupleConstr* constraints = RelationGetDescr(target->ri_RelationDesc)->constr;
   if (constraints != nullptr && constraints->has_generated_stored) return false;
   const int count = triggers->numtriggers;
@@ -331,44 +336,49 @@ void run_to_end(ModifyTableState* part, EState* estate) {
   MemoryContextSwitchTo(caller);
 }
 
-}  // namespace
-
-void forget_first(RunCall* call) {
-  EState* estate = call->get<QueryDesc*>()->estate;
+pg_noinline void forget_before_inserts(EState* estate) {
   bool forgets = false;
   ListCell* cell;
   foreach (cell, estate->es_opened_result_relations)
     forgets |= make_last_before(static_cast<ResultRelInfo*>(lfirst(cell)));
-  if (unlikely(forgets)) {
-    foreach (cell, estate->es_auxmodifytables) {
-      auto* part = static_cast<ModifyTableState*>(lfirst(cell));
-      if (part->operation != CMD_INSERT &&
-          reinterpret_cast<const ModifyTable*>(part->ps.plan)->returningLists == NIL)
-        run_to_end(part, estate);
-    }
+  if (!forgets) return;
+  foreach (cell, estate->es_auxmodifytables) {
+    auto* part = static_cast<ModifyTableState*>(lfirst(cell));
+    if (part->operation != CMD_INSERT &&
+        reinterpret_cast<const ModifyTable*>(part->ps.plan)->returningLists == NIL)
+      run_to_end(part, estate);
+  }
+}
+
+}  // namespace
+
+void forget_first(RunCall* call) {
+  EState* estate = call->get<QueryDesc*>()->estate;
+  ListCell* cell;
+  foreach (cell, estate->es_opened_result_relations) {
+    if (likely(!may_forget(static_cast<ResultRelInfo*>(lfirst(cell))))) continue;
+    forget_before_inserts(estate);
+    break;
   }
   call->go_on();
 }
 
-// Looks once for each statement whether it is to be noted.
+bool look_for_deletions(RowJudge* judge) {
+  auto& notes = judge->statement.notes_dropped;
+  if (notes == RowJudge::OfStatement::unknown)
+    notes = innermost_frame() != nullptr && judge->own.kind != TriggerKind::mark &&
+                    may_forget_later(judge) && is_followed(judge->keys.filter->relid)
+                ? RowJudge::OfStatement::yes
+                : RowJudge::OfStatement::no;
+  return notes == RowJudge::OfStatement::yes;
+}
+
 void note_dropped(const RowJudge* judge, const Element& element) {
-  static uint64 looked_at = 0;
-  static Oid filter = InvalidOid;
-  static bool noted = false;
+  if (judge->keys.filter->mode != FilterMode::enforce) return;
   const Frame* frame = innermost_frame();
-  if (frame == nullptr || judge->own.kind == TriggerKind::mark ||
-      judge->keys.filter->mode != FilterMode::enforce)
-    return;
-  const Oid relid = judge->keys.filter->relid;
-  if (looked_at != frame->number || filter != relid) {
-    noted = may_forget_later(judge) && is_followed(relid);
-    looked_at = frame->number;
-    filter = relid;
-  }
-  if (likely(!noted)) return;
   const Frame* first = frame;
   while (first->below != nullptr) first = first->below;
-  NotedEntry* repeat = note_key(&dropped, first->number, relid, element.hash);
+  NotedEntry* repeat = note_key(&dropped, first->number, judge->keys.filter->relid, element.hash);
   repeat->statement = frame->number;
   repeat->parent = frame->below == nullptr ? 0 : frame->below->number;
 }

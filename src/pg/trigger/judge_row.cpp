@@ -191,6 +191,7 @@ void resolve_judge(RowJudge* judge) {
   RowJudge::Found* found = &judge->found;
   judge->keys.filter = nullptr;
   found->lasts = false;
+  judge->statement.notes_dropped = RowJudge::OfStatement::unknown;
   MemoryContextReset(judge->own.context);
   MemoryContext caller = MemoryContextSwitchTo(judge->own.context);
   // Count first: a change during the look-up then forces another look for the next row.
