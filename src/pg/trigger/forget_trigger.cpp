@@ -7,8 +7,8 @@
 // insert others with their keys, and AFTER triggers fire at its end. So a statement that begins
 // makes them the last BEFORE triggers of its targets (forget_first): when these fire, the row is
 // locked, and nothing keeps it from being changed. Not where the row is not there yet: in foreign
-// tables, and where generated columns are computed after BEFORE triggers. WITH parts that nobody
-// reads, which would run at the end, run first.
+// tables, and for generated columns of the key, which are computed after BEFORE triggers. WITH
+// parts that nobody reads, which would run at the end, run first.
 //
 // What still comes first is an INSERT that is judged before the same statement, or one within it,
 // deletes the row with its key: by a foreign key's cascade, MERGE, or a trigger. Keys of repeats
@@ -296,19 +296,36 @@ bool forgets_rows(const Trigger* trigger) {
          find_kind(trigger->tgfoid, &kind) && kind == TriggerKind::forget;
 }
 
+// Does it look at columns that are computed after BEFORE triggers?
+bool reads_generated(const Trigger* trigger, Relation table) {
+  const TupleDesc columns = RelationGetDescr(table);
+  if (columns->constr == nullptr || !columns->constr->has_generated_stored) return false;
+  if (trigger->tgqual != nullptr) return true;
+  const Oid filter = find_declared(trigger, table).binding.filter;
+  for (int i = 0; i < columns->natts; ++i) {
+    const FormData_pg_attribute* column = TupleDescAttr(columns, i);
+    if (column->attgenerated == '\0') continue;
+    const char* name = NameStr(column->attname);
+    bool read = trigger->tgnargs < 2 &&
+                (!OidIsValid(filter) || get_attnum(filter, name) != InvalidAttrNumber);
+    for (int at = 1; at < trigger->tgnargs; ++at)
+      read = read || strcmp(trigger->tgargs[at], name) == 0;
+    if (read) return true;
+  }
+  return false;
+}
+
 // The target's copy of its triggers is of this statement only, and none of them has fired.
 bool make_last_before(ResultRelInfo* target) {
   TriggerDesc* triggers = target->ri_TrigDesc;
   if (triggers == nullptr || target->ri_FdwRoutine != nullptr ||
       !(triggers->trig_delete_after_row || triggers->trig_update_after_row))
     return false;
-  const TupleConstr* constraints = RelationGetDescr(target->ri_RelationDesc)->constr;
-  if (constraints != nullptr && constraints->has_generated_stored) return false;
   const int count = triggers->numtriggers;
   int rest = count;
   for (int i = 0; i < rest;) {
     Trigger trigger = triggers->triggers[i];
-    if (!forgets_rows(&trigger)) {
+    if (!forgets_rows(&trigger) || reads_generated(&trigger, target->ri_RelationDesc)) {
       ++i;
       continue;
     }
