@@ -1,7 +1,8 @@
 # Random statements that delete and insert rows with the same keys, in tables whose filters follow them: after each, the table has the keys
 # that an exact model says, the filter knows just these, and the answers are counted as the model has given them, by the statement and by the
 # filter; or it fails, and changes nothing. Plain and partitioned tables, foreign keys with
-# ON DELETE CASCADE, deferred triggers, triggers that put deleted rows back, generated columns; CTEs, MERGE, savepoints, PL/pgSQL.
+# ON DELETE CASCADE, deferred triggers, triggers that put deleted rows back, generated columns; CTEs, MERGE, savepoints, PL/pgSQL; a second
+# session that inserts keys before the transaction of the first has ended, as if it came after.
 # STREAMFILTER_CASES: how many statements of each seed, STREAMFILTER_SEED: the only one. The seed of the day is tried, too; what it finds is
 # told, and fails nothing.
 # flavours: quick
@@ -142,7 +143,15 @@ sub prepare
 		CREATE FUNCTION put_back() RETURNS trigger LANGUAGE plpgsql AS
 			$q$BEGIN IF OLD.v <> 'back' THEN EXECUTE format('INSERT INTO %I VALUES ($1, $2)', TG_TABLE_NAME) USING OLD.id, 'back'; END IF; RETURN OLD; END$q$;
 		CREATE TRIGGER a AFTER DELETE ON again FOR EACH ROW EXECUTE FUNCTION put_back();
-		CREATE TRIGGER a BEFORE DELETE ON before FOR EACH ROW EXECUTE FUNCTION put_back();});
+		CREATE TRIGGER a BEFORE DELETE ON before FOR EACH ROW EXECUTE FUNCTION put_back();
+		CREATE TABLE done (n int);
+		CREATE PROCEDURE await(which int, or_waits bool) LANGUAGE plpgsql AS $q$
+			BEGIN
+				FOR i IN 1 .. 2000 LOOP
+					EXIT WHEN EXISTS (SELECT FROM done WHERE n = which) OR or_waits AND EXISTS (SELECT FROM pg_locks WHERE NOT granted);
+					PERFORM pg_sleep(.005);
+				END LOOP;
+			END$q$;});
 }
 
 # After each statement: the rows, and what the filter knows.
@@ -158,7 +167,8 @@ sub run_seed
 	my ($seed) = @_;
 	srand($seed);
 	my (@drawn, @found);
-	my $script = "\\set ON_ERROR_ROLLBACK on\n\\set VERBOSITY terse\n";
+	my $folder = PostgreSQL::Test::Utils::tempdir_short();
+	my $script = "TRUNCATE done;\n\\set ON_ERROR_ROLLBACK on\n\\set VERBOSITY terse\n";
 	for my $n (1 .. $cases)
 	{
 		my $table = any(sort keys %kinds);
@@ -166,10 +176,16 @@ sub run_seed
 		push @drawn, [ $table, $statement, $effect, $uncounted ];
 		my $parents = $table eq 'child' ? 'INSERT INTO parent SELECT generate_series(1, 12) ON CONFLICT DO NOTHING; ' : '';
 		my ($begin, $end) = chance(.2) ? ('BEGIN; SAVEPOINT a; ', any('RELEASE a; COMMIT;', 'ROLLBACK TO a; COMMIT;', 'ROLLBACK;')) : ('', '');
-		push @{ $drawn[-1] }, $end =~ /ROLLBACK/;
+		my @second = $table ne 'child' && chance(.1) ? keys_of(4) : ();
+		if (@second)
+		{
+			($begin, $end) = ('BEGIN;', any('COMMIT;', 'COMMIT;', 'ROLLBACK;'));
+			append_to_file("$folder/second_$n", "INSERT INTO $table " . values_of($table eq 'parts' ? ', ' . any(1, 2) : '', @second) . "; INSERT INTO done VALUES ($n);\n");
+		}
+		push @{ $drawn[-1] }, $end =~ /ROLLBACK/ ? 1 : 0, \@second;
+		$end = "\\! psql -XAtq -d postgres -f $folder/second_$n >> $folder/second 2>&1 &\nCALL await($n, true);\n$end\nCALL await($n, false);" if @second;
 		$script .= "$parents\n\\echo #before $n\n" . state_of($table) . "$begin\n$statement;\n\\echo rows :ROW_COUNT\n$end\n\\echo #after $n\n" . state_of($table) . "\\echo #end\n";
 	}
-	my $folder = PostgreSQL::Test::Utils::tempdir_short();
 	open my $file, '>', "$folder/in" or die $!;
 	print $file $script;
 	close $file;
@@ -179,7 +195,7 @@ sub run_seed
 	while ($answers =~ /^#before (\d+)\n(.*?)^#after \d+\n(.*?)^#end/msg)
 	{
 		my ($n, $before, $after) = ($1, $2, $3);
-		my ($table, $statement, $effect, $uncounted, $undone) = @{ $drawn[ $n - 1 ] };
+		my ($table, $statement, $effect, $uncounted, $undone, $second) = @{ $drawn[ $n - 1 ] };
 		my %state = map { split /:/ } split / /, $before =~ /^rows (.*)/m ? $1 : '';
 		my @messages = $before =~ /ERROR:  (.*)/g;
 		my @others = grep { !/^statement drops a row as a repeat|violates foreign key|tuple to be (updated|deleted) was already modified|cannot affect row a second time/ } @messages;
@@ -188,6 +204,7 @@ sub run_seed
 		my %other = %state;
 		($accepted, $discarded) = $before =~ /^counts (\d+) (\d+)/m;
 		my $changed = @messages ? undef : $effect->($undone ? \%other : \%expected);
+		store(\%expected, 'new', @$second);
 		my $expected = join ' ', map { "$_:$expected{$_}" } sort { $a <=> $b } keys %expected;
 		my ($rows) = $after =~ /^rows (.*)/m;
 		my ($known) = $after =~ /^known (.*)/m;
@@ -196,7 +213,7 @@ sub run_seed
 		my ($told) = $before =~ /^rows (\d+)$/m;
 		my $counted = $uncounted || @messages || $counts eq "$accepted $discarded" && (!defined $changed || $told == $changed);
 		next if !@others && $rows eq $expected && $known eq $keys && $counted;
-		push @found, "seed $seed, case $n, $table: $statement\nbefore: $before\nexpected: $expected\nrows: $rows\nknown: $known\ncounts: $counts, expected: $accepted $discarded, "
+		push @found, "seed $seed, case $n, $table: $statement\nsecond session: @$second\nbefore: $before\nexpected: $expected\nrows: $rows\nknown: $known\ncounts: $counts, expected: $accepted $discarded, "
 			. ($changed // 'any') . ' rows';
 	}
 	note("seed $seed: $cases statements, $errors refused");
