@@ -6,9 +6,10 @@
 // Triggers of rows are created AFTER, which would be too late: a statement may delete rows and
 // insert others with their keys, and AFTER triggers fire at its end. So a statement that begins
 // makes them the last BEFORE triggers of its targets (forget_first): when these fire, the row is
-// locked, and nothing keeps it from being changed. Not where the row is not there yet: in foreign
-// tables, and for generated columns of the key, which are computed after BEFORE triggers. WITH
-// parts that nobody reads, which would run at the end, run first.
+// locked, and nothing keeps it from being changed. Generated columns, which PostgreSQL computes
+// after BEFORE triggers, are computed for them. Not in foreign tables, nor for a trigger's
+// condition where there are generated columns. WITH parts that nobody reads, which would run at the
+// end, run first.
 //
 // What still comes first is an INSERT that is judged before the same statement, or one within it,
 // deletes the row with its key: by a foreign key's cascade, MERGE, or a trigger. Keys of repeats
@@ -19,6 +20,7 @@ extern "C" {
 #include "access/transam.h"
 #include "catalog/pg_trigger.h"
 #include "executor/executor.h"
+#include "executor/nodeModifyTable.h"
 }
 
 #include "pg/handle/filter_keys.hpp"
@@ -142,8 +144,9 @@ void check_not_dropped(const FilterHandle* filter, uint64 hash) {
 struct ForgetState {
   MemoryContext context;  // context of all that follows
   Oid trigger;
-  Oid owner;  // owner of the table
-  DeleteCause cause;
+  Oid owner;       // owner of the table
+  bool moves;      // see moves_rows
+  bool generated;  // a column of the key is
   PendingTriggerCounts* pending_counts;
   ItemPointerData updated;  // the row that was updated last; it may move to another partition
   KeyBuilder keys;          // no filter until resolved
@@ -170,6 +173,13 @@ Oid bind_and_lock(const Trigger* trigger, DeclaredTrigger* declared, LOCKMODE mo
 
 // ---- DELETE and UPDATE --------------------------------------------------------------------------
 
+bool has_generated(const TriggerPlan* plan, Relation table) {
+  bool found = false;
+  for (int i = 0; i < plan->count; ++i)
+    found |= TupleDescAttr(RelationGetDescr(table), plan->inputs[i].source)->attgenerated != '\0';
+  return found;
+}
+
 void resolve_forget(ForgetState* state, const TriggerData* call) {
   const Trigger* trigger = call->tg_trigger;
   state->keys.filter = nullptr;
@@ -182,7 +192,8 @@ void resolve_forget(ForgetState* state, const TriggerData* call) {
   state->trigger = trigger->tgoid;
   ItemPointerSetInvalid(&state->updated);
   state->owner = declared.owner;
-  state->cause = find_delete_cause(call, plan->inputs, plan->count);
+  state->moves = call->tg_relation->rd_rel->relispartition && moves_rows(call);
+  state->generated = has_generated(plan, call->tg_relation);
   state->pending_counts = pending_trigger_counts(trigger->tgoid, filter->relid);
   state->keys = make_key_builder(filter, plan->inputs, plan->count);
   MemoryContextSwitchTo(caller);
@@ -219,17 +230,37 @@ bool is_same_row(const ItemPointerData* a, const ItemPointerData* b) {
 
 void delete_row(const ForgetState* state, TupleTableSlot* row) {
   // The row continues in another partition.
-  if (state->cause == DeleteCause::moved || is_same_row(&state->updated, &row->tts_tid)) return;
+  if (state->moves || is_same_row(&state->updated, &row->tts_tid)) return;
   Element element;
   if (build_element(&state->keys, row, &element)) forget_key(state, element);
 }
 
-void update_row(ForgetState* state, TupleTableSlot* before, TupleTableSlot* after) {
+// The key of a new row whose generated columns PostgreSQL has yet to compute.
+bool build_generated(const ForgetState* state, const TriggerData* call, Element* element) {
+  EState* estate = innermost_frame()->query->estate;
+  ResultRelInfo* target = nullptr;
+  ListCell* cell;
+  foreach (cell, estate->es_opened_result_relations)
+    if (auto* opened = static_cast<ResultRelInfo*>(lfirst(cell));
+        opened->ri_RelationDesc == call->tg_relation)
+      target = opened;
+  TupleTableSlot* row =
+      MakeSingleTupleTableSlot(RelationGetDescr(call->tg_relation), &TTSOpsVirtual);
+  ExecCopySlot(row, call->tg_newslot);
+  ExecComputeStoredGenerated(target, estate, row, CMD_UPDATE);
+  const bool has_key = build_element(&state->keys, row, element);
+  ExecDropSingleTupleTableSlot(row);
+  return has_key;
+}
+
+void update_row(ForgetState* state, const TriggerData* call) {
   FilterHandle* filter = state->keys.filter;
-  state->updated = before->tts_tid;
+  state->updated = call->tg_trigslot->tts_tid;
   Element old_key, new_key;
-  const bool had_key = build_element(&state->keys, before, &old_key);
-  const bool has_key = build_element(&state->keys, after, &new_key);
+  const bool had_key = build_element(&state->keys, call->tg_trigslot, &old_key);
+  const bool has_key = state->generated && TRIGGER_FIRED_BEFORE(call->tg_event)
+                           ? build_generated(state, call, &new_key)
+                           : build_element(&state->keys, call->tg_newslot, &new_key);
   if (had_key && has_key && old_key.hash == new_key.hash) return;
   if (had_key) forget_key(state, old_key);
   if (!has_key) return;
@@ -242,7 +273,7 @@ void follow_row(FunctionCallInfo fcinfo, const TriggerData* call) {
   if (state->keys.filter->mode == FilterMode::off) return;
   ++(*counts_to_add_to(state->pending_counts))[TriggerCount::rows];
   if (TRIGGER_FIRED_BY_UPDATE(call->tg_event))
-    update_row(state, call->tg_trigslot, call->tg_newslot);
+    update_row(state, call);
   else
     delete_row(state, call->tg_trigslot);
 }
@@ -296,36 +327,19 @@ bool forgets_rows(const Trigger* trigger) {
          find_kind(trigger->tgfoid, &kind) && kind == TriggerKind::forget;
 }
 
-// Does it look at columns that are computed after BEFORE triggers?
-bool reads_generated(const Trigger* trigger, Relation table) {
-  const TupleDesc columns = RelationGetDescr(table);
-  if (columns->constr == nullptr || !columns->constr->has_generated_stored) return false;
-  if (trigger->tgqual != nullptr) return true;
-  const Oid filter = find_declared(trigger, table).binding.filter;
-  for (int i = 0; i < columns->natts; ++i) {
-    const FormData_pg_attribute* column = TupleDescAttr(columns, i);
-    if (column->attgenerated == '\0') continue;
-    const char* name = NameStr(column->attname);
-    bool read = trigger->tgnargs < 2 &&
-                (!OidIsValid(filter) || get_attnum(filter, name) != InvalidAttrNumber);
-    for (int at = 1; at < trigger->tgnargs; ++at)
-      read = read || strcmp(trigger->tgargs[at], name) == 0;
-    if (read) return true;
-  }
-  return false;
-}
-
 // The target's copy of its triggers is of this statement only, and none of them has fired.
 bool make_last_before(ResultRelInfo* target) {
   TriggerDesc* triggers = target->ri_TrigDesc;
   if (triggers == nullptr || target->ri_FdwRoutine != nullptr ||
       !(triggers->trig_delete_after_row || triggers->trig_update_after_row))
     return false;
+  const TupleConstr* constraints = RelationGetDescr(target->ri_RelationDesc)->constr;
+  const bool generates = constraints != nullptr && constraints->has_generated_stored;
   const int count = triggers->numtriggers;
   int rest = count;
   for (int i = 0; i < rest;) {
     Trigger trigger = triggers->triggers[i];
-    if (!forgets_rows(&trigger) || reads_generated(&trigger, target->ri_RelationDesc)) {
+    if (!forgets_rows(&trigger) || (generates && trigger.tgqual != nullptr)) {
       ++i;
       continue;
     }
