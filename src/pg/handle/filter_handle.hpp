@@ -132,6 +132,7 @@ void choose_operations(FilterHandle* filter);
 struct LastStatements {
   uint64 asked_in, asked_by, fired_in;
   int asked_at;
+  MemoryContext asked_from;  // of the call
   Oid fired_by;
 
   // Has nobody but the trigger given it a row of the statement, and the trigger has?

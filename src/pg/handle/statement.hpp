@@ -46,7 +46,8 @@ struct Frame {
   uint64 query_number;
   int fired;            // trigger_depth() where it began
   const Frame* below;   // the statement that runs this one
-  mutable bool asks;    // it, or one that it runs, has asked a filter: see asked_runs.hpp
+  mutable bool asks;    // it has asked a filter itself: see asked_runs.hpp
+  mutable bool hides;   // what it calls has asked one
   mutable bool stores;  // statements that it runs, not by a trigger, have changed tables
 };
 

@@ -98,9 +98,7 @@ bool hides_keys(const TransactionChanges* changes) {
 void announce(TransactionChanges* changes) {
   Unfinished* of = &changes->slot->unfinished;
   changes->announced_keys = hides_keys(changes);
-  changes->announced_erasures = changes->erases;
   if (changes->announced_keys) pg_atomic_fetch_add_u32(&of->arriving_keys, 1);
-  if (changes->announced_erasures) pg_atomic_fetch_add_u32(&of->arriving_erasures, 1);
 }
 
 // Beyond so many, the mark says that any key may be among them.
@@ -137,7 +135,7 @@ void release_slot(TransactionChanges* changes) {
   if (!is_alive(changes)) return;
   Unfinished* of = &changes->slot->unfinished;
   if (changes->announced_keys) pg_atomic_fetch_sub_u32(&of->arriving_keys, 1);
-  if (changes->announced_erasures) pg_atomic_fetch_sub_u32(&of->arriving_erasures, 1);
+  if (changes->erases) pg_atomic_fetch_sub_u32(&of->erasing, 1);
   if (changes->published > 0) pg_atomic_fetch_sub_u64(&of->unregistered, changes->published);
   uint64 self = U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
   if (changes->overflowed && self != 0 &&
@@ -218,7 +216,10 @@ void append_own_change(TransactionChanges* changes, ChangeType type, const Eleme
                        const IndexHint& hint) {
   append_change(&changes->log, type, element, hint);
   note_time(changes, element);
-  changes->erases |= type == ChangeType::erase;
+  if (type == ChangeType::erase && !changes->erases) {
+    changes->erases = true;
+    pg_atomic_fetch_add_u32(&changes->slot->unfinished.erasing, 1);
+  }
   changes->only_adds &= type == ChangeType::add || type == ChangeType::repeat;
   if (type != ChangeType::add) return;
   ++changes->unregistered;

@@ -101,16 +101,17 @@ inline void check_judged_once(const RowJudge* judge) {
 // Notes that a query, or a trigger, gives the filter its first key. Raises 0A000 if another query
 // of the same statement, made by a rule, has done so, or the query whose row has fired the trigger:
 // both have the same rows. Also what look_at_askers() raises.
-void note_first_asked(FilterHandle* filter);
+void note_first_asked(FilterHandle* filter, MemoryContext from = nullptr);
 
 // Call it for each key that a query gives the filter; note_called() if a function asks, which a
-// trigger may call without a query.
+// trigger or another function may call without a query: `from` is the memory of the call.
 inline void note_asked(FilterHandle* filter) {
   if (unlikely(filter->last.asked_by != running_query)) note_first_asked(filter);
 }
-inline void note_called(FilterHandle* filter) {
-  if (unlikely(filter->last.asked_by != running_query || filter->last.asked_at != trigger_depth()))
-    note_first_asked(filter);
+inline void note_called(FilterHandle* filter, MemoryContext from) {
+  if (unlikely(filter->last.asked_by != running_query || filter->last.asked_from != from ||
+               filter->last.asked_at != trigger_depth()))
+    note_first_asked(filter, from);
 }
 
 // The outcome for repeats; not for mode off.
