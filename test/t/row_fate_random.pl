@@ -420,7 +420,7 @@ sub run_table
 			if (chance(.3))
 			{
 				my $undone = make_other($table);
-				$note->("SELECT start_other(\$o\$SAVEPOINT s; $undone->{text}\$o\$), await_other();", );
+				$note->("SELECT start_other(\$o\$SAVEPOINT s; $undone->{text}\$o\$), await_other();");
 				$note->("SELECT start_other('ROLLBACK TO s'), await_other();");
 			}
 			$note->("SELECT start_other('SELECT pg_sleep(0.01); " . ($back ? 'ROLLBACK' : 'COMMIT') . "');");
@@ -428,7 +428,7 @@ sub run_table
 			my $ours = make_statement($table);
 			$ours = make_statement($table) while $ours->{text} =~ /ON r\.code/;
 			$do->($ours);
-			$note->('SELECT await_other();');
+			$note->("SELECT await_other(), start_other('ROLLBACK'), await_other();");    # if it has failed
 		}
 		else { $do->(make_statement($table)); }
 		if (@outer && chance(.1))
