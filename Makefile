@@ -219,6 +219,9 @@ $(TESTS)/%.o: %.cpp $(PRECOMPILED).gch | $(WITH_TOY)
 	@mkdir -p $(@D)
 	$(COMPILE_TESTS) $(INCLUDE_PRECOMPILED) -c -o $@ $<
 
+# A file of the server side, which needs no server.
+$(TESTS)/test/unit/transaction/%.o: COMPILE_TESTS += -iquote test/unit/support/no_server
+
 # Names the test module, which must come before Boost's headers.
 $(TESTS)/test/unit/support/main.o: INCLUDE_PRECOMPILED =
 

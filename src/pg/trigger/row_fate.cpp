@@ -157,6 +157,21 @@ void check_unchanged(const PendingRow* row) {
   pg_unreachable();
 }
 
+// Is DO UPDATE at work on the present row? A modifying CTE that its expressions are the first to
+// read frees the same memory.
+bool is_updating(const FateRule* rule) {
+  return updated_slot(rule) != nullptr && !TTS_EMPTY(rule->target->ri_onConflict->oc_Existing);
+}
+
+[[noreturn]] void raise_within_update(const PendingRow* row) {
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("cannot modify rows in a query that ON CONFLICT DO UPDATE reads"),
+          errdetail("Trigger \"%s\" of table \"%s\" could not tell what becomes of the row.",
+                    row->trigger->tgname, RelationGetRelationName(row->table)),
+          errhint("Modify them in a statement of its own."));
+  pg_unreachable();
+}
+
 void settle(PendingRow* row) {
   unlist(row);
   if (TTS_EMPTY(row->row)) raise_unknown(row->trigger, row->table);
@@ -165,6 +180,8 @@ void settle(PendingRow* row) {
   prepare_judge(judge);
   if (is_stored(row)) {
     if (row->values != nullptr) check_unchanged(row);
+  } else if (is_updating(row->rule)) {
+    raise_within_update(row);
   } else if (row->added && !is_in_indexes(row->rule->key_indexes, row->table, row->row)) {
     judge_key(judge->keys.filter, row->element, Intent::take_back);
   }
