@@ -121,6 +121,9 @@ struct Connection {
 // Finds or makes the entry, without connecting.
 Connection* find_connection(Oid server, Oid user);
 
+// A step of kCatalogSteps, for servers and user mappings.
+void on_connection_change(Datum, SF_SYSCACHE_ID cache, uint32 hash);
+
 // Reads the server's name and options again.
 void read_server(Connection* connection);
 
