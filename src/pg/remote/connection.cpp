@@ -108,6 +108,17 @@ void disconnect(Connection* connection) {
   connection->level = connection->kept = 0;
 }
 
+int disconnect_unneeded() {
+  int closed = 0;
+  if (connections == nullptr) return closed;
+  for_each_entry<Connection>(connections, [&](Connection* connection) {
+    if (connection->pg == nullptr || connection->level > 0 || is_busy(connection)) return;
+    disconnect(connection);
+    ++closed;
+  });
+  return closed;
+}
+
 void fail(Connection* connection, Failure failure, const char* reason) {
   transaction_uses_filters = true;
   connection->failure = failure;
