@@ -256,6 +256,10 @@ void join_parent(FilterHandle* filter, FilterRelation* relation, Use use);
 // Finds or makes this backend's handle; takes no lock and checks nothing.
 FilterHandle* filter_handle(Oid relid);
 
+// Steps of kRelationSteps and kCatalogSteps. Also of roles: the owner of a filter needs rights.
+void on_filter_change(Oid relid);
+void on_server_change(Datum, SF_SYSCACHE_ID, uint32);
+
 // Locks the relation until the end of the transaction, checks the current user's rights, (re)loads
 // the definition and attaches the shared state, each only if needed. Cheap when repeated. Raises
 // the errors of load_filter_relation and attach_slot, 42501 for missing rights, 55000 if the

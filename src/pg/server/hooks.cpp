@@ -76,9 +76,24 @@ void note_no_access(ObjectAccessType, Oid, Oid, int, void*) {}
 
 void need_no_memory() {}
 
+void on_relation_change(Datum steps, Oid relation) {
+  for (const auto* step = reinterpret_cast<const RelationStep*>(DatumGetPointer(steps));
+       *step != nullptr; ++step)
+    (*step)(relation);
+}
+
+void register_callbacks(const Callbacks& callbacks) {
+  CacheRegisterRelcacheCallback(on_relation_change, PointerGetDatum(callbacks.relation));
+  for (const CatalogStep* entry = callbacks.catalog; entry->step != nullptr; ++entry)
+    CacheRegisterSyscacheCallback(entry->cache, entry->step, static_cast<Datum>(0));
+  RegisterXactCallback(callbacks.transaction, nullptr);
+  RegisterSubXactCallback(callbacks.subtransaction, nullptr);
+}
+
 }  // namespace
 
-void take_hooks(const HookSteps& steps) {
+void take_hooks(const HookSteps& steps, const Callbacks& callbacks) {
+  register_callbacks(callbacks);
   is_wanted = steps.is_wanted;
   TakenHook<&shmem_request_hook, need_no_memory, kAny, true>::take(steps.memory_request);
   TakenHook<&shmem_startup_hook, need_no_memory, kAny, true>::take(steps.memory_startup);
