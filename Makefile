@@ -86,8 +86,8 @@ endif
 override COMPILER = $(CXX) $(CXXFLAGS) $(LTO)
 
 PGXS := $(shell $(PG_CONFIG) --pgxs)
-# A server that can compile queries wants bitcode by its own clang, which need not be here: then it gets none.
-ifeq ($(shell command -v $(shell sed -n 's/^CLANG *= *//p' $(dir $(PGXS))../Makefile.global)),)
+# No bitcode unless asked for (make with_llvm=yes, by the server's clang): JIT could inline nothing of it, and it takes most of the time.
+ifneq ($(origin with_llvm),command line)
 override with_llvm = no
 endif
 include $(PGXS)
@@ -118,6 +118,8 @@ help:
 #: make compile_commands   compile_commands.json, for editors
 #: make installcheck       the tests that need no preloading, in a server that runs
 #: make dist               the sources of the last commit as streamfilter-VERSION.zip, for PGXN
+#: make release            the same with FILES="*.deb…" in build/release, their checksums, and a signature by KEY=…
+#: make site               the documents as pages, in build/site
 #: make clean
 
 # A cache of compilations is used if there is one.
@@ -217,6 +219,9 @@ $(TESTS)/%.o: %.cpp $(PRECOMPILED).gch | $(WITH_TOY)
 	@mkdir -p $(@D)
 	$(COMPILE_TESTS) $(INCLUDE_PRECOMPILED) -c -o $@ $<
 
+# A file of the server side, which needs no server.
+$(TESTS)/test/unit/transaction/%.o: COMPILE_TESTS += -iquote test/unit/support/no_server
+
 # Names the test module, which must come before Boost's headers.
 $(TESTS)/test/unit/support/main.o: INCLUDE_PRECOMPILED =
 
@@ -282,6 +287,19 @@ DIST = $(EXTENSION)-$(EXTVERSION).0
 dist: check-version
 	git archive --format=zip --prefix=$(DIST)/ -o $(DIST).zip HEAD
 	@unzip -l $(DIST).zip | grep -q ' $(DIST)/META.json$$' && echo "$(DIST).zip"
+
+# What is published: the sources, FILES beside them (packages), SHA256SUMS, and its signature by the maintainer's key.
+RELEASE = build/release
+release: dist
+	@test -n "$(KEY)" || { echo "make release KEY=…: which of your keys (gpg --list-secret-keys) signs?"; exit 1; }
+	@rm -rf $(RELEASE) && mkdir -p $(RELEASE)
+	cp $(DIST).zip $(FILES) $(RELEASE)/
+	cd $(RELEASE) && sha256sum * >SHA256SUMS.new && mv SHA256SUMS.new SHA256SUMS
+	gpg --batch --yes --local-user '$(KEY)' --armor --detach-sign $(RELEASE)/SHA256SUMS
+	cd $(RELEASE) && gpg --batch --verify SHA256SUMS.asc SHA256SUMS && sha256sum --check SHA256SUMS
+
+site:
+	docs/build_site.pl
 
 # Servers and machines that are none of ours are refused by one message, before anything else can fail.
 refused = @printf '%s\n' $(1) | $(CXX) -E -x c++ -Isrc - 2>&1 >/dev/null | grep -q $(2) || { echo "not refused: "$(2); exit 1; }
@@ -452,4 +470,4 @@ check-soak: $(CHECKED)
 
 check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: always help quick scripts check-version check-refusals check-clang check-arm64 dist installcheck format check-format check-drawings compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-trigger-goes check-model check-defects check-chaos check-soak check
+.PHONY: always help quick scripts release site check-version check-refusals check-clang check-arm64 dist installcheck format check-format check-drawings compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-trigger-goes check-model check-defects check-chaos check-soak check

@@ -3,8 +3,8 @@
 #
 #   docs/build_site.pl [--pdf] [OUTDIR]      OUTDIR: build/site
 #
-# Needs pandoc, and for the PDF weasyprint: apt install pandoc weasyprint. Pages are README.md, docs/ and what they link to;
-# links between .md files become links between pages.
+# Looks and behaviour of the pages are docs/site/style.css and site.js. Needs pandoc, and for the PDF weasyprint: apt install pandoc
+# weasyprint. Pages are README.md, docs/ and what they link to; links between .md files become links between pages.
 use strict;
 use utf8;
 use warnings;
@@ -115,83 +115,109 @@ while (defined(my $page = shift @found))
 
 # ---- the site ----------------------------------------------------------------------------------------
 
-my $style = <<'CSS';
-body { margin: 0; font: 16px/1.5 sans-serif; color: #222 }
-main { max-width: 56em; padding: 1em 2em; min-width: 0; box-sizing: border-box }
-@media (min-width: 60em) { body { display: grid; grid-template-columns: 15em minmax(0, 1fr) } nav { height: 100vh; overflow-y: auto; position: sticky; top: 0 } }
-@media (max-width: 30em) { main { padding: .5em .8em } }
-nav { background: #f6f6f3; padding: 1em; box-sizing: border-box; font-size: 90% }
-nav ul { list-style: none; margin: 0 0 .7em; padding: 0 } nav b { display: block; margin-top: .4em } nav .here { font-weight: bold }
-nav input { width: 100%; box-sizing: border-box; font: inherit; padding: .2em .4em }
-#found small { color: #555; display: block; overflow-wrap: anywhere }
-pre { background: #f6f6f3; padding: .7em; overflow-x: auto; font-size: 85%; line-height: 1.35 }
-code { background: #f6f6f3; overflow-wrap: anywhere } pre code { background: none; overflow-wrap: normal }
-table { border-collapse: collapse; font-size: 90%; display: block; overflow-x: auto }
-td, th { border: 1px solid #ddd; padding: .25em .6em; text-align: left; vertical-align: top }
-td { overflow-wrap: break-word } td code { overflow-wrap: normal; white-space: nowrap }
-a { color: #335c85; overflow-wrap: anywhere } img { max-width: 100%; height: auto }
-@page { size: A4; margin: 18mm } @media print { body { display: block; font-size: 10px } main { padding: 0; max-width: none } section { break-before: page } nav { display: none } table { display: table; width: 100%; table-layout: fixed } td { overflow-wrap: anywhere } td code { white-space: normal; overflow-wrap: anywhere } pre { white-space: pre-wrap; font-size: 8px } }
-CSS
-
-# The sidebar: what a user reads, in that order; every other page is in the index of pages.
+# The sidebar has every page, and its order is that of "previous" and "next". A page that no group names is in the last one.
 my @sidebar = (
-	[ 'Begin' => qw(README.md docs/install.md docs/tutorial.md docs/cookbook.md docs/sizing.md) ],
+	[ 'Begin' => qw(README.md docs/install.md docs/tutorial.md docs/cookbook.md docs/sizing.md docs/operations.md) ],
 	[ 'Use' => qw(docs/modes.md docs/resizing.md docs/watching.md docs/when-rows-can-be-lost.md docs/transactions.md docs/persistence.md
 		docs/engines.md docs/tools.md docs/security.md docs/troubleshooting.md) ],
 	[ 'Choose' => qw(docs/kinds.md docs/advise.md docs/internals/compare.md docs/benchmarks.md) ],
+	[ 'Several servers' => qw(docs/servers.md docs/slicing.md docs/trees.md) ],
 	[ 'Reference' => qw(docs/reference/filters.md docs/reference/functions.md docs/reference/values.md
-		docs/reference/settings.md docs/glossary.md) ],
-	[ 'More' => qw(docs/README.md CHANGELOG.md docs/CONTRIBUTING.md) ]);
+		docs/reference/settings.md docs/c-library.md docs/glossary.md) ],
+	[ 'Inside' => grep { m{^docs/internals/} && $_ ne 'docs/internals/compare.md' } @pages ],
+	[ 'Project' => qw(docs/README.md CHANGELOG.md docs/CONTRIBUTING.md) ]);
+{
+	my %is_named = map { $_ => 1 } map { @$_[1 .. $#$_] } @sidebar;
+	push @{ $sidebar[-1] }, grep { !$is_named{$_} } @pages;
+	@$_ = ($_->[0], grep { $text{$_} } @$_[1 .. $#$_]) for @sidebar;
+}
+my @order = map { @$_[1 .. $#$_] } @sidebar;
 
 # What the sidebar calls a page: its title up to a colon.
 sub short_title { my ($page) = @_; return $page eq 'README.md' ? 'streamfilter' : $page eq 'docs/README.md' ? 'All pages' : $page eq 'CHANGELOG.md' ? 'Changes' : title_of($text{$page}) =~ s/[:,(].*//sr; }
 
+sub link_to { my ($page, $target, $more) = @_; return '<a href="' . relative($page, page_name($target)) . "\"$more>" . short_title($target) . '</a>'; }
+
 sub sidebar
 {
 	my ($page) = @_;
-	my $html = '<input id="search" type="search" placeholder="Search" aria-label="Search"><ul id="found"></ul>';
+	my $html = '<input id="search" type="search" placeholder="Search" aria-label="Search"><p id="count" role="status"></p><ul id="found"></ul>';
 	for my $group (@sidebar)
 	{
 		my ($name, @of_group) = @$group;
-		$html .= "<b>$name</b><ul>" . join('', map {
-			'<li' . ($_ eq $page ? ' class="here"' : '') . '><a href="' . relative($page, page_name($_)) . '">' . short_title($_) . '</a></li>' }
-			grep { $text{$_} } @of_group) . '</ul>';
+		$html .= "<h2>$name</h2><ul>" . join('', map { '<li>' . link_to($page, $_, $_ eq $page ? ' aria-current="page"' : '') . '</li>' } @of_group) . '</ul>'
+			if @of_group;
 	}
+	return $html;
+}
+
+# The headings of a page, for its side; none where there are fewer than two.
+sub contents_of
+{
+	my ($html) = @_;
+	my @items;
+	push @items, "<li class=\"$1\"><a href=\"#$2\">" . ($3 =~ s/<[^>]*>//gr) . '</a></li>' while $html =~ /<(h[23]) id="([^"]+)">(.*?)<\/h[23]>/gs;
+	return @items < 2 ? '' : '<aside aria-label="On this page"><details id="contents"><summary>On this page</summary><div class="inside"><ul>'
+		. join('', @items) . '</ul></div></details></aside>';
+}
+
+sub neighbours
+{
+	my ($page) = @_;
+	my ($at) = grep { $order[$_] eq $page } 0 .. $#order;
+	return '' unless defined $at;
+	return '<div class="neighbours"><span>' . ($at > 0 ? '← ' . link_to($page, $order[ $at - 1 ], ' rel="prev"') : '') . '</span><span>'
+		. ($at < $#order ? link_to($page, $order[ $at + 1 ], ' rel="next"') . ' →' : '') . '</span></div>';
+}
+
+# The first paragraph, as long as search engines show it.
+sub description_of
+{
+	my ($html) = @_;
+	my $said = $html =~ /<p>(?!<img)(.*?)<\/p>/s ? text_of($1) =~ s/^ | $//gr : '';
+	$said =~ s/^(.{0,155})\s.*/$1 …/s if length $said > 160;
+	return $said =~ s/&/&amp;/gr =~ s/"/&quot;/gr =~ s/</&lt;/gr;
+}
+
+# What is wider than its box scrolls there, by keys, too; a block of code has a button that copies it.
+sub boxed
+{
+	my ($html) = @_;
+	$html =~ s{<div class="sourceCode"[^>]*>(<pre.*?</pre>)</div>}{$1}gs;
+	# Lines need no address, and links without text only stop who goes by the Tab key.
+	$html =~ s{<a href="#cb[^"]*"[^>]*></a>}{}g;
+	$html =~ s{<pre([^>]*)>(.*?)</pre>}{<div class="code"><pre$1 tabindex="0">$2</pre><button type="button">Copy</button></div>}gs;
+	my $tables = 0;
+	$html =~ s{<table.*?</table>}{ ++$tables; "<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"Table $tables\">$&</div>" }gse;
 	return $html;
 }
 
 sub frame
 {
 	my ($page, $title, $body) = @_;
-	my $up = relative($page, 'search.js');
-	return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>$title</title>"
-		. "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><style>\n$style</style></head>\n"
-		. "<body data-root=\"" . ($up =~ s/search\.js$//r) . "\"><nav>" . sidebar($page) . "</nav>\n<main>$body</main>\n"
-		. "<script src=\"$up\" defer></script></body></html>\n";
+	my $up = relative($page, 'site.js') =~ s/site\.js$//r;
+	return "<!DOCTYPE html>\n<html lang=\"en\" data-root=\"$up\"><head><meta charset=\"utf-8\"><title>"
+		. ($title eq 'streamfilter' ? '' : "$title · ") . "streamfilter</title>\n"
+		. '<meta name="description" content="' . description_of($body) . "\">\n"
+		. "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		. "<link rel=\"stylesheet\" href=\"${up}site.css\"><script src=\"${up}site.js\"></script></head>\n"
+		. "<body><a class=\"skip\" href=\"#text\">To the text</a>\n"
+		. "<header><b><a href=\"${up}index.html\">streamfilter</a></b><button type=\"button\" id=\"theme\">Light or dark</button></header>\n"
+		. '<nav aria-label="Pages"><details id="menu"><summary>Menu</summary><div class="inside">' . sidebar($page) . "</div></details></nav>\n"
+		. contents_of($body) . "\n<main id=\"text\">" . boxed($body) . neighbours($page) . "</main></body></html>\n";
 }
 
-# ---- search: every section of every page, and a script that looks through them ------------------------------
+# ---- search: every section of every page, as a script that is loaded when somebody searches ------------------------
 
-my $search_script = <<'JS';
-const root = document.body.dataset.root, box = document.getElementById('search'), list = document.getElementById('found');
-const plain = sections.map(s => (s[1] + ' ' + s[2]).toLowerCase());
-box.addEventListener('input', () => {
-  const words = box.value.toLowerCase().split(/\s+/).filter(w => w.length > 1);
-  const hits = words.length === 0 ? [] : sections.map((s, i) => [i, words.every(w => plain[i].includes(w)) ?
-    1 + words.filter(w => s[1].toLowerCase().includes(w)).length * 10 : 0]).filter(h => h[1] > 0).sort((a, b) => b[1] - a[1]).slice(0, 20);
-  list.replaceChildren(...hits.map(([i]) => {
-    const item = document.createElement('li'), link = document.createElement('a'), text = document.createElement('small');
-    link.href = root + sections[i][0];
-    link.textContent = sections[i][1];
-    const at = Math.max(0, sections[i][2].toLowerCase().indexOf(words[0]) - 40);
-    text.textContent = sections[i][2].slice(at, at + 110);
-    item.append(link, text);
-    return item;
-  }));
-});
-JS
+my %entity = (lt => '<', gt => '>', quot => '"', amp => '&', nbsp => ' ');
 
-sub text_of { my ($html) = @_; return $html =~ s/<[^>]*>/ /gr =~ s/&lt;/</gr =~ s/&gt;/>/gr =~ s/&quot;/"/gr =~ s/&amp;/&/gr =~ s/\s+/ /gr; }
+# Words stay whole where a part of them is code or has a colour.
+sub text_of
+{
+	my ($html) = @_;
+	return $html =~ s{</?(?:span|a|code|em|strong|sup|sub)\b[^>]*>}{}gr =~ s/<[^>]*>/ /gr
+		=~ s/&(?:#(\d+)|#x([0-9a-fA-F]+)|(\w+));/defined $1 ? chr $1 : defined $2 ? chr hex $2 : $entity{$3} \/\/ "&$3;"/ger =~ s/\s+/ /gr;
+}
 
 sub json_string { my ($s) = @_; return '"' . ($s =~ s/([\\"])/\\$1/gr =~ s/[\x00-\x1f]/ /gr =~ s{</}{<\\/}gr) . '"'; }
 
@@ -206,7 +232,7 @@ sub sections_of
 	while (my ($id, $heading, $body) = splice @parts, 0, 3)
 	{
 		my $title = text_of($heading) =~ s/^ | $//gr;
-		push @sections, [ page_name($page) . "#$id", $title eq $name ? $name : "$name: $title", text_of($body // '') ];
+		push @sections, [ page_name($page) . "#$id", $title eq $name ? $name : "$name: $title", text_of($body // '') =~ s/^ | $//gr ];
 	}
 	return @sections;
 }
@@ -247,7 +273,11 @@ for my $page (@pages)
 	spew("$site/" . page_name($page), frame($page, title_of($text{$page}), $html));
 	push @sections, sections_of($page, $html);
 }
-spew("$site/search.js", 'const sections = [' . join(",\n", map { '[' . join(',', map { json_string($_) } @$_) . ']' } @sections) . "];\n$search_script");
+spew("$site/search-index.js", 'window.sections = [' . join(",
+", map { '[' . join(',', map { json_string($_) } @$_) . ']' } @sections) . "];
+");
+copy("$root/docs/site/style.css", "$site/site.css") && copy("$root/docs/site/site.js", "$site/site.js") or die "docs/site: $!
+";
 for my $file (grep { -f "$root/$_" } sort keys %files)
 {
 	make_path(dirname("$site/$file"));
@@ -291,7 +321,8 @@ if ($wants_pdf)
 			return '#' . $prefix{$path} . $anchor });
 		$body .= "<section id=\"$prefix{$page}\">\n$html</section>\n";
 	}
-	spew("$site/all.html", frame('README.md', 'streamfilter', $body));
+	spew("$site/all.html", '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>streamfilter</title><style>'
+		. slurp("$root/docs/site/style.css") . "</style></head><body><main>$body</main></body></html>\n");
 	# What it cannot make of a link it says, and goes on.
 	my $said = `weasyprint -u '$root/' '$site/all.html' '$site/streamfilter.pdf' 2>&1`;
 	die "weasyprint failed\n$said" if $?;

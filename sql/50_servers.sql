@@ -49,6 +49,11 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_hashes_alter(regclass, text, text, text)
 IS 'gives a relation that holds slices of a filter on another server other options; it keeps what it knows';
 
+CREATE FUNCTION streamfilter_disconnect() RETURNS integer
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_disconnect()
+IS 'closes connections of this session to other servers that its transaction does not need; returns how many';
+
 -- ---- how many slices ----------------------------------------------------------------------------
 
 CREATE FUNCTION streamfilter_slices_needed(lost int, places int DEFAULT 1,

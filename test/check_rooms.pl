@@ -105,6 +105,11 @@ pg/settle/settle_twins.cpp     4 reads the table, as its owner; equality of keys
 pg/trigger/divert.cpp          3 the INSERT of a repeat, as the owner of the trigger's table
 END
 
+# A session has few places for callbacks, and one too many ends it: all are registered here, each kind once.
+my $registers = qr/\b(CacheRegister\w+|Register(?:Sub)?XactCallback)\(/;
+my %registered_once = map { $_ => 'pg/server/hooks.cpp' }
+  qw(CacheRegisterRelcacheCallback CacheRegisterSyscacheCallback RegisterXactCallback RegisterSubXactCallback);
+
 # A function of the server side says what it does: a name that stands in more sources tells too little.
 my $most_sources = 3;
 
@@ -114,7 +119,7 @@ my %known_field = map { $_ => 1 } map { /\w+/g } slurp("src/$private.hpp") =~ m{
 
 sub slurp { my ($file) = @_; local (@ARGV, $/) = ($file); return scalar <>; }
 
-my (%uses, %files, %defined_in, %defined, %uses_field, %runs);
+my (%uses, %files, %defined_in, %defined, %uses_field, %runs, %registered);
 find({ no_chdir => 1, wanted => sub {
 	return unless m{^src/(.*)\.([ch]pp)$};
 	my ($module, $file) = ($1, substr($_, 4));
@@ -151,6 +156,7 @@ find({ no_chdir => 1, wanted => sub {
 			if $file !~ m{^pg/catalog/lookup} && $line =~ m{^(?!\s*//).*?\b($blind)\(} && $line !~ m{//.* has it locked};
 		push @findings, "src/$file:$.: the cache's triggers come and go: see triggers_of() in pg/trigger/judge_row.hpp"
 			if $line =~ /->trigdesc\b/ && !$may_see_triggers{$file};
+		push @{ $registered{$1} }, "src/$file:$." if $line =~ $registers && $line !~ m{^\s*//};
 		++$runs{$file} if $line =~ $runs_code && $line !~ m{^\s*//};
 		push @findings, "src/$file:$.: in whose name does a cast in SQL run? See pg/catalog/column_coercion.hpp"
 			if $room =~ m{^pg/settle} && $line =~ /"[^"]*(?:::|COLLATE )%s/;
@@ -173,6 +179,12 @@ for my $file (sort keys %{ { %runs, %may_run_code } }) {
 	my ($found, $listed) = map { $_ // 0 } $runs{$file}, $may_run_code{$file};
 	push @findings, "src/$file: $found lines run code, $listed are in the list of test/check_rooms.pl: in whose name? See pg/key/hash_method.hpp"
 		if $found != $listed;
+}
+for my $function (sort keys %{ { %registered, %registered_once } }) {
+	my @places = @{ $registered{$function} // [] };
+	my $place = $registered_once{$function} // 'a list of steps in pg/server/hooks.cpp';
+	push @findings, "$function() is called at " . join(', ', @places) . "; once is right, in src/$place"
+		if @places != 1 || $places[0] !~ m{^src/\Q$place\E:};
 }
 push @findings, map { "src/$_: in the list of test/check_rooms.pl, but is not there" } sort grep { !$files{$_} } keys %may_be_short;
 

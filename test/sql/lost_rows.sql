@@ -219,6 +219,16 @@ END $$;
 DO $$DECLARE first int; BEGIN EXECUTE 'SELECT id FROM staged WHERE NOT streamfilter_seen(''seen'', id)' INTO first; END$$;
 DO $$BEGIN PERFORM id FROM staged WHERE NOT streamfilter_seen('seen', id); END$$;
 DO $$BEGIN PERFORM * FROM new_rows_pl(); END$$;
+DO $$BEGIN PERFORM FROM staged WHERE id = 5 AND NOT streamfilter_seen('seen', id); END$$;
+DO $$BEGIN PERFORM FROM staged WHERE id = 5 AND is_new(id); END$$;
+DO $$BEGIN PERFORM WHERE NOT streamfilter_seen('seen', 0); RAISE NOTICE 'new: %', FOUND; END$$;
+-- A query that asks itself, and through a function.
+SELECT id FROM staged WHERE is_new(id) AND NOT streamfilter_seen('seen', id);
+SELECT id FROM staged WHERE is_new(id + 1000) AND NOT streamfilter_seen('seen', id);
+SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id) AND is_new(id + 1000);
+SELECT id, is_new(id + 1000) FROM (SELECT id, streamfilter_seen('seen', id) AS r FROM staged OFFSET 0) v WHERE NOT r LIMIT 1;
+SELECT count(*) FROM (SELECT streamfilter_seen('seen', id) AS r, is_new(id) AS s FROM staged OFFSET 0) v WHERE NOT r OR s;
+TRUNCATE seen;
 PREPARE all_new AS SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id);
 EXPLAIN (ANALYZE, COSTS OFF) EXECUTE all_new;
 EXPLAIN (ANALYZE, COSTS OFF) DECLARE c CURSOR FOR SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id);

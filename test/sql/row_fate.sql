@@ -41,6 +41,20 @@ CREATE TRIGGER t BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION refuse_up
 INSERT INTO events (id, code, note) VALUES (7, 1, 'keep'), (8, 1, 'd') ON CONFLICT (code) DO UPDATE SET note = excluded.note;
 SELECT known(7, 8);
 DROP TRIGGER t ON events;
+-- a modifying CTE that DO UPDATE is the first to read: what becomes of the row is not known yet when it runs
+CREATE TABLE log_of (n int);
+WITH n AS (INSERT INTO log_of VALUES (1) RETURNING n) INSERT INTO events (id, code) VALUES (23, 1) ON CONFLICT (code) DO UPDATE SET note = (SELECT n FROM n);
+\echo SQLSTATE :LAST_ERROR_SQLSTATE
+WITH n AS (INSERT INTO log_of VALUES (1) RETURNING n) INSERT INTO events (id, code) VALUES (23, 1) ON CONFLICT (code) DO UPDATE SET note = 'f' WHERE (SELECT n FROM n) = 1;
+WITH n AS (INSERT INTO events (id, code) VALUES (24, 24) RETURNING id) INSERT INTO events (id, code) VALUES (23, 1) ON CONFLICT (code) DO UPDATE SET note = (SELECT id FROM n);
+SELECT known(23, 24);
+-- one that RETURNING reads, or nobody, or that reads only
+WITH n AS (INSERT INTO log_of VALUES (1) RETURNING n) INSERT INTO events (id, code) VALUES (23, 1), (24, 24) ON CONFLICT (code) DO UPDATE SET note = 'g' RETURNING code, (SELECT n FROM n);
+WITH n AS (INSERT INTO log_of VALUES (2)) INSERT INTO events (id, code) VALUES (25, 1) ON CONFLICT (code) DO UPDATE SET note = 'h';
+WITH n AS (SELECT max(n) AS n FROM log_of) INSERT INTO events (id, code) VALUES (26, 1) ON CONFLICT (code) DO UPDATE SET note = (SELECT n FROM n);
+WITH n AS (INSERT INTO log_of VALUES (3) RETURNING n) INSERT INTO events (id, code) VALUES (27, 1), (27, 2) ON CONFLICT DO NOTHING RETURNING (SELECT n FROM n);
+SELECT known(23, 24, 25, 26, 27), ARRAY(TABLE log_of);
+DROP TABLE log_of;
 -- a statement that updates one row twice fails as ever
 INSERT INTO events (id, code, note) VALUES (21, 1, 'e'), (22, 1, 'e') ON CONFLICT (code) DO UPDATE SET note = excluded.note;
 SELECT known(21, 22);

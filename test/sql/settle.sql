@@ -601,3 +601,71 @@ DROP FOREIGN DATA WRAPPER nowhere CASCADE;
 DROP TABLE events, repeats, parts;
 DROP FOREIGN TABLE seen;
 DROP FUNCTION change_id, keep_it;
+
+-- Several filters on a table: a row comes back only if each of them calls it new, and then all remember it. Else it stays, and is counted.
+CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE FOREIGN TABLE seen_codes (code int) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+CREATE TABLE events (id int, code int, again bool);
+CREATE TABLE repeats (LIKE events);
+CREATE TABLE other_repeats (LIKE events);
+CREATE FUNCTION known(VARIADIC ids int[]) RETURNS TABLE (i int, seen bool, codes bool) LANGUAGE sql AS
+$$SELECT i, streamfilter_test('seen', i), streamfilter_test('seen_codes', i) FROM unnest(ids) i ORDER BY i$$;
+CREATE TRIGGER zy BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen', 'repeats', id);
+CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_codes', code);
+INSERT INTO events VALUES (1, 1);
+INSERT INTO repeats VALUES (1, 5), (2, 1), (3, 3), (4, 4), (4, 6);
+SELECT restored, confirmed, waiting, refused FROM streamfilter_settle('repeats', 'events');
+SELECT id, code FROM events ORDER BY id;
+TABLE repeats;
+SELECT * FROM known(1, 2, 3, 4, 5, 6);
+-- the other one diverts, too, to a table of its own: nothing comes there
+CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen_codes', 'other_repeats', code);
+SELECT restored, confirmed, waiting, refused FROM streamfilter_settle('repeats', 'events');
+SELECT count(*) FROM other_repeats;
+-- or marks: that keeps no row out
+CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_mark('seen_codes', 'again', code);
+SELECT restored, confirmed, waiting, refused FROM streamfilter_settle('repeats', 'events');
+SELECT * FROM events WHERE id = 2;
+SELECT * FROM known(2);
+-- Another row of the key comes back if each filter takes that one; a refused one leaves no key behind, in any of them.
+CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_codes', code);
+ALTER TABLE events ADD CHECK (code <> 12);
+INSERT INTO repeats VALUES (10, 1), (10, 10), (11, 1), (12, 12), (13, 13);
+SELECT restored, confirmed, waiting, refused FROM streamfilter_settle('repeats', 'events');
+SELECT id, code FROM events WHERE id >= 10 ORDER BY id;
+SELECT id, code FROM repeats ORDER BY id, code;
+SELECT * FROM known(10, 11, 12, 13);
+-- rolled back for both
+BEGIN;
+INSERT INTO repeats VALUES (14, 14);
+SAVEPOINT s;
+SELECT restored FROM streamfilter_settle('repeats', 'events');
+SELECT * FROM known(14);
+ROLLBACK TO s;
+SELECT * FROM known(14);
+ROLLBACK;
+-- Two that divert to one table: `columns` says by which of them it settles; rows of the other stay.
+DELETE FROM repeats;
+CREATE OR REPLACE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('seen_codes', 'repeats', code);
+INSERT INTO seen VALUES (20);
+INSERT INTO seen_codes VALUES (21), (22);
+INSERT INTO events VALUES (20, 20), (21, 21), (1, 22), (23, 1);
+SELECT restored, confirmed, waiting, refused FROM streamfilter_settle('repeats', 'events', keep => true);
+SELECT restored, confirmed, waiting, refused FROM streamfilter_settle('repeats', 'events', ARRAY['code']);
+SELECT restored, confirmed, waiting, refused FROM streamfilter_settle('repeats', 'events', ARRAY['id']);
+SELECT id, code FROM events WHERE id >= 20 ORDER BY id;
+TABLE repeats;
+SELECT * FROM known(20, 21, 22, 23);
+SELECT streamfilter_settle('repeats', 'events', ARRAY['again']);
+-- a column "filter" tells them apart
+ALTER TABLE repeats ADD filter regclass;
+INSERT INTO seen VALUES (30);
+INSERT INTO seen_codes VALUES (31);
+INSERT INTO events VALUES (30, 30), (31, 31);
+SELECT id, code, filter FROM repeats ORDER BY id;
+SELECT restored, confirmed, waiting, refused FROM streamfilter_settle('repeats', 'events');
+SELECT restored, confirmed, waiting, refused FROM streamfilter_settle('repeats', 'events', ARRAY['code']);
+SELECT id, code FROM events WHERE id >= 30 ORDER BY id;
+DROP TABLE events, repeats, other_repeats;
+DROP FOREIGN TABLE seen, seen_codes;
+DROP FUNCTION known;

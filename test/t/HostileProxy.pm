@@ -172,7 +172,8 @@ sub order
 }
 
 # A trick by name for the messages of the server from number `first` on, counted from now over all connections;
-# cut, cut_once: the connection is cut before that message; stall: it is kept back, with all that follow.
+# cut, cut_once: the connection is cut before that message; stall: it is kept back, with all that follow;
+# WARNING:SQLSTATE, ERROR:…, FATAL:…: that one is said before it, once; FATAL:…:stall: and all that follow are kept back.
 sub set { my ($self, $trick, $first) = @_; return $self->order("set $trick " . ($first // 1)); }
 
 sub counted { return $_[0]->order('count'); }
@@ -217,8 +218,16 @@ sub pass_on
 		return 1 if $pair->{stalled};
 		my $body = substr $pair->{said}, 5, $length - 4;
 		++$count;
+		if ($trick eq 'nonsense') { write_all($pair->{client}, "HTTP/1.1 400 Bad Request\r\n\r\n"); return 0; }
 		if ($trick eq 'cut' && $count >= $first || $trick eq 'cut_once' && $count == $first) { return 0; }
-		if ($trick eq 'stall' && $count >= $first) { $pair->{stalled} = 1; return 1; }
+		my ($severity, $code, $then) = $trick =~ /^(WARNING|ERROR|FATAL):(\w{5})(:stall)?$/;
+		if ($severity && $count == $first)
+		{
+			my $signal = error($severity, $code, "signal $code");
+			substr $signal, 0, 1, 'N' if $severity eq 'WARNING';
+			return 0 unless write_all($pair->{client}, $signal) && $severity ne 'FATAL';
+		}
+		if (($trick eq 'stall' || $then) && $count >= $first) { $pair->{stalled} = 1; return 1; }
 		substr $pair->{said}, 0, 1 + $length, '';
 		my ($types, $change) = @{ $tricks{$trick} // $tricks{pass} };
 		# The start of a connection is libpq's business.

@@ -235,7 +235,7 @@ my %functions = (
 	streamfilter_seen => [ q{SELECT streamfilter_seen('f', 500)}, {} ],
 	streamfilter_test => [ q{SELECT streamfilter_test('f', 1)}, {} ],
 	streamfilter_definition => [ q{SELECT streamfilter_definition('f')}, {} ]);
-my %not_about_filters = map { ("streamfilter_$_" => 1) } qw(add advise agg contains counters discard distinct distinct_agg distinct_count distinct_error divert
+my %not_about_filters = map { ("streamfilter_$_" => 1) } qw(add advise agg contains counters disconnect discard distinct distinct_agg distinct_count distinct_error divert
   evaluate forget hash hash_agg in info mark memory out overlap profile recv send settle slice slice_of slices_needed union union_agg);
 my $of_servers = qr/^streamfilter_hashes_(?:alter|define|erase|put|reserve|seen|test)$/;
 

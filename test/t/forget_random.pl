@@ -1,6 +1,8 @@
 # Random statements that delete and insert rows with the same keys, in tables whose filters follow them: after each, the table has the keys
-# that an exact model says, and the filter knows just these; or it fails, and changes nothing. Plain and partitioned tables, foreign keys with
-# ON DELETE CASCADE, deferred triggers, triggers that put deleted rows back, generated columns; CTEs, MERGE, savepoints, PL/pgSQL.
+# that an exact model says, the filter knows just these, and the answers are counted as the model has given them, by the statement and by the
+# filter; or it fails, and changes nothing. Plain and partitioned tables, foreign keys with
+# ON DELETE CASCADE, deferred triggers, triggers that put deleted rows back, generated columns; CTEs, MERGE, savepoints, PL/pgSQL; a second
+# session that inserts keys before the transaction of the first has ended, as if it came after.
 # STREAMFILTER_CASES: how many statements of each seed, STREAMFILTER_SEED: the only one. The seed of the day is tried, too; what it finds is
 # told, and fails nothing.
 # flavours: quick
@@ -21,7 +23,22 @@ sub values_of { my ($columns, @keys) = @_; return 'VALUES ' . join ', ', map { "
 
 my %kinds = map { $_ => 1 } qw(plain parts deferred again before generated child);
 
-sub store { my ($state, @keys) = @_; $state->{$_} //= 'new' for @keys; return }
+# Answers to the rows that statements give.
+my ($accepted, $discarded);
+
+# Gives back how many are new.
+sub store
+{
+	my ($state, $value, @keys) = @_;
+	my $new = 0;
+	for my $key (@keys)
+	{
+		if (exists $state->{$key}) { ++$discarded }
+		else { $state->{$key} = $value; ++$new }
+	}
+	$accepted += $new;
+	return $new;
+}
 
 # What is put back is so only once.
 sub drop_rows
@@ -30,7 +47,7 @@ sub drop_rows
 	my @gone = grep { exists $state->{$_} } @keys;
 	my @back = $table eq 'again' ? grep { $state->{$_} ne 'back' } @gone : ();
 	delete @$state{@gone};
-	return (\@gone, sub { my ($now) = @_; $now->{$_} //= 'back' for @back; return });
+	return (\@gone, sub { my ($now) = @_; store($now, 'back', @back); return });
 }
 
 sub moved { my ($state, @keys) = @_; return grep { exists $state->{$_} && !exists $state->{ $_ + 100 } } @keys }
@@ -44,7 +61,7 @@ sub move_rows
 	return @moved;
 }
 
-# ---- statements, each with what it does to the model ----------------------------------------------------------------
+# ---- statements, each with what it does to the model, and how many rows it says it has changed ----------------------------------------------------------------
 
 sub simple
 {
@@ -54,12 +71,12 @@ sub simple
 	my $free = "NOT EXISTS (SELECT FROM $table x WHERE x.id = t.id + 100)";
 	my $part = $table eq 'parts' ? any('', ', d = 3 - d') : '';
 	return any(
-		[ "INSERT INTO $table " . values_of($columns, @d), sub { store($_[0], @d) } ],
-		[ "DELETE FROM $table WHERE id IN " . listed(@d), sub { my ($gone, $after) = drop_rows($_[0], $table, @d); $after->($_[0]) } ],
-		$table eq 'child' ? [ "DELETE FROM child WHERE id > 100", sub { delete @{ $_[0] }{ grep { $_ > 100 } keys %{ $_[0] } } } ]
-		: [ "UPDATE $table t SET id = id + 100$part WHERE id IN " . listed(@d) . " AND $free", sub { move_rows($_[0], @d) } ],
-		$table eq 'child' ? [ 'SELECT', sub { } ]
-		: [ "UPDATE $table SET id = 13 - id$part WHERE id < 13", sub { my $s = $_[0]; my %old = map { $_ => delete $s->{$_} } grep { $_ < 13 } keys %$s; $s->{ 13 - $_ } = $old{$_} for keys %old } ]);
+		[ "INSERT INTO $table " . values_of($columns, @d), sub { store($_[0], 'new', @d) } ],
+		[ "DELETE FROM $table WHERE id IN " . listed(@d), sub { my ($gone, $after) = drop_rows($_[0], $table, @d); $after->($_[0]); scalar @$gone } ],
+		$table eq 'child' ? [ "DELETE FROM child WHERE id > 100", sub { my @all = grep { $_ > 100 } keys %{ $_[0] }; delete @{ $_[0] }{@all}; scalar @all } ]
+		: [ "UPDATE $table t SET id = id + 100$part WHERE id IN " . listed(@d) . " AND $free", sub { scalar move_rows($_[0], @d) } ],
+		$table eq 'child' ? [ 'SELECT', sub { undef } ]
+		: [ "UPDATE $table SET id = 13 - id$part WHERE id < 13", sub { my $s = $_[0]; my %old = map { $_ => delete $s->{$_} } grep { $_ < 13 } keys %$s; $s->{ 13 - $_ } = $old{$_} for keys %old; scalar keys %old } ]);
 }
 
 sub together
@@ -71,17 +88,27 @@ sub together
 	my %k = map { $_ => 1 } @k;
 	@k = sort { $a <=> $b } keys %k;
 	my $insert = values_of($columns, @k);
-	my $gone = sub { my ($inserts) = @_; return sub { my ($gone, $after) = drop_rows($_[0], $table, @d); store($_[0], $inserts->(@$gone)); $after->($_[0]) } };
+	my $gone = sub
+	{
+		my ($inserts, $both) = @_;
+		return sub
+		{
+			my ($gone, $after) = drop_rows($_[0], $table, @d);
+			my $new = store($_[0], 'new', $inserts->(@$gone));
+			$after->($_[0]);
+			return $both ? $new + @$gone : $new;
+		};
+	};
 	my @all = (
 		[ "WITH d AS (DELETE FROM $table WHERE id IN " . listed(@d) . " RETURNING id) INSERT INTO $table SELECT id, 'new'$columns FROM d", $gone->(sub { @_ }) ],
 		[ "WITH d AS (DELETE FROM $table WHERE id IN " . listed(@d) . ") INSERT INTO $table $insert", $gone->(sub { @k }) ],
 		[ "WITH d AS (DELETE FROM $table WHERE id IN " . listed(@d) . " RETURNING id) INSERT INTO $table $insert UNION ALL SELECT id, 'new'$columns FROM d", $gone->(sub { (@k, @_) }) ],
 		[ "MERGE INTO $table t USING (VALUES " . join(', ', (map { "($_, true)" } @d), map { "($_, false)" } @k) . ") s (id, gone) ON t.id = s.id AND s.gone " .
-			"WHEN MATCHED THEN DELETE WHEN NOT MATCHED AND NOT s.gone THEN INSERT VALUES (s.id, 'new'$columns)", $gone->(sub { @k }) ]);
+			"WHEN MATCHED THEN DELETE WHEN NOT MATCHED AND NOT s.gone THEN INSERT VALUES (s.id, 'new'$columns)", $gone->(sub { @k }, 1) ]);
 	push @all, [ "WITH u AS (UPDATE $table t SET id = id + 100 WHERE id IN " . listed(@d) . " AND NOT EXISTS (SELECT FROM $table x WHERE x.id = t.id + 100)" . any('', ' RETURNING id') .
-		") INSERT INTO $table $insert", sub { move_rows($_[0], @d); store($_[0], @k) } ] if $table ne 'child';
+		") INSERT INTO $table $insert", sub { move_rows($_[0], @d); store($_[0], 'new', @k) } ] if $table ne 'child';
 	push @all, [ "WITH g AS (DELETE FROM parent WHERE id IN " . listed(@d) . ' RETURNING id), p AS (INSERT INTO parent2 SELECT id FROM g) ' .
-		"INSERT INTO child $insert", sub { my $s = $_[0]; delete @$s{@d}; store($s, @k) } ] if $table eq 'child';
+		"INSERT INTO child $insert", sub { my $s = $_[0]; delete @$s{@d}; store($s, 'new', @k) } ] if $table eq 'child';
 	return any(@all);
 }
 
@@ -96,7 +123,8 @@ sub block
 		if (chance(.3)) { push @body, "BEGIN $statement; RAISE 'undone' USING errcode = 'UNDON'; EXCEPTION WHEN SQLSTATE 'UNDON' THEN END;" }
 		else { push @body, "$statement;"; push @effects, $effect }
 	}
-	return [ 'DO $do$ BEGIN ' . join(' ', @body) . ' END $do$', sub { $_->($_[0]) for @effects; return } ];
+	# What is undone counts, too.
+	return [ 'DO $do$ BEGIN ' . join(' ', @body) . ' END $do$', sub { for my $effect (@effects) { $effect->($_[0]) } return }, "@body" =~ /undone/ ];
 }
 
 # ---- the run --------------------------------------------------------------------------------------------------------
@@ -115,7 +143,15 @@ sub prepare
 		CREATE FUNCTION put_back() RETURNS trigger LANGUAGE plpgsql AS
 			$q$BEGIN IF OLD.v <> 'back' THEN EXECUTE format('INSERT INTO %I VALUES ($1, $2)', TG_TABLE_NAME) USING OLD.id, 'back'; END IF; RETURN OLD; END$q$;
 		CREATE TRIGGER a AFTER DELETE ON again FOR EACH ROW EXECUTE FUNCTION put_back();
-		CREATE TRIGGER a BEFORE DELETE ON before FOR EACH ROW EXECUTE FUNCTION put_back();});
+		CREATE TRIGGER a BEFORE DELETE ON before FOR EACH ROW EXECUTE FUNCTION put_back();
+		CREATE TABLE done (n int);
+		CREATE PROCEDURE await(which int, or_waits bool) LANGUAGE plpgsql AS $q$
+			BEGIN
+				FOR i IN 1 .. 2000 LOOP
+					EXIT WHEN EXISTS (SELECT FROM done WHERE n = which) OR or_waits AND EXISTS (SELECT FROM pg_locks WHERE NOT granted);
+					PERFORM pg_sleep(.005);
+				END LOOP;
+			END$q$;});
 }
 
 # After each statement: the rows, and what the filter knows.
@@ -123,7 +159,7 @@ sub state_of
 {
 	my ($table) = @_;
 	return "SELECT 'rows ' || coalesce(string_agg(id || ':' || v, ' ' ORDER BY id), '') FROM $table;\n" .
-		"SELECT 'known ' || coalesce(string_agg(i::text, ' ' ORDER BY i), '') FROM generate_series(-20, 250) i WHERE streamfilter_test('seen_$table', i);\n";
+		"SELECT 'counts ' || accepted || ' ' || discarded FROM streamfilter_stats WHERE filter = 'seen_$table'::regclass;\n" . "SELECT 'known ' || coalesce(string_agg(i::text, ' ' ORDER BY i), '') FROM generate_series(-20, 250) i WHERE streamfilter_test('seen_$table', i);\n";
 }
 
 sub run_seed
@@ -131,18 +167,25 @@ sub run_seed
 	my ($seed) = @_;
 	srand($seed);
 	my (@drawn, @found);
-	my $script = "\\set ON_ERROR_ROLLBACK on\n\\set VERBOSITY terse\n";
+	my $folder = PostgreSQL::Test::Utils::tempdir_short();
+	my $script = "TRUNCATE done;\n\\set ON_ERROR_ROLLBACK on\n\\set VERBOSITY terse\n";
 	for my $n (1 .. $cases)
 	{
 		my $table = any(sort keys %kinds);
-		my ($statement, $effect) = @{ chance(.25) ? simple($table) : chance(.7) ? together($table) : block($table) };
-		push @drawn, [ $table, $statement, $effect ];
+		my ($statement, $effect, $uncounted) = @{ chance(.25) ? simple($table) : chance(.7) ? together($table) : block($table) };
+		push @drawn, [ $table, $statement, $effect, $uncounted ];
 		my $parents = $table eq 'child' ? 'INSERT INTO parent SELECT generate_series(1, 12) ON CONFLICT DO NOTHING; ' : '';
 		my ($begin, $end) = chance(.2) ? ('BEGIN; SAVEPOINT a; ', any('RELEASE a; COMMIT;', 'ROLLBACK TO a; COMMIT;', 'ROLLBACK;')) : ('', '');
-		push @{ $drawn[-1] }, $end =~ /ROLLBACK/;
-		$script .= "$parents\n\\echo #before $n\n" . state_of($table) . "$begin\n$statement;\n$end\n\\echo #after $n\n" . state_of($table) . "\\echo #end\n";
+		my @second = $table ne 'child' && chance(.1) ? keys_of(4) : ();
+		if (@second)
+		{
+			($begin, $end) = ('BEGIN;', any('COMMIT;', 'COMMIT;', 'ROLLBACK;'));
+			append_to_file("$folder/second_$n", "INSERT INTO $table " . values_of($table eq 'parts' ? ', ' . any(1, 2) : '', @second) . "; INSERT INTO done VALUES ($n);\n");
+		}
+		push @{ $drawn[-1] }, $end =~ /ROLLBACK/ ? 1 : 0, \@second;
+		$end = "\\! psql -XAtq -d postgres -f $folder/second_$n >> $folder/second 2>&1 &\nCALL await($n, true);\n$end\nCALL await($n, false);" if @second;
+		$script .= "$parents\n\\echo #before $n\n" . state_of($table) . "$begin\n$statement;\n\\echo rows :ROW_COUNT\n$end\n\\echo #after $n\n" . state_of($table) . "\\echo #end\n";
 	}
-	my $folder = PostgreSQL::Test::Utils::tempdir_short();
 	open my $file, '>', "$folder/in" or die $!;
 	print $file $script;
 	close $file;
@@ -152,19 +195,26 @@ sub run_seed
 	while ($answers =~ /^#before (\d+)\n(.*?)^#after \d+\n(.*?)^#end/msg)
 	{
 		my ($n, $before, $after) = ($1, $2, $3);
-		my ($table, $statement, $effect, $undone) = @{ $drawn[ $n - 1 ] };
+		my ($table, $statement, $effect, $uncounted, $undone, $second) = @{ $drawn[ $n - 1 ] };
 		my %state = map { split /:/ } split / /, $before =~ /^rows (.*)/m ? $1 : '';
 		my @messages = $before =~ /ERROR:  (.*)/g;
 		my @others = grep { !/^statement drops a row as a repeat|violates foreign key|tuple to be (updated|deleted) was already modified|cannot affect row a second time/ } @messages;
 		++$errors if @messages;
 		my %expected = %state;
-		$effect->(\%expected) unless $undone || @messages;
+		my %other = %state;
+		($accepted, $discarded) = $before =~ /^counts (\d+) (\d+)/m;
+		my $changed = @messages ? undef : $effect->($undone ? \%other : \%expected);
+		store(\%expected, 'new', @$second);
 		my $expected = join ' ', map { "$_:$expected{$_}" } sort { $a <=> $b } keys %expected;
 		my ($rows) = $after =~ /^rows (.*)/m;
 		my ($known) = $after =~ /^known (.*)/m;
 		my $keys = join ' ', $rows =~ /(-?\d+):/g;
-		next if !@others && $rows eq $expected && $known eq $keys;
-		push @found, "seed $seed, case $n, $table: $statement\nbefore: $before\nexpected: $expected\nrows: $rows\nknown: $known";
+		my ($counts) = $after =~ /^counts (.*)/m;
+		my ($told) = $before =~ /^rows (\d+)$/m;
+		my $counted = $uncounted || @messages || $counts eq "$accepted $discarded" && (!defined $changed || $told == $changed);
+		next if !@others && $rows eq $expected && $known eq $keys && $counted;
+		push @found, "seed $seed, case $n, $table: $statement\nsecond session: @$second\nbefore: $before\nexpected: $expected\nrows: $rows\nknown: $known\ncounts: $counts, expected: $accepted $discarded, "
+			. ($changed // 'any') . ' rows';
 	}
 	note("seed $seed: $cases statements, $errors refused");
 	return @found;

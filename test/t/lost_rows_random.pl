@@ -21,7 +21,8 @@ sub question
 	my $call = "streamfilter_seen('seen', $key)";
 	return any(("NOT $call") x 20, "$call IS FALSE", "$call IS NOT TRUE", "$call = false", "(NOT $call AND $key > 20) IS TRUE",
 		"($key > 20 AND NOT $call)", "(NOT $call OR $key < 5)", "($key < 5 OR NOT $call)", "CASE WHEN NOT $call THEN $key > 10 END",
-		"coalesce(NOT $call, false)", "(SELECT NOT $call)", "is_new($key)", "is_new_sql($key)");
+		"coalesce(NOT $call, false)", "(SELECT NOT $call)", "is_new($key)", "is_new_sql($key)", "NOT $call AND is_new($key + 100)",
+		"is_new_sql($key) AND NOT $call", "is_new($key) AND NOT $call");
 }
 
 sub condition { my ($key) = @_; return any("$key > " . int rand 30, "$key % 2 = 0", "costly($key)", "leaky($key)", "$key IN (SELECT id FROM known)") }
@@ -143,6 +144,7 @@ my @ways = (
 push @ways, (
 	[ part => sub { "PREPARE p AS $_[0]; EXPLAIN ANALYZE EXECUTE p; DEALLOCATE p" } ],
 	[ part => sub { block("EXECUTE \$q\$$_[0]\$q\$ INTO got; INSERT INTO outp VALUES (got);") } ],
+	[ part => sub { block('PERFORM id FROM (' . $_[0] . ') q' . any('', ' WHERE id = 7', ' LIMIT 1') . ';') } ],
 	([ savepoint => sub { "BEGIN; DECLARE c CURSOR FOR $_[0]; SAVEPOINT a; FETCH 3 FROM c; " . any('ROLLBACK TO a', 'RELEASE a', 'FETCH 1 FROM c') . '; SAVEPOINT b; ' .
 		any('CLOSE c', 'MOVE 1 IN c', 'FETCH 2 FROM c; SELECT 1 / 0') . '; ROLLBACK TO b; ' . any('COMMIT', 'CLOSE c; COMMIT') } ]) x 2,
 	[ part => sub { "INSERT INTO dropping $_[0]" . any('', ' RETURNING id') } ],

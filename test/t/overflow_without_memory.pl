@@ -77,6 +77,44 @@ is(insert_at_once('admit', 10001, 12500, 15000), '', q{conflict 'admit': its key
 is(insert_at_once('discard', 10001, 12500, 15000), '', q{conflict 'discard': its keys are remembered});
 stat_is($_, 'in_flight, waits', '0|0', "conflict '$_': nothing is left, nobody waited") for qw(admit discard);
 
+# ---- Keys that a transaction forgets ----------------------------------------------------------------
+# Who inserts one waits, also where the table has no room for it.
+sql(q{
+	CREATE FOREIGN TABLE follows (key int) SERVER streamfilter OPTIONS (kind 'sqf', memory '1MB');
+	CREATE TABLE followed (key int);
+	CREATE TRIGGER zz BEFORE INSERT ON followed FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('follows');
+	CREATE TRIGGER follow AFTER DELETE OR UPDATE ON followed FOR EACH ROW EXECUTE FUNCTION streamfilter_forget('follows');
+	INSERT INTO followed SELECT generate_series(1, 6000)});
+my $deleting = 'BEGIN; DELETE FROM followed WHERE key';
+$one->query_safe("$deleting <= 3000");
+is(insert_at_once('followed', 1),    'waits', 'others wait for its first key,');
+is(insert_at_once('followed', 3000), 'waits', 'for its last,');
+insert_and_wait($two, 'followed', 2999);
+$one->query_safe('ROLLBACK');
+is(outcome($two), 'a repeat', 'after its rollback its keys are repeats');
+is(insert_at_once('followed', 1, 2999, 3000), '', 'all of them');
+$one->query_safe("$deleting <= 10");
+is(insert_at_once('followed', 1),  'waits', 'so it is with a few');
+is(insert_at_once('followed', 11), '',      'but other keys are judged at once');
+$one->query_safe('DELETE FROM followed WHERE key <= 3000');
+is(insert_at_once('followed', $_), 'waits', "key $_") for 1, 3000;
+insert_and_wait($two, 'followed', 3000);
+$one->query_safe('COMMIT');
+is(outcome($two), 'new: 3000', 'after its commit its keys are new');
+is(insert_at_once('followed', 1, 2999, 3000, 3001), '1 2999', 'all of them');
+# One that has the whole filter, for what it has added, forgets keys as well.
+$one->query_safe('BEGIN; INSERT INTO followed SELECT generate_series(10001, 15000); DELETE FROM followed WHERE key = 4000');
+insert_and_wait($two, 'followed', 4000);
+$one->query_safe('COMMIT');
+is(outcome($two), 'new: 4000', 'it is waited for');
+is(sql('SELECT count(*), count(DISTINCT key) FROM followed'), '8003|8003', 'no row is lost, none is there twice');
+$_->query_safe('BEGIN') for $one, $two;
+$one->query_safe('DELETE FROM followed WHERE key = 5000');
+$two->query_safe('INSERT INTO followed SELECT generate_series(20001, 25000)');
+$two->query_safe('ROLLBACK');
+$one->query_safe('ROLLBACK');
+stat_is('follows', 'in_flight', 0, 'nothing is left in flight');
+
 # ---- Prepared transactions --------------------------------------------------------------------------
 like(said(q{BEGIN; INSERT INTO wait SELECT generate_series(50001, 55000); PREPARE TRANSACTION 'large'}), qr/cannot PREPARE a transaction that has added so many keys.*max_in_flight, now 1000/s,
 	'a transaction beyond max_in_flight cannot be prepared');

@@ -2,7 +2,7 @@
 use Sf;
 use Needs;
 
-needs(system('openssl version >/dev/null 2>&1') == 0, 'openssl is not there', 8);
+needs(system('openssl version >/dev/null 2>&1') == 0, 'openssl is not there', 10);
 
 my ($node, $holder) = map { PostgreSQL::Test::Cluster->new($_) } 'producer', 'holder';
 foreach my $server ($node, $holder)
@@ -50,6 +50,13 @@ like(fails(q{SET ROLE owner; SELECT streamfilter_seen('owned', 1)}), qr/a passwo
 	'who is no superuser needs a password all the same,');
 sql(q{ALTER USER MAPPING FOR owner SERVER a OPTIONS (ADD password_required 'false')});
 is(sql(q{SET ROLE owner; SELECT streamfilter_seen('owned', 1), streamfilter_seen('owned', 1)}), 'f|t', 'unless a superuser says that he need not');
+
+# A server with a certificate of another name is there, and no repetition mends that.
+sql(q{ALTER SERVER a OPTIONS (SET host 'elsewhere.example', ADD hostaddr '127.0.0.1', SET sslmode 'verify-full', ADD connect_timeout '500ms')});
+like(fails(q{SELECT streamfilter_seen('seen', 3)}), qr/could not connect to server "a"\nDETAIL:  .*certificate for "127.0.0.1" does not match host name "elsewhere.example"/,
+	'a certificate of another name is an error, with the reason');
+is(sql('SELECT bool_or(lost) FROM streamfilter_slices'), 'f', '... and the server does not count as lost');
+sql(q{ALTER SERVER a OPTIONS (SET host '127.0.0.1', DROP hostaddr, SET sslmode 'verify-ca', DROP connect_timeout)});
 
 # ---- who says so ---------------------------------------------------------------------------------------------------
 sql(q{DROP USER MAPPING FOR owner SERVER a});

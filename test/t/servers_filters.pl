@@ -299,11 +299,24 @@ for my $producer ('{"columns": [{}]}', '{"columns": [{"name": "id"}], "options":
 }
 
 # A connection that ends while it is idle is no lost server.
-sql(q{ALTER DATABASE postgres SET idle_session_timeout = '50ms'}, $holder{a});
+sql(q{ALTER SERVER a OPTIONS (ADD idle_timeout '50ms')});
 ($ret, $out, $err) = $node->psql('postgres', q{SELECT streamfilter_seen('single', 70, 'idle');
 	SELECT pg_sleep(0.5)::text = ''; SELECT streamfilter_seen('single', 70, 'idle')});
 is("$out|$err", "f\nt\nt|", 'a connection that has ended while idle is made again');
-sql('ALTER DATABASE postgres RESET idle_session_timeout', $holder{a});
+sql('ALTER SERVER a OPTIONS (DROP idle_timeout)');
+
+# streamfilter_disconnect() closes what the transaction does not need; what follows connects again, without a word.
+my $ours = q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'streamfilter'};
+my $session = $node->background_psql('postgres', on_error_stop => 0);
+is($session->query('SELECT streamfilter_disconnect()'), '0', 'no connection');
+$session->query(q{SELECT streamfilter_test('single', 1)});
+is(sql($ours, $holder{a}), '1', 'a session has a connection');
+is($session->query('SELECT streamfilter_disconnect()'), '1', '... and closes it');
+ok($holder{a}->poll_query_until('postgres', $ours, '0'), '... so that no session is left there');
+is($session->query(q{BEGIN; SELECT streamfilter_seen('single', 71, 'kept'); SELECT streamfilter_disconnect(); COMMIT;
+	SELECT streamfilter_seen('single', 71, 'kept'), streamfilter_disconnect()}), "f\n0\nt|1", 'that of a transaction stays to its end');
+is($session->{stderr}, '', 'without a word');
+$session->quit;
 
 # A key whose row is not stored is taken back there, from each of its probes.
 for my $place ('SERVER a OPTIONS (', "SERVER streamfilter OPTIONS (servers 'a,b', slices '6', slicing 'vertical', ")

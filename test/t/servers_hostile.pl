@@ -182,6 +182,61 @@ $session->quit;
 is_all_well('peers that stall');
 cmp_ok(told(), '>', 0, 'which was told');
 
+# ---- signals -----------------------------------------------------------------------------------------------------
+
+# Those that docs/servers.md lists, each said at every place of a conversation by one session or another, and at COMMIT.
+my ($list) = slurp_file("$root/docs/servers.md") =~ /^## Signals\n(.*?)^## /ms;
+my @signals = map { my ($severity, $codes) = /^\| ([A-Z]+) \| (.*?) \|/ ? ($1, $2) : (); map { "$severity:$_" } ($codes // '') =~ /`([0-9A-Z]{5})`/g } split /\n/, $list // '';
+cmp_ok(scalar @signals, '>', 15, 'docs/servers.md lists signals');
+sql(q{ALTER SERVER peer OPTIONS (SET connect_timeout '500ms', SET timeout '500ms')});
+for my $number (0 .. $#signals)
+{
+	my $signal = $signals[$number];
+	for my $first (grep { ($_ + $number) % 4 == 0 } 1 .. $messages)
+	{
+		my $session = new_session();
+		$proxy->set($signal, $first);
+		$proxy->hang_up;
+		insert_key($session, "$signal at message $first");
+		come_back($session);
+		$session->quit;
+	}
+	my $session = new_session();
+	insert_and_commit($session, $signal, $_, "$signal $_ at COMMIT") for 1 .. 2;
+	$session->quit;
+}
+is_all_well('signals that nobody expects');
+cmp_ok(told(), '>', 0, 'which was told');
+
+# ---- a server that says why it does not take the session is not lost ----------------------------------------------
+
+# While it is known as lost, sessions wait only a moment for it.
+sub refuses
+{
+	my ($trick, $why, $name) = @_;
+	for my $before (qw(pass stall))
+	{
+		$proxy->set($before);
+		$proxy->hang_up;
+		my $session = new_session();
+		$before eq 'pass' ? come_back($session) : insert_key($session, 'a server that is lost');
+		$session->quit;
+		Time::HiRes::sleep(1.2) if $before eq 'stall';    # until a session may ask it again
+		$proxy->set($trick);
+		$proxy->hang_up;
+		$session = new_session();
+		++$key;
+		ok(!try_statement($session, "INSERT INTO events VALUES ($key)", $name) && $session->{stderr} =~ $why, "$name, after $before")
+		  or diag($session->{stderr});
+		is(sql("SELECT count(*) FROM events WHERE id = $key"), '0', '... and no row is stored');
+		$session->quit;
+	}
+	return;
+}
+refuses("FATAL:$_:stall", qr/ERROR:  could not connect to server "peer"\nDETAIL:  .*FATAL:  $_: signal $_/, "$_ and then silence") for qw(53300 28P01 3D000 42501);
+refuses('nonsense', qr/ERROR:  could not connect to server "peer"\nDETAIL:  .*expected authentication request/, 'what is no PostgreSQL server');
+is_all_well('and goes on when the server does');
+
 # ---- the last word of a connection -----------------------------------------------------------------------------
 
 # It says that it ends, but the socket is still open when this server looks.

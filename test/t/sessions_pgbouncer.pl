@@ -4,7 +4,7 @@ use Sf;
 use Needs;
 
 my ($pgbouncer) = grep { -x $_ } map { "$_/pgbouncer" } split(/:/, $ENV{PATH}), '/usr/sbin', '/usr/local/sbin';
-needs($pgbouncer, 'pgbouncer is not installed', 10);
+needs($pgbouncer, 'pgbouncer is not installed', 12);
 
 my $node = start_node('pooled', slurp_file("$root/test/streamfilter.conf"));
 sql(q{
@@ -73,5 +73,20 @@ pooled('RESET streamfilter.mode', 'narrow');
 pooled(q{BEGIN; SET LOCAL streamfilter.mode = 'shadow'; INSERT INTO events VALUES (1000); COMMIT}, 'narrow');
 pooled('INSERT INTO events VALUES (1000)', 'narrow');
 is(sql('SELECT count(*) FROM events WHERE id = 1000'), '3', '... SET LOCAL ends with its transaction');
+
+# ---- a filter on a server behind the pool --------------------------------------------------------------------
+sql(sprintf q{
+	CREATE SERVER pooled FOREIGN DATA WRAPPER streamfilter OPTIONS (host '%s', port '%d', dbname 'narrow', connect_timeout '1s');
+	CREATE USER MAPPING FOR CURRENT_USER SERVER pooled;
+	CREATE SCHEMA away;
+	CREATE FOREIGN TABLE away.seen (id int) SERVER pooled OPTIONS (kind 'bloom', keys '1000')}, $dir, $port);
+my @said = map { ($node->psql('postgres', q{SELECT streamfilter_test('away.seen', 1)}))[2] } 1 .. 2;
+my $needs = qr/HINT:  Is it a pooler\? pgbouncer needs pool_mode = session and ignore_startup_parameters = options\./;
+like("@said", $needs, 'pool_mode = transaction: the HINT says what it needs');
+
+sub configure { my ($from, $to) = @_; my $ini = slurp_file("$dir/pgbouncer.ini"); $ini =~ s/\Q$from\E/$to/; unlink "$dir/pgbouncer.ini"; append_to_file("$dir/pgbouncer.ini", $ini); kill 'HUP', slurp_file("$dir/pid"); sleep 1; return; }
+configure('parameters = extra_float_digits,options', 'parameters = extra_float_digits');
+like(($node->psql('postgres', q{SELECT streamfilter_test('away.seen', 1)}))[2], qr/could not connect to server "pooled"\nDETAIL:  .*unsupported startup parameter: options\n$needs/,
+	'... and as pgbouncer is installed');
 
 done_testing();

@@ -8,7 +8,6 @@ extern "C" {
 #include "nodes/nodes.h"
 #include "optimizer/optimizer.h"
 #include "utils/acl.h"
-#include "utils/inval.h"
 #include "utils/typcache.h"
 }
 
@@ -100,12 +99,6 @@ enum class Presence : uint8 { unknown, absent, here };
 
 Presence presence = Presence::unknown;
 
-// CREATE EXTENSION makes a wrapper, for which sessions get an invalidation; for the extension
-// itself they get none.
-void on_wrapper_change(Datum, SF_SYSCACHE_ID, uint32) {
-  if (presence == Presence::absent) presence = Presence::unknown;
-}
-
 bool has_own_wrapper() {
   bool found = false;
   scan_catalog<FormData_pg_foreign_data_wrapper>(
@@ -117,9 +110,6 @@ bool has_own_wrapper() {
 
 pg_noinline bool look_for_extension() {
   if (!OidIsValid(MyDatabaseId) || !IsTransactionState()) return true;
-  static bool is_told = false;
-  if (!is_told) CacheRegisterSyscacheCallback(FOREIGNDATAWRAPPEROID, on_wrapper_change, 0);
-  is_told = true;
   // Set before the look-up, so that a change meanwhile makes the next call look again.
   presence = Presence::absent;
   const bool found = has_own_wrapper();
@@ -128,6 +118,10 @@ pg_noinline bool look_for_extension() {
 }
 
 }  // namespace
+
+void on_wrapper_change(Datum, SF_SYSCACHE_ID, uint32) {
+  if (presence == Presence::absent) presence = Presence::unknown;
+}
 
 bool is_extension_here() {
   if (likely(presence != Presence::unknown)) return presence == Presence::here;
@@ -175,29 +169,24 @@ namespace {
 
 HTAB* watches = nullptr;
 
-void on_table_change(Datum, Oid table) {
+}  // namespace
+
+void on_table_change(Oid table) {
   const NoRaise marked;
+  if (watches == nullptr) return;
   if (OidIsValid(table)) {
     if (auto* watch = static_cast<TableWatch*>(hash_search(watches, &table, HASH_FIND, nullptr)))
       ++watch->changes;
     return;
   }
-  HASH_SEQ_STATUS scan;
-  hash_seq_init(&scan, watches);
-  while (auto* watch = static_cast<TableWatch*>(hash_seq_search(&scan))) ++watch->changes;
+  for_each_entry<TableWatch>(watches, [](TableWatch* watch) { ++watch->changes; });
 }
 
-// The owner of a table needs rights on the schema of its filter.
-void on_schema_change(Datum, SF_SYSCACHE_ID, uint32) { on_table_change(0, InvalidOid); }
-
-}  // namespace
+void on_schema_change(Datum, SF_SYSCACHE_ID, uint32) { on_table_change(InvalidOid); }
 
 const TableWatch* watch_table(Oid table) {
-  if (watches == nullptr) {
+  if (watches == nullptr)
     watches = make_hash_table<Oid, TableWatch>("streamfilter tables with triggers", 16);
-    CacheRegisterRelcacheCallback(on_table_change, static_cast<Datum>(0));
-    CacheRegisterSyscacheCallback(NAMESPACEOID, on_schema_change, static_cast<Datum>(0));
-  }
   bool found;
   auto* watch = static_cast<TableWatch*>(hash_search(watches, &table, HASH_ENTER, &found));
   if (!found) watch->changes = 0;

@@ -39,6 +39,9 @@ bool has_user_mapping(Oid role, Oid server);
 // Also true if that cannot be found out now, and once true, true for the session. Costs one
 // comparison, unless a wrapper was made or dropped since the last call.
 bool is_extension_here();
+// A step of kCatalogSteps: CREATE EXTENSION makes a wrapper, for which sessions get an
+// invalidation; for the extension itself they get none.
+void on_wrapper_change(Datum, SF_SYSCACHE_ID, uint32);
 
 // ---- questions that must stay secret ------------------------------------------------------------
 
@@ -61,5 +64,9 @@ struct TableWatch {
 
 // Never freed.
 const TableWatch* watch_table(Oid table);
+// Steps of kRelationSteps, and of kCatalogSteps: the owner of a table needs rights on the schema of
+// its filter.
+void on_table_change(Oid table);
+void on_schema_change(Datum, SF_SYSCACHE_ID, uint32);
 
 }  // namespace streamfilter::pg

@@ -13,7 +13,7 @@ struct ServerOptions {
   int max_filters = PG_INT32_MAX;       // limit for the number of its filters
   int connect_timeout = 2000;           // ms, to establish a connection
   int timeout = 5000;                   // ms, for an answer
-  int idle_timeout = 600'000;           // ms, until the other side ends an idle transaction
+  int idle_timeout = 600'000;           // ms, until the other side ends what is idle
   bool is_remote = false;
 };
 

@@ -211,16 +211,14 @@ void check_settings_reach(Oid table) {
     if (setting.reach != Reach::local && is_set(setting)) require_reach(setting, table);
 }
 
-void check_settings_reach(RunCall* call) {
+void check_settings_reach(const QueryDesc* query) {
   constexpr AclMode kChanges = ACL_INSERT | ACL_UPDATE | ACL_DELETE;
-  if (unlikely(is_citus_loaded() && is_any_set())) {
-    ListCell* cell;
-    foreach (cell, SF_PERMISSIONS(call->get<QueryDesc*>()->plannedstmt)) {
-      const auto* used = static_cast<const SF_RELATION_PERMISSIONS*>(lfirst(cell));
-      if ((used->requiredPerms & kChanges) != 0) check_settings_reach(used->relid);
-    }
+  if (likely(!is_citus_loaded()) || !is_any_set()) return;
+  ListCell* cell;
+  foreach (cell, SF_PERMISSIONS(query->plannedstmt)) {
+    const auto* used = static_cast<const SF_RELATION_PERMISSIONS*>(lfirst(cell));
+    if ((used->requiredPerms & kChanges) != 0) check_settings_reach(used->relid);
   }
-  call->go_on();
 }
 
 }  // namespace streamfilter::pg

@@ -38,9 +38,9 @@ void require_one_node(Oid filter, const char* what, const char* command, bool ma
 // The same for a function about keys: acts on a node for its shards.
 void require_shard_node(Oid filter, const char* function);
 
-// A step before queries and COPY: raises 0A000 if the nodes that hold a table with our triggers do
+// Before queries and COPY: raises 0A000 if the nodes that hold a table with our triggers do
 // not get this session's streamfilter.mode and streamfilter.enabled.
-void check_settings_reach(RunCall* call);
+void check_settings_reach(const QueryDesc* query);
 void check_settings_reach(Oid table);
 
 }  // namespace streamfilter::pg

@@ -155,6 +155,28 @@ pg_noinline void abort_worker() {
   transaction_uses_filters = false;
 }
 
+// The transaction has ended for good: neither an error nor a cancel request may make the statement
+// fail now.
+void end_prepared() {
+  const NoRaise marked;
+  HOLD_INTERRUPTS();
+  resolve_without_waiting();
+  RESUME_INTERRUPTS();
+}
+
+bool ends_prepared(const Node* statement) {
+  if (!IsA(statement, TransactionStmt)) return false;
+  const TransactionStmtKind kind = reinterpret_cast<const TransactionStmt*>(statement)->kind;
+  return kind == TRANS_STMT_COMMIT_PREPARED || kind == TRANS_STMT_ROLLBACK_PREPARED;
+}
+
+void before_statement() {
+  if (unlikely(has_deferred_messages)) say_deferred_messages();
+  if (unlikely(transaction_uses_filters)) hand_over_filters();
+}
+
+}  // namespace
+
 // ---- what the server calls ---------------------------------------------------------------------
 
 void at_transaction_end(XactEvent event, void*) {
@@ -182,28 +204,6 @@ void at_subtransaction_end(SubXactEvent event, SubTransactionId subtransaction,
   }
 }
 
-// The transaction has ended for good: neither an error nor a cancel request may make the statement
-// fail now.
-void end_prepared() {
-  const NoRaise marked;
-  HOLD_INTERRUPTS();
-  resolve_without_waiting();
-  RESUME_INTERRUPTS();
-}
-
-bool ends_prepared(const Node* statement) {
-  if (!IsA(statement, TransactionStmt)) return false;
-  const TransactionStmtKind kind = reinterpret_cast<const TransactionStmt*>(statement)->kind;
-  return kind == TRANS_STMT_COMMIT_PREPARED || kind == TRANS_STMT_ROLLBACK_PREPARED;
-}
-
-void before_statement() {
-  if (unlikely(has_deferred_messages)) say_deferred_messages();
-  if (unlikely(transaction_uses_filters)) hand_over_filters();
-}
-
-}  // namespace
-
 void follow_transaction(UtilityCall* call) {
   before_statement();
   // Read first: the statement's tree may be freed afterwards.
@@ -215,11 +215,6 @@ void follow_transaction(UtilityCall* call) {
 void begin_query(StartCall* call) {
   before_statement();
   call->go_on();
-}
-
-void init_coordinator() {
-  RegisterXactCallback(at_transaction_end, nullptr);
-  RegisterSubXactCallback(at_subtransaction_end, nullptr);
 }
 
 }  // namespace streamfilter::pg

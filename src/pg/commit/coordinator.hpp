@@ -1,4 +1,4 @@
-// The only callbacks for ends of transactions and savepoints, PREPARE and COMMIT PREPARED.
+// What happens at the ends of transactions and savepoints, PREPARE and COMMIT PREPARED.
 // coordinator.cpp lists every phase in order.
 #pragma once
 
@@ -6,8 +6,10 @@
 
 namespace streamfilter::pg {
 
-// Registers the callbacks. Called by _PG_init.
-void init_coordinator();
+// PostgreSQL's callbacks.
+void at_transaction_end(XactEvent event, void*);
+void at_subtransaction_end(SubXactEvent event, SubTransactionId subtransaction,
+                           SubTransactionId parent, void*);
 
 // Steps of hooks. Before each statement: sends deferred messages, and hands over filters that
 // others want. Innermost: when COMMIT PREPARED or ROLLBACK PREPARED returns, others see its end.

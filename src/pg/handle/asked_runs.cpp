@@ -20,6 +20,7 @@ extern "C" {
 #include "nodes/parsenodes.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "plpgsql.h"
 #include "tcop/pquery.h"
 }
 
@@ -140,16 +141,18 @@ void report_loss(Loss loss, const char* name, const char* function) {
           errhint("%s", text.hint));
 }
 
-// Does a statement of a function in PL/pgSQL run the query? SPI's own context is the innermost.
-bool is_called_by_plpgsql() {
+// The statement of a function in PL/pgSQL that runs the query; nullptr if none does. SPI's own
+// context is the innermost.
+const PLpgSQL_stmt* plpgsql_statement() {
   const ErrorContextCallback* caller =
       error_context_stack == nullptr ? nullptr : error_context_stack->previous;
   Dl_info found = {};
   if (caller == nullptr || dladdr(reinterpret_cast<void*>(caller->callback), &found) == 0 ||
       found.dli_fname == nullptr)
-    return false;
+    return nullptr;
   const char* name = strrchr(found.dli_fname, '/');
-  return strncmp(name == nullptr ? found.dli_fname : name + 1, "plpgsql.", 8) == 0;
+  if (strncmp(name == nullptr ? found.dli_fname : name + 1, "plpgsql.", 8) != 0) return nullptr;
+  return static_cast<const PLpgSQL_execstate*>(caller->arg)->err_stmt;
 }
 
 // ---- what a utility statement plans for ---------------------------------------------------------
@@ -358,14 +361,14 @@ void look_at_fired(const QueryDesc* query, const char* name) {
   if (lost.loss == Loss::conflict) report_loss(lost.loss, name, nullptr);
 }
 
-void look_at_asker(const Frame* frame, const FilterHandle* filter, bool fired) {
+void look_at_asker(const Frame* frame, const FilterHandle* filter, bool own) {
   const char* name = filter->relation->name;
   const QueryDesc* query = frame->query;
   if (query == nullptr) {
     if (loss_by(frame) == Loss::materialized) report_loss(Loss::materialized, name, nullptr);
     return;
   }
-  if (fired) return look_at_fired(query, name);
+  if (frame->fired < trigger_depth()) return look_at_fired(query, name);
   AskedRun* run = find_run(query);
   if (run == nullptr) run = note_run(query, filter);
   const bool selects = query->operation == CMD_SELECT;
@@ -375,7 +378,7 @@ void look_at_asker(const Frame* frame, const FilterHandle* filter, bool fired) {
     run->level = run->level == 0 ? level : Min(run->level, level);
   }
   put_gates(run, query);
-  const bool itself = frame == innermost_frame() && gives_keys(query->plannedstmt);
+  const bool itself = own && gives_keys(query->plannedstmt);
   const bool reads = selects && loss_by(frame->below) == Loss::explain &&
                      (!itself || explains_prepared(frame->below));
   if (itself && !reads) return;
@@ -422,13 +425,16 @@ void look_at_debt(AskedRun* run, const QueryDesc* query, uint64 count) {
   }
 }
 
-// PL/pgSQL's PERFORM and EXECUTE ... INTO read all rows, and keep one at most.
+// PL/pgSQL's PERFORM keeps no row, and EXECUTE ... INTO one. PERFORM of one row that is made up,
+// for FOUND, is a question like any other.
 void check_thrown_away(const AskedRun* run, const QueryDesc* query, uint64 count) {
-  if (query->dest->mydest != DestSPI || count != 0 || query->estate->es_processed < 2 ||
-      !is_called_by_plpgsql())
-    return;
+  if (query->dest->mydest != DestSPI || count != 0 || query->estate->es_processed == 0) return;
+  const PLpgSQL_stmt* by = plpgsql_statement();
+  const bool keeps_one =
+      by == nullptr || by->cmd_type != PLPGSQL_STMT_PERFORM || IsA(query->planstate, ResultState);
+  if (by == nullptr || (keeps_one && query->estate->es_processed < 2)) return;
   const bool itself = gives_keys(query->plannedstmt);
-  if (find_lost_rows(query->plannedstmt, {Loss::left, false, !itself}).loss != Loss::none)
+  if (find_lost_rows(query->plannedstmt, {Loss::left, false, !itself}).loss == Loss::left)
     report_loss(Loss::left, name_of(run), nullptr);
 }
 
@@ -454,8 +460,8 @@ PlannedStmt* look_for_lost_rows(PlannerCall* call) {
   return statement;
 }
 
-void look_at_askers(const FilterHandle* filter) {
-  const int depth = trigger_depth();
+// A query's own calls are in its memory, and those of other functions in that of their caller.
+void look_at_askers(const FilterHandle* filter, MemoryContext from) {
   const Frame* frame = innermost_frame();
   // Of a query that calls only PostgreSQL's functions there is no frame: a domain's CHECK asks.
   const QueryDesc* query = ActivePortal == nullptr ? nullptr : ActivePortal->queryDesc;
@@ -463,9 +469,13 @@ void look_at_askers(const FilterHandle* filter) {
     const LostRows lost = find_lost_rows(query->plannedstmt, {Loss::none, false, true});
     if (lost.loss != Loss::none) report_loss(lost.loss, filter->relation->name, lost.function);
   }
-  for (; frame != nullptr && !frame->asks; frame = frame->below) {
-    frame->asks = true;
-    look_at_asker(frame, filter, frame->fired < depth);
+  bool own = from == nullptr || (frame != nullptr && frame->query != nullptr &&
+                                 frame->query->estate->es_query_cxt == from);
+  for (; frame != nullptr; frame = frame->below, own = false) {
+    bool* told = own ? &frame->asks : &frame->hides;
+    if (*told) return;
+    *told = true;
+    look_at_asker(frame, filter, own);
   }
 }
 

@@ -11,9 +11,9 @@ namespace streamfilter::pg {
 // The step for plans; sees PostgreSQL's own. Raises 0A000, or warns.
 PlannedStmt* look_for_lost_rows(PlannerCall* call);
 
-// Call when a running query gives a filter its first key: looks at all statements that run. Raises
-// 0A000, or warns.
-void look_at_askers(const FilterHandle* filter);
+// Call when a running query gives a filter its first key, by a call that `from` is the memory of
+// (nullptr: by a node of its plan): looks at all statements that run. Raises 0A000, or warns.
+void look_at_askers(const FilterHandle* filter, MemoryContext from);
 
 // Queries that have asked a filter and are not yet at an end, and what ended ones still owe.
 struct AskedRun;

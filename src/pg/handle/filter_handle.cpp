@@ -12,7 +12,6 @@ extern "C" {
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/catcache.h"
-#include "utils/inval.h"
 }
 
 #include "pg/catalog/lookup.hpp"
@@ -42,24 +41,6 @@ uint64 lock_epoch = 1;      // advances when locks may have been released
 void invalidate(FilterHandle* filter) {
   filter->validity.valid = false;
   is_any_stale = true;
-}
-
-void on_invalidation(Datum, Oid relid) {
-  const NoRaise marked;
-  ++handle_epoch;
-  if (relid != InvalidOid) {
-    if (auto* filter = static_cast<FilterHandle*>(hash_search(handles, &relid, HASH_FIND, nullptr)))
-      invalidate(filter);
-    return;
-  }
-  HASH_SEQ_STATUS scan;
-  hash_seq_init(&scan, handles);
-  while (auto* filter = static_cast<FilterHandle*>(hash_seq_search(&scan))) invalidate(filter);
-}
-
-// Also for roles: the owner of a filter needs rights.
-void on_server_change(Datum, SF_SYSCACHE_ID, uint32) {
-  on_invalidation(static_cast<Datum>(0), InvalidOid);
 }
 
 void add_found(FilterHandle* filter, bool is_attached) {
@@ -369,6 +350,17 @@ bool needs_all_slices(const FilterHandle* filter, Use use) {
 
 }  // namespace
 
+void on_filter_change(Oid relid) {
+  const NoRaise marked;
+  if (handles == nullptr) return;
+  ++handle_epoch;
+  if (!OidIsValid(relid)) return for_each_entry<FilterHandle>(handles, invalidate);
+  if (auto* filter = static_cast<FilterHandle*>(hash_search(handles, &relid, HASH_FIND, nullptr)))
+    invalidate(filter);
+}
+
+void on_server_change(Datum, SF_SYSCACHE_ID, uint32) { on_filter_change(InvalidOid); }
+
 FilterHandle* filter_handle(Oid relid) {
   // Handles stay where they are; a commit asks for the same one several times.
   static FilterHandle* latest = nullptr;
@@ -378,10 +370,6 @@ FilterHandle* filter_handle(Oid relid) {
     outdated = AllocSetContextCreate(CacheMemoryContext, "streamfilter outdated handles",
                                      ALLOCSET_SMALL_SIZES);
     handles = make_hash_table<Oid, FilterHandle>("streamfilter handles", 16, CacheMemoryContext);
-    CacheRegisterRelcacheCallback(on_invalidation, static_cast<Datum>(0));
-    CacheRegisterSyscacheCallback(FOREIGNSERVEROID, on_server_change, static_cast<Datum>(0));
-    CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, on_server_change, static_cast<Datum>(0));
-    CacheRegisterSyscacheCallback(AUTHOID, on_server_change, static_cast<Datum>(0));
   }
   bool found;
   auto* filter = static_cast<FilterHandle*>(hash_search(handles, &relid, HASH_ENTER, &found));

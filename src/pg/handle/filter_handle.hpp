@@ -132,6 +132,7 @@ void choose_operations(FilterHandle* filter);
 struct LastStatements {
   uint64 asked_in, asked_by, fired_in;
   int asked_at;
+  MemoryContext asked_from;  // of the call
   Oid fired_by;
 
   // Has nobody but the trigger given it a row of the statement, and the trigger has?
@@ -254,6 +255,10 @@ void join_parent(FilterHandle* filter, FilterRelation* relation, Use use);
 
 // Finds or makes this backend's handle; takes no lock and checks nothing.
 FilterHandle* filter_handle(Oid relid);
+
+// Steps of kRelationSteps and kCatalogSteps. Also of roles: the owner of a filter needs rights.
+void on_filter_change(Oid relid);
+void on_server_change(Datum, SF_SYSCACHE_ID, uint32);
 
 // Locks the relation until the end of the transaction, checks the current user's rights, (re)loads
 // the definition and attaches the shared state, each only if needed. Cheap when repeated. Raises

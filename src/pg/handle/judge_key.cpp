@@ -172,11 +172,9 @@ Verdict judge_local_key(FilterHandle* filter, const Element& element, Intent int
   const Arriving arriving(filter->slot);
   bool seen = in_sight && test_and_promote(filter, element);
   if (unlikely(in_sight && arriving.may_change(seen))) {
-    wait_until_applied(filter);
+    seen ? await_erasures(filter, element) : wait_until_applied(filter);
     seen = seen && test_and_promote(filter, element);
   }
-  if (seen && may_be_erased(filter) && await_erasure(filter, element))
-    return judge_local_key(filter, element, intent);
   if (seen && !lets_pass(filter, element)) return Verdict::seen;
   if (changes == nullptr) changes = begin(filter);
   return test_and_reserve(filter, changes, element, own.hint, applied, in_sight);
@@ -409,7 +407,7 @@ void judge_batch(KeyBatch& batch) {
   batch.changes = changes_of(batch.filter);
   batch.applied = pg_atomic_read_u64(&slot->applied);
   const Arriving arriving(slot);
-  if (batch.count < kFewest || arriving.keys || arriving.erasures || may_be_erased(batch.filter)) {
+  if (batch.count < kFewest || arriving.keys || arriving.erasures) {
     for (int i = 0; i < batch.count; ++i)
       batch.repeats += *batch.seen[i] = answer_alone(batch.filter, *batch.elements[i]);
     return;

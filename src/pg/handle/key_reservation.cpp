@@ -320,38 +320,56 @@ void wait_until_applied(const FilterHandle* filter) {
 }
 
 void erase_reserved(FilterHandle* filter, TransactionChanges* changes, const Element& element) {
+  // Others that have the filter's key ask for erasures one by one.
+  if (may_hand_over(changes)) hand_over(changes);
+  changes->grows = true;
   const Owner self = reserve_new_key(changes);
-  const InFlightTag tag = erasure_tag(changes->generation, element.hash);
+  const InFlightTag tag = in_flight_tag(changes->generation, erasure_hash(element.hash));
   InFlightPartition* partition = partition_of(tag);
-  bool registered, full;
-  do {
-    const LockHeld held(lock_of(partition), LW_EXCLUSIVE);
+  bool registered = false, is_there = false;
+  while (waits(filter) && !changes->overflowed && !registered && !is_there) {
+    LWLockAcquire(lock_of(partition), LW_EXCLUSIVE);
     InFlightEntry* entry = find_entry(partition, tag);
-    full = owner_of_entry(entry) == 0;
-    registered = full && add_in_flight(partition, entry, tag, self, changes->registered);
-    full = full && !registered;
-  } while (full && grow_in_flight(tag));
-  pg_atomic_write_u32(&filter->slot->unfinished.erases, 1);
+    is_there = owner_of_entry(entry) != 0;
+    registered = !is_there && add_in_flight(partition, entry, tag, self, changes->registered);
+    LWLockRelease(lock_of(partition));
+    if (!is_there && !registered && !grow_in_flight(tag)) overflow(filter, changes);
+  }
   append_erasure(changes, element, registered);
 }
 
+namespace {
+
+// True: the key may have changed while this has waited.
 bool await_erasure(FilterHandle* filter, const Element& element) {
-  if (!waits(filter)) return false;
-  const InFlightTag tag = erasure_tag(filter->slot_generation, element.hash);
+  const auto runs = [](FullTransactionId other) {
+    return FullTransactionIdIsValid(other) &&
+           !TransactionIdIsCurrentTransactionId(XidFromFullTransactionId(other)) &&
+           !is_same_distributed_transaction(other) && xact_status(other) == XactStatus::running;
+  };
+  const InFlightTag tag = in_flight_tag(filter->slot_generation, erasure_hash(element.hash));
   InFlightPartition* partition = partition_of(tag);
-  if (is_empty_partition(partition)) return false;
   LWLockAcquire(lock_of(partition), LW_SHARED);
-  const Owner owner = owner_of_entry(find_entry(partition, tag));
+  const FullTransactionId other = transaction_of(owner_of_entry(find_entry(partition, tag)));
+  // Who has the whole filter withdraws entries under this lock, after saying so.
+  const uint64 exclusive = pg_atomic_read_u64(&filter->slot->unfinished.exclusive_xact);
   LWLockRelease(lock_of(partition));
-  if (owner == 0) return false;
-  const FullTransactionId other = transaction_of(owner);
-  if (TransactionIdIsCurrentTransactionId(XidFromFullTransactionId(other)) ||
-      is_same_distributed_transaction(other) || xact_status(other) != XactStatus::running)
+  if (runs(other)) {
+    hand_over_filters();
+    wait_for(filter, other);
+  } else if (runs(FullTransactionIdFromU64(exclusive))) {
+    wait_for_any_key(filter, exclusive);
+  } else {
     return false;
-  hand_over_filters();
-  wait_for(filter, other);
-  wait_until_applied(filter);
+  }
   return true;
+}
+
+}  // namespace
+
+void await_erasures(FilterHandle* filter, const Element& element) {
+  while (waits(filter) && await_erasure(filter, element)) continue;
+  wait_until_applied(filter);
 }
 
 const Element* waiting_key = nullptr;
@@ -373,7 +391,11 @@ Verdict test_and_reserve(FilterHandle* filter, TransactionChanges* changes, cons
       return Verdict::fresh;
     }
     switch (result) {
-      case ReserveResult::seen: return Verdict::seen;
+      case ReserveResult::seen:
+        // It has arrived since the first look; who brought it, or another, may forget it again.
+        if (!at_once) await_erasures(filter, element);
+        if (at_once || is_in_filter(filter, element)) return Verdict::seen;
+        continue;
       case ReserveResult::none: break;
       case ReserveResult::no_room: make_room_for(filter, changes, element); continue;
       case ReserveResult::any_key:

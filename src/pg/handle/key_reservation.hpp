@@ -26,11 +26,12 @@ void hand_over_wanted_filters();
 // Has it such locks? May be true once they are gone.
 bool has_exclusive_filters();
 
-// Changes that are visible to others but not yet in the filter; read before the filter is.
+// Are there changes that are visible to others but not yet in the filter, or transactions that
+// forget keys? Read before the filter is.
 struct Arriving {
   explicit Arriving(const FilterSlot* slot)
       : keys(pg_atomic_read_u32(&slot->unfinished.arriving_keys) != 0),
-        erasures(pg_atomic_read_u32(&slot->unfinished.arriving_erasures) != 0) {
+        erasures(pg_atomic_read_u32(&slot->unfinished.erasing) != 0) {
     pg_read_barrier();
   }
   bool may_change(bool seen) const { return seen ? erasures : keys; }
@@ -50,16 +51,14 @@ Verdict test_and_reserve(FilterHandle* filter, TransactionChanges* changes, cons
                          const IndexHint& hint, uint64 applied, bool look_again,
                          bool at_once = false);
 
-// Notes that this transaction forgets a key, for others who insert it to wait for its end; as long
-// as the table of keys in flight has room. Raises 53200, 54000.
+// Notes that this transaction forgets a key, for others who insert it to wait for its end. Raises
+// 53200, 54000, and what waiting for a lock raises.
 void erase_reserved(FilterHandle* filter, TransactionChanges* changes, const Element& element);
 
-// Does another unfinished transaction forget the key, which the filter has? With conflict 'wait',
-// waits until it has ended: look again. Raises what waiting for a lock raises.
-bool await_erasure(FilterHandle* filter, const Element& element);
-inline bool may_be_erased(const FilterHandle* filter) {
-  return unlikely(pg_atomic_read_u32(&filter->slot->unfinished.erases) != 0);
-}
+// The filter has the key. With conflict 'wait', waits for other unfinished transactions that forget
+// it; with any, until the changes of ended ones are in the filter: look again. Raises what waiting
+// for a lock raises.
+void await_erasures(FilterHandle* filter, const Element& element);
 
 // The key that last waited for another transaction, in the caller's memory, for errors about one of
 // many keys. It may be gone.

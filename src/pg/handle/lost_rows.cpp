@@ -290,9 +290,10 @@ void look_at_conditions(LossSearch* search, const Plan* plan, const List* condit
     if (rows == Passing::repeats && above.decides) note_loss(search, Loss::subquery, question);
     if (rows != Passing::news) continue;
     note_loss(search, above.rows, question);
-    // Conditions are evaluated in this order.
-    if (i + 1 == list_length(conditions)) continue;
-    const bool asks = question_in(search, plan, list_nth(conditions, i + 1)).found;
+    // Conditions are evaluated in this order, and a batch scan's own question at last.
+    const bool last = i + 1 == list_length(conditions);
+    if (last && (!search->hidden || filter_of_batch_scan(plan) == nullptr)) continue;
+    const bool asks = !last && question_in(search, plan, list_nth(conditions, i + 1)).found;
     note_loss(search, asks ? Loss::filters : Loss::condition, question);
   }
 }

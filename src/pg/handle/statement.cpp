@@ -120,11 +120,11 @@ void go_on_in(const Frame& frame, Call* call) {
   PG_TRY();
   {
     call->go_on();
-    kUpwardCalls.on_end(frame.query_number);
+    if (unlikely(pending_rows != nullptr)) kUpwardCalls.on_end(frame.query_number);
   }
   PG_FINALLY();
   {
-    kUpwardCalls.on_error(frame.query_number);
+    if (unlikely(pending_rows != nullptr)) kUpwardCalls.on_error(frame.query_number);
     pop(frame);
   }
   PG_END_TRY();
@@ -135,8 +135,9 @@ void go_on_in(const Frame& frame, Call* call) {
 
 void track_run(RunCall* call) {
   auto* query = call->get<QueryDesc*>();
-  const Frame frame = {query, nullptr, nullptr, statement_number(query), ++queries, trigger_depth(),
-                       top,   false,   false};
+  const Frame frame = {
+      query, nullptr, nullptr, statement_number(query), ++queries, trigger_depth(), top,
+      false, false,   false};
   go_on_in(frame, call);
 }
 
@@ -151,6 +152,7 @@ void track_finish(FinishCall* call) {
                        goes_on ? last.query_number : ++queries,
                        trigger_depth(),
                        top,
+                       false,
                        false,
                        false};
   go_on_in(frame, call);
@@ -169,7 +171,8 @@ void track_utility(UtilityCall* call) {
   }
   const Frame frame = {nullptr,      statement, IsA(statement, CopyStmt) ? &copied : nullptr,
                        ++statements, ++queries, trigger_depth(),
-                       top,          false,     false};
+                       top,          false,     false,
+                       false};
   go_on_in(frame, call);
   if (auto* completion = call->get<QueryCompletion*>()) completion->nprocessed += copied.rows;
 }

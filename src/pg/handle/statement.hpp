@@ -20,6 +20,10 @@ constexpr uint64 kNoStatement = PG_UINT64_MAX;
 // Does the innermost statement run within another one?
 bool is_within_statement();
 
+// Rows of unknown fate, of the running statements (row_fate.hpp); nullptr: none.
+struct PendingRow;
+inline PendingRow* pending_rows = nullptr;
+
 // A COPY that runs.
 struct Copied {
   bool pauses;   // it reads what a client or a program sends
@@ -42,7 +46,8 @@ struct Frame {
   uint64 query_number;
   int fired;            // trigger_depth() where it began
   const Frame* below;   // the statement that runs this one
-  mutable bool asks;    // it, or one that it runs, has asked a filter: see asked_runs.hpp
+  mutable bool asks;    // it has asked a filter itself: see asked_runs.hpp
+  mutable bool hides;   // what it calls has asked one
   mutable bool stores;  // statements that it runs, not by a trigger, have changed tables
 };
 

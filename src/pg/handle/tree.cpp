@@ -6,7 +6,6 @@ extern "C" {
 #include "lib/stringinfo.h"
 #include "nodes/parsenodes.h"
 #include "utils/acl.h"
-#include "utils/inval.h"
 }
 
 #include "core/filter/option_values.hpp"
@@ -116,20 +115,10 @@ namespace {
 struct NamedParents {
   List* children = NIL;
   bool valid = false;
-  bool watched = false;
 } named;
-
-void forget_named(Datum, SF_SYSCACHE_ID, uint32) { named.valid = false; }
-
-void watch_foreign_tables() {
-  if (named.watched) return;
-  CacheRegisterSyscacheCallback(FOREIGNTABLEREL, forget_named, static_cast<Datum>(0));
-  named.watched = true;
-}
 
 const List* list_children() {
   if (named.valid) return named.children;
-  watch_foreign_tables();
   MemoryContext lookup =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter trees", ALLOCSET_SMALL_SIZES);
   MemoryContext caller = MemoryContextSwitchTo(lookup);
@@ -149,6 +138,8 @@ const List* list_children() {
 }
 
 }  // namespace
+
+void on_foreign_table_change(Datum, SF_SYSCACHE_ID, uint32) { named.valid = false; }
 
 List* find_children(Oid relid) {
   List* children = NIL;

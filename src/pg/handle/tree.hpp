@@ -18,6 +18,8 @@ RelationOptions tree_options_of(Oid relid);
 // The OIDs of the filters that name this one as their parent, or as any ancestor, and whose owners
 // have rights on it.
 List* find_children(Oid relid);
+// A step of kCatalogSteps.
+void on_foreign_table_change(Datum, SF_SYSCACHE_ID, uint32);
 List* find_descendants(Oid relid);
 
 // Has it a parent, or children?

@@ -162,6 +162,27 @@ void stop_clocks(const Ingest* ingest, int first, int end) {
   }
 }
 
+// Of a run of judged rows that go to one table; returns its end.
+int count_run(Ingest* ingest, int first, int end, Outcome outcome) {
+  IngestTable* table = ingest->tables[first];
+  int repeats = 0, i = first;
+  do repeats += ingest->repeats[i];
+  while (++i < end && ingest->tables[i] == table);
+  count_judged(&table->judge, i - first, repeats, outcome);
+  if (notes_dropped(&table->judge))
+    for (int k = first; k < i; ++k)
+      if (ingest->repeats[k]) note_dropped(&table->judge, ingest->elements[k]);
+  return i;
+}
+
+// Does one filter judge the row and the one before, with one outcome?
+bool are_judged_alike(const Ingest* ingest, int i, const FilterHandle* filter, Outcome outcome) {
+  const IngestTable* table = ingest->tables[i];
+  return likely(table == ingest->tables[i - 1]) ||
+         (is_judged(table) && table->judge.keys.filter == filter &&
+          of_repeats(&table->judge) == outcome);
+}
+
 // Judges the run of rows, from `first` on, that one filter judges with one outcome; `alone`: only
 // the first. Returns its end.
 int judge_run(Ingest* ingest, int first, bool alone) {
@@ -174,16 +195,11 @@ int judge_run(Ingest* ingest, int first, bool alone) {
     if (end == first || ingest->tables[end] != ingest->tables[end - 1])
       check_judged_once(&ingest->tables[end]->judge);
     ++end;
-  } while (!alone && end < ingest->rows && is_judged(ingest->tables[end]) &&
-           ingest->tables[end]->judge.keys.filter == filter &&
-           of_repeats(&ingest->tables[end]->judge) == outcome);
+  } while (!alone && end < ingest->rows && are_judged_alike(ingest, end, filter, outcome));
   waiting_key = nullptr;
   judge_keys(filter, ingest->elements + first, ingest->has_key + first, end - first, outcome,
              ingest->repeats + first);
-  for (int i = first; i < end; ++i) {
-    count_judged(&ingest->tables[i]->judge, ingest->repeats[i], outcome);
-    if (ingest->repeats[i]) note_dropped(&ingest->tables[i]->judge, ingest->elements[i]);
-  }
+  for (int i = first; i < end;) i = count_run(ingest, i, end, outcome);
   if (unlikely(clock != nullptr)) stop_clocks(ingest, first, end);
   return end;
 }

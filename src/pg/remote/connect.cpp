@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include "pg/catalog/lookup.hpp"
+#include "pg/catalog/option_list.hpp"
 #include "pg/remote/connect.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/deferred_messages.hpp"
@@ -57,14 +58,16 @@ void add_options(Target* target, List* options) {
 
 // A session that waits longer for locks there gets an error, and is not lost. The server notices a
 // client that has gone, so closing the connection also cancels its statement; a client that is cut
-// off or frozen does not keep its keys for ever.
+// off or frozen does not keep its keys for ever, and one that is idle keeps no session there: it
+// runs no code meanwhile, and reconnects when it has a key to ask.
 const char* session_options(const ServerOptions* options) {
   return psprintf(
       "-c search_path=pg_catalog -c lock_timeout=%d -c statement_timeout=%d "
       "-c client_connection_check_interval=200 -c idle_in_transaction_session_timeout=%d "
+      "-c idle_session_timeout=%d "
       "-c tcp_keepalives_idle=%d -c tcp_keepalives_interval=%d -c tcp_keepalives_count=%d",
       Max(options->timeout * 4 / 5, 1), Max(options->timeout * 9 / 10, 2), options->idle_timeout,
-      kKeepalivesIdle, kKeepalivesInterval, kKeepalivesCount);
+      options->idle_timeout, kKeepalivesIdle, kKeepalivesInterval, kKeepalivesCount);
 }
 
 // Without a password, a role without superuser rights would connect as the account that runs this
@@ -99,6 +102,7 @@ Target make_target(Connection* connection) {
       GetSysCacheHashValue1(FOREIGNSERVEROID, ObjectIdGetDatum(server->serverid));
   connection->mapping_hash = GetSysCacheHashValue1(USERMAPPINGOID, ObjectIdGetDatum(mapping->umid));
   connection->valid = true;
+  connection->picks_host = find_option(server->options, "target_session_attrs") != nullptr;
   Target target;
   target.add("keepalives_idle", psprintf("%d", kKeepalivesIdle));
   target.add("keepalives_interval", psprintf("%d", kKeepalivesInterval));
@@ -153,10 +157,18 @@ bool is_socket_ready(PGconn* pg, bool write) {
   return poll(&ready, 1, 0) > 0;
 }
 
+// What libpq itself refuses has no SQLSTATE: a certificate, a server without SSL, one that speaks
+// something else. It has read something then; of a server that hangs up it has not. A host that is
+// not of the wanted kind is left to target_session_attrs, behind SSL.
 // False: the server sends more than a start takes, and the attempt is closed.
 bool go_on_connecting(Connection* connection) {
+  const bool may_tell =
+      !connection->picks_host || PQstatus(connection->pg) == CONNECTION_SSL_STARTUP;
+  const int64 before = connection->inflow.taken;
   const auto read = [&] { connection->polling = PQconnectPoll(connection->pg); };
-  return read_within(&connection->inflow, connection->pg, read) || fail_of_flood(connection);
+  if (!read_within(&connection->inflow, connection->pg, read)) return fail_of_flood(connection);
+  connection->spoke = may_tell && connection->inflow.taken > before;
+  return true;
 }
 
 Progress poll_connection(Connection* connection, int64 until) {
@@ -184,6 +196,8 @@ bool has_class(const char* sqlstate, const char* prefix) {
           errdetail_internal("%s", message),
           has_class(find_sqlstate(message), "53")
               ? errhint("Raise max_connections there, or let fewer sessions use the server.")
+          : has_class(find_sqlstate(message), "08")
+              ? errhint("Is it a pooler? %s", kPoolerHint)
               : errhint("Correct the options of server %s with ALTER SERVER, or of its user "
                         "mapping with ALTER USER MAPPING.",
                         quote_identifier(connection->name)));
@@ -196,23 +210,25 @@ bool is_refused(PGconn* pg, const char* sqlstate) {
          has_class(sqlstate, "42");
 }
 
-// Did no server answer, or only one that starts or stops?
-bool is_silent(const char* sqlstate) { return sqlstate == nullptr || has_class(sqlstate, "57P03"); }
+// Did no server answer, or only one that starts or stops? Whatever else it says is an error.
+bool is_silent(const Connection* connection, const char* sqlstate) {
+  return sqlstate == nullptr ? !connection->spoke : has_class(sqlstate, "57P03");
+}
 
-// The attempt has failed. True: try again, because the server is there but has no room for another
-// connection, or has ended this one. False: it is unreachable, or has hung up on every attempt so
-// far.
+// The attempt has failed. True: try again, because the server may have room for another connection
+// soon, or has ended this one. False: it is unreachable, or has hung up on every attempt so far.
 bool may_repeat_attempt(Connection* connection, int64 until) {
   const int64 now = monotonic_us();
   const char* message = PQerrorMessage(connection->pg);
   const char* sqlstate = find_sqlstate(message);
-  if (!is_silent(sqlstate)) {
+  if (!is_silent(connection, sqlstate)) {
     note_reached(connection->key.server);
     if (is_refused(connection->pg, sqlstate) || now >= connection->deadline)
       raise_refused(connection, message);
     fail(connection, Failure::ended, message);
-    return connection->no_room = true;
+    return connection->refused = true;
   }
+  connection->refused = false;
   const bool again = sqlstate == nullptr && connection->accepted && now < until;
   fail(connection, again ? Failure::ended : Failure::unreachable, message);
   return again;
@@ -262,12 +278,17 @@ bool set_up(Connection* connection) {
     if (!prepare_calls(connection, told.schema) || !exchange(connection)) return false;
     if (connection->error == nullptr) return connection->ready = true;
   }
+  const PGresult* error = connection->error;
+  const char* said = error != nullptr ? first_peer_line(PQresultErrorMessage(error)) : nullptr;
+  const bool pooled = error != nullptr && is_of_pooler(error);
   disconnect(connection);
   ereport(ERROR, errcode(ERRCODE_FDW_ERROR),
           errmsg("server \"%s\" cannot hold filters", connection->name),
-          found ? errdetail("Its extension streamfilter is of another version.")
-                : errdetail("The database there has no extension streamfilter."),
-          errhint("CREATE EXTENSION streamfilter there."));
+          said == nullptr ? errdetail("The database there has no extension streamfilter.")
+                          : errdetail("It says: %s", said),
+          pooled            ? errhint("Is it a pooler? %s", kPoolerHint)
+          : said == nullptr ? errhint("CREATE EXTENSION streamfilter there.")
+                            : errhint("Install the version of this server there."));
 }
 
 // ---- from nothing to ready ----------------------------------------------------------------------
@@ -302,7 +323,10 @@ void set_deadline(Connection* connection, int64 now) {
   const int timeout =
       connection->traffic == Traffic::connecting ? kProbeWait : connection->options.connect_timeout;
   const int64 deadline = add_ms(now, timeout);
-  if (connection->traffic != Traffic::connecting) connection->no_room = false;
+  if (connection->traffic != Traffic::connecting) {
+    connection->refused = false;
+    connection->reason[0] = '\0';
+  }
   if (connection->traffic != Traffic::connecting || connection->deadline < deadline)
     connection->deadline = deadline;
 }
@@ -313,9 +337,11 @@ bool may_go_on(Connection* connection, Progress progress, int64 until) {
   switch (progress) {
     case Progress::failed: return may_repeat_attempt(connection, until);
     case Progress::pending:
+      // What it has said counts, also while sessions wait only a moment for it.
+      if (connection->refused) raise_refused(connection, connection->reason);
       if (now < connection->deadline) return false;
-      if (connection->no_room) raise_refused(connection, connection->reason);
-      fail(connection, Failure::unreachable, "it does not answer");
+      fail(connection, Failure::unreachable,
+           pstrdup(connection->reason[0] != '\0' ? connection->reason : "it does not answer"));
       return false;
     case Progress::stands:
       if (connection->failure == Failure::ended && now < until) return true;

@@ -5,7 +5,6 @@ extern "C" {
 #include <sys/ioctl.h>
 #include "mb/pg_wchar.h"
 #include "storage/fd.h"
-#include "utils/inval.h"
 }
 
 #include "pg/catalog/lookup.hpp"
@@ -23,16 +22,6 @@ constexpr int kMaxUnasked = 64;
 HTAB* connections = nullptr;  // Connection by ConnectionKey
 uint64 next_number = 1;
 
-void on_invalidation(Datum, SF_SYSCACHE_ID cache, uint32 hash) {
-  const NoRaise marked;
-  transaction_uses_filters = true;  // so that the end of the transaction closes invalid ones
-  for_each_entry<Connection>(connections, [=](Connection* connection) {
-    if (hash == 0 ||
-        hash == (cache == FOREIGNSERVEROID ? connection->server_hash : connection->mapping_hash))
-      connection->valid = false;
-  });
-}
-
 void close_all(int, Datum) {
   const NoRaise marked;
   visit_connections(disconnect);
@@ -40,12 +29,21 @@ void close_all(int, Datum) {
 
 void init_connections() {
   connections = make_hash_table<ConnectionKey, Connection>("streamfilter connections", 8);
-  CacheRegisterSyscacheCallback(FOREIGNSERVEROID, on_invalidation, static_cast<Datum>(0));
-  CacheRegisterSyscacheCallback(USERMAPPINGOID, on_invalidation, static_cast<Datum>(0));
   on_proc_exit(close_all, static_cast<Datum>(0));
 }
 
 }  // namespace
+
+void on_connection_change(Datum, SF_SYSCACHE_ID cache, uint32 hash) {
+  const NoRaise marked;
+  if (connections == nullptr) return;
+  transaction_uses_filters = true;  // so that the end of the transaction closes invalid ones
+  for_each_entry<Connection>(connections, [=](Connection* connection) {
+    if (hash == 0 ||
+        hash == (cache == FOREIGNSERVEROID ? connection->server_hash : connection->mapping_hash))
+      connection->valid = false;
+  });
+}
 
 int unread_bytes(const PGconn* pg) {
   int bytes = 0;
@@ -108,6 +106,17 @@ void disconnect(Connection* connection) {
   connection->ready = connection->ending = false;
   if (connection->level > 0 && connection->changed) connection->lost = true;
   connection->level = connection->kept = 0;
+}
+
+int disconnect_unneeded() {
+  int closed = 0;
+  if (connections == nullptr) return closed;
+  for_each_entry<Connection>(connections, [&](Connection* connection) {
+    if (connection->pg == nullptr || connection->level > 0 || is_busy(connection)) return;
+    disconnect(connection);
+    ++closed;
+  });
+  return closed;
 }
 
 void fail(Connection* connection, Failure failure, const char* reason) {

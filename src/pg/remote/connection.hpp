@@ -83,7 +83,9 @@ struct Connection {
   Traffic traffic;  // see move_traffic
   PostgresPollingStatusType polling;  // what libpq waits for meanwhile
   bool accepted;                      // the server has accepted it
-  bool no_room;                       // the attempt before met a server without room for it
+  bool spoke;                         // libpq has closed the attempt over what the server sent
+  bool refused;                       // an attempt before was refused; `reason` has why
+  bool picks_host;                    // option target_session_attrs: a standby is no answer
   bool ready;                         // the calls are prepared
   int backend;                        // process on the server; behind a pooler, one that it had
   Inflow inflow;                      // since the start, or since commands were sent
@@ -121,6 +123,9 @@ struct Connection {
 // Finds or makes the entry, without connecting.
 Connection* find_connection(Oid server, Oid user);
 
+// A step of kCatalogSteps, for servers and user mappings.
+void on_connection_change(Datum, SF_SYSCACHE_ID cache, uint32 hash);
+
 // Reads the server's name and options again.
 void read_server(Connection* connection);
 
@@ -155,6 +160,9 @@ bool fail_of_flood(Connection* connection);
 
 // Call when relations that were found there may be gone, or after reconnecting.
 void forget_relations(Connection* connection);
+
+// Closes connections without a transaction or answers to come. Returns how many.
+int disconnect_unneeded();
 
 // Calls visit for every connection that was ever made.
 void visit_connections(void (*visit)(Connection* connection));

@@ -347,7 +347,10 @@ void raise_remote(Connection* connection) {
   ereport(ERROR, errcode(read_sqlstate(code, ERRCODE_FDW_ERROR)),
           errmsg_internal("%s", message != nullptr ? message : "unknown error"),
           detail != nullptr ? errdetail_internal("%s", detail) : 0,
-          hint != nullptr ? errhint("%s", hint) : 0, errcontext("server \"%s\"", connection->name));
+          hint != nullptr        ? errhint("%s", hint)
+          : is_of_pooler(result) ? errhint("Is it a pooler? %s", kPoolerHint)
+                                 : 0,
+          errcontext("server \"%s\"", connection->name));
   pg_unreachable();
 }
 

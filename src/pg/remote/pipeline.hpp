@@ -75,6 +75,15 @@ bool drain(Connection* connection);
 bool is_fatal(const PGresult* result);
 bool has_sqlstate(const PGresult* error, int wanted);
 
+// Of what a pooler says that does not keep sessions apart.
+constexpr char kPoolerHint[] =
+    "pgbouncer needs pool_mode = session and ignore_startup_parameters = options.";
+// Has it lost a prepared statement, or another session's?
+inline bool is_of_pooler(const PGresult* error) {
+  return has_sqlstate(error, ERRCODE_INVALID_SQL_STATEMENT_NAME) ||
+         has_sqlstate(error, ERRCODE_DUPLICATE_PSTATEMENT);
+}
+
 // Raises `error` as our own, with its SQLSTATE.
 [[noreturn]] void raise_remote(Connection* connection);
 

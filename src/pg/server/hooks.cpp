@@ -21,6 +21,10 @@ constexpr auto kStarted = [](const QueryDesc*, auto...) {
   return has_deferred_messages || transaction_uses_filters;
 };
 
+constexpr auto kChanged = [](ObjectAccessType access, auto...) {
+  return access == OAT_POST_CREATE || access == OAT_POST_ALTER || access == OAT_DROP;
+};
+
 // Not a query that only reads and calls only PostgreSQL's functions: a plan lists others. Plans of
 // parallel workers lack that list.
 constexpr auto kTracked = [](const QueryDesc* query, auto...) {
@@ -72,9 +76,24 @@ void note_no_access(ObjectAccessType, Oid, Oid, int, void*) {}
 
 void need_no_memory() {}
 
+void on_relation_change(Datum steps, Oid relation) {
+  for (const auto* step = reinterpret_cast<const RelationStep*>(DatumGetPointer(steps));
+       *step != nullptr; ++step)
+    (*step)(relation);
+}
+
+void register_callbacks(const Callbacks& callbacks) {
+  CacheRegisterRelcacheCallback(on_relation_change, PointerGetDatum(callbacks.relation));
+  for (const CatalogStep* entry = callbacks.catalog; entry->step != nullptr; ++entry)
+    CacheRegisterSyscacheCallback(entry->cache, entry->step, static_cast<Datum>(0));
+  RegisterXactCallback(callbacks.transaction, nullptr);
+  RegisterSubXactCallback(callbacks.subtransaction, nullptr);
+}
+
 }  // namespace
 
-void take_hooks(const HookSteps& steps) {
+void take_hooks(const HookSteps& steps, const Callbacks& callbacks) {
+  register_callbacks(callbacks);
   is_wanted = steps.is_wanted;
   TakenHook<&shmem_request_hook, need_no_memory, kAny, true>::take(steps.memory_request);
   TakenHook<&shmem_startup_hook, need_no_memory, kAny, true>::take(steps.memory_startup);
@@ -85,7 +104,7 @@ void take_hooks(const HookSteps& steps) {
   TakenHook<&ExecutorStart_hook, standard_ExecutorStart, kStarted>::take(steps.executor_start);
   TakenHook<&ExecutorRun_hook, standard_ExecutorRun, kTracked>::take(steps.executor_run);
   TakenHook<&ExecutorFinish_hook, standard_ExecutorFinish, kTracked>::take(steps.executor_finish);
-  TakenHook<&object_access_hook, note_no_access, kAny, true>::take(steps.object_access);
+  TakenHook<&object_access_hook, note_no_access, kChanged, true>::take(steps.object_access);
 }
 
 }  // namespace streamfilter::pg

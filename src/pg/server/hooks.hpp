@@ -1,5 +1,5 @@
-// Takes each of PostgreSQL's hooks once, in hooks.cpp. The extension's work there is a list of
-// steps: pg/sql/module.cpp has all lists, in the order of execution.
+// Takes each of PostgreSQL's hooks and callbacks once, in hooks.cpp. The extension's work there is
+// a list of steps: pg/sql/module.cpp has all lists, in the order of execution.
 //
 // A step gets the hook's call, and continues it with go_on(): the remaining steps, then other
 // extensions' hooks, then PostgreSQL. It first asks whether the call concerns the extension; if
@@ -14,9 +14,12 @@ extern "C" {
 #include "optimizer/planner.h"
 #include "storage/ipc.h"
 #include "tcop/utility.h"
+#include "utils/inval.h"
 }
 
 #include <tuple>
+
+#include "pg/server/compat.hpp"
 
 namespace streamfilter::pg {
 
@@ -80,21 +83,39 @@ struct HookSteps {
   const StartCall::Step* executor_start;  // only if work is waiting for the next statement
   const RunCall::Step* executor_run;  // not for queries that only read, by PostgreSQL's functions
   const FinishCall::Step* executor_finish;  // likewise
-  const AccessCall::Step* object_access;
+  const AccessCall::Step* object_access;    // when something is created, altered or dropped
+};
+
+// A session has ten places for callbacks of the relation cache. PostgreSQL takes two, Citus with
+// its columnar storage six, and one more ends the session, so all of ours share one. Callbacks are
+// registered when the library is loaded: where a place is missing, the server does not start.
+// Therefore a step may run before anything of its own is set up. It must not raise.
+using RelationStep = void (*)(Oid relation);  // InvalidOid: any may have changed
+struct CatalogStep {
+  SF_SYSCACHE_ID cache;
+  SyscacheCallbackFunction step;
+};
+
+// Lists that end with nullptr.
+struct Callbacks {
+  const RelationStep* relation;
+  const CatalogStep* catalog;
+  XactCallback transaction;
+  SubXactCallback subtransaction;
 };
 
 // All calls from a room to one above it. pg/sql/module.cpp says which functions answer.
 struct UpwardCalls {
   // pg/trigger: a statement fires one of our triggers for its first row in a table.
   void (*on_first_row)(const RelationData* table);
-  // pg/handle: a query or utility statement ends, by an error or not.
+  // pg/handle: a query or utility statement with rows of unknown fate ends, by an error or not.
   void (*on_end)(uint64 query);
   void (*on_error)(uint64 query);
 };
 extern const UpwardCalls kUpwardCalls;
 
 // Called once, by _PG_init; the lists must stay in place.
-void take_hooks(const HookSteps& steps);
+void take_hooks(const HookSteps& steps, const Callbacks& callbacks);
 
 // The statement of a utility call.
 inline Node* statement_of(const UtilityCall* call) {

@@ -13,6 +13,8 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
+#include <algorithm>
+
 #include "pg/catalog/lookup.hpp"
 #include "pg/citus/citus_tables.hpp"
 #include "pg/handle/filter_keys.hpp"
@@ -191,22 +193,22 @@ bool fires(char enabled) {
          enabled != (replica ? TRIGGER_FIRES_ON_ORIGIN : TRIGGER_FIRES_ON_REPLICA);
 }
 
-// The table's judging trigger: the one that diverts rows there, otherwise any.
-const Trigger* find_judge(const SettleTask* task, Relation target) {
-  const Trigger *judge = nullptr, *diverting = nullptr, *judging = nullptr;
+// The table's judging triggers that divert rows there; if there are none, any one, or NIL.
+List* find_judges(const SettleTask* task, Relation target) {
+  const Trigger *judge = nullptr, *judging = nullptr;
+  List* diverting = NIL;
   visit_own_triggers(target, [&](const Trigger* trigger, TriggerKind kind) {
     if (!judges(kind)) return;
     judge = trigger;
     if (fires(trigger->tgenabled)) judging = trigger;
     const DeclaredTrigger origin = find_declared(trigger, target);
-    if (diverting == nullptr && kind == TriggerKind::divert &&
-        find_target(trigger, &origin) == task->diverted)
-      diverting = trigger;
+    if (kind == TriggerKind::divert && find_target(trigger, &origin) == task->diverted)
+      diverting = lappend(diverting, const_cast<Trigger*>(trigger));
   });
-  if (diverting != nullptr) return diverting;
+  if (diverting != NIL) return diverting;
   check_not_swapped(task->diverted, task->target);
   check_may_pass(judging, task);
-  return judge;
+  return judge == nullptr ? NIL : list_make1(const_cast<Trigger*>(judge));
 }
 
 // Rules would put rows elsewhere, or keep them.
@@ -247,17 +249,19 @@ Form_pg_attribute find_attribute(Relation table, const char* name) {
 
 bool is_oid_type(Oid type) { return type == REGCLASSOID || type == OIDOID; }
 
-// Rows of other tables must not come into this one.
+// Rows of other tables must not come into this one; those of another filter of the table may: they
+// are its filter's to judge.
 void check_others(SettleTask* task, Relation diverted, Relation target) {
   ListCell* cell;
   foreach (cell, find_diverting_triggers(task->diverted)) {
     const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
-    if (row->table == task->target) continue;
-    task->others_divert = true;
-    if (task->filter != nullptr && row->binding.filter != task->filter->relid &&
-        has_own_column(diverted, target, "filter") &&
-        is_oid_type(find_attribute(diverted, "filter")->atttypid))
-      continue;
+    const bool differs = task->filter != nullptr && row->binding.filter != task->filter->relid;
+    const bool here = row->table == task->target;
+    if (here && !differs) continue;
+    const bool told = differs && has_own_column(diverted, target, "filter") &&
+                      is_oid_type(find_attribute(diverted, "filter")->atttypid);
+    task->others_divert |= told;
+    if (told || here) continue;
     ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
             errmsg("cannot tell which rows of table \"%s\" are those of table \"%s\"",
                    get_rel_name(task->diverted), get_rel_name(task->target)),
@@ -342,13 +346,13 @@ const char** use_judge(SettleTask* task, const Trigger* judge, Relation target, 
   return names_of(plan, target);
 }
 
-// Rows come back without being judged again: they must be settled by what they were judged by.
-const char** use_given(SettleTask* task, ArrayType* columns, const Trigger* judge,
+// Rows pass the trigger that they are settled by: it must judge them by the same columns.
+const char** use_given(SettleTask* task, const char** names, int count, const Trigger* judge,
                        const char** judged) {
   const int wanted = task->count;
-  const char** names = names_in(columns, &task->count, "streamfilter_settle");
+  task->count = count;
   if (judged == nullptr) return names;
-  check_column_count(task->filter->relation, task->count, "streamfilter_settle");
+  check_column_count(task->filter->relation, count, "streamfilter_settle");
   for (int i = 0; i < wanted; ++i)
     if (strcmp(names[i], judged[i]) != 0)
       ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
@@ -360,11 +364,27 @@ const char** use_given(SettleTask* task, ArrayType* columns, const Trigger* judg
   return names;
 }
 
+bool are_equal(const char** names, const char** others, int count) {
+  return std::equal(names, names + count, others,
+                    [](const char* a, const char* b) { return strcmp(a, b) == 0; });
+}
+
+// Of several triggers that divert rows there, the first one, or the first that judges by `columns`.
 void find_columns(SettleTask* task, ArrayType* columns, Relation diverted, Relation target) {
-  const Trigger* judge = find_judge(task, target);
+  int given = 0;
+  const char** wanted =
+      columns == nullptr ? nullptr : names_in(columns, &given, "streamfilter_settle");
   const char** names = nullptr;
-  if (judge != nullptr) names = use_judge(task, judge, target, columns != nullptr);
-  if (columns != nullptr) names = use_given(task, columns, judge, names);
+  const List* judges = find_judges(task, target);
+  const Trigger* judge = nullptr;
+  for (int i = 0; i < list_length(judges); ++i) {
+    judge = static_cast<const Trigger*>(list_nth(judges, i));
+    names = use_judge(task, judge, target, wanted != nullptr);
+    if (wanted == nullptr ||
+        (names != nullptr && given == task->count && are_equal(wanted, names, given)))
+      break;
+  }
+  if (wanted != nullptr) names = use_given(task, wanted, given, judge, names);
   if (names == nullptr)
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
             errmsg("no trigger judges the rows of table \"%s\"", get_rel_name(task->target)),

@@ -123,9 +123,9 @@ struct Unfinished {
   pg_atomic_uint64 exclusive_xact;    // full id of one to wait for before adding any key, or 0
   pg_atomic_uint32 exclusive_wanted;  // others wait for it: it should hand the filter over
   // Transactions marked as arriving (arrivals.hpp) that add keys which the table in flight does not
-  // have; that forget keys.
-  mutable pg_atomic_uint32 arriving_keys, arriving_erasures;
-  pg_atomic_uint32 erases;  // have single keys been forgotten? Never reset
+  // have.
+  mutable pg_atomic_uint32 arriving_keys;
+  mutable pg_atomic_uint32 erasing;  // transactions that have forgotten keys, until their end
   // Prepared ones that have emptied, replaced or dropped the filter (prepared_transactions.hpp).
   mutable pg_atomic_uint32 prepared_removals;
 };

@@ -16,10 +16,8 @@ inline InFlightTag in_flight_tag(uint64 generation, uint64 hash) {
   return {Max(mix64(hash ^ generation * kGoldenRatio), uint64{1})};
 }
 
-// The tag of a key that an unfinished transaction forgets: no other key's.
-inline InFlightTag erasure_tag(uint64 generation, uint64 hash) {
-  return in_flight_tag(generation, hash ^ 0x9e6c63d0676a9a99);
-}
+// Gives the tag of a key that an unfinished transaction forgets: no other key's.
+constexpr uint64 erasure_hash(uint64 hash) { return hash ^ 0x9e6c63d0676a9a99; }
 
 // Who added a key, and to which filter: 48 bits of the full id of the (sub)transaction, and the
 // slot's number.

@@ -299,7 +299,7 @@ SF_FUNCTION(streamfilter_seen) {
   check_mode(filter, InvalidOid);
   const FilterMode mode = filter->mode;
   if (unlikely(mode == FilterMode::off)) PG_RETURN_BOOL(false);
-  note_called(filter);
+  note_called(filter, fcinfo->flinfo->fn_mcxt);
   Element element;
   if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
   bound_time(filter, &element);

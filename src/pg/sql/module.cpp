@@ -9,10 +9,13 @@
 #include "pg/fdw/batch_scan_plan.hpp"
 #include "pg/fdw/fdw_explain.hpp"
 #include "pg/handle/asked_runs.hpp"
+#include "pg/handle/filter_handle.hpp"
 #include "pg/handle/restore_worker.hpp"
+#include "pg/handle/tree.hpp"
 #include "pg/handle/waiting_code.hpp"
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/insert_node.hpp"
+#include "pg/remote/connection.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/progress.hpp"
@@ -22,6 +25,7 @@
 #include "pg/shmem/log_pages.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/unlogged_file.hpp"
+#include "pg/storage/state_heaps.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 #include "pg/trigger/forget_trigger.hpp"
 #include "pg/trigger/left_keys.hpp"
@@ -63,7 +67,7 @@ constexpr PlannerCall::Step kPlanner[] = {
 constexpr PathsCall::Step kPaths[] = {add_batch_scans, nullptr};  // streamfilter_seen() in WHERE
 constexpr ExplainCall::Step kExplain[] = {explain_judged_rows, nullptr};
 constexpr StartCall::Step kExecutorStart[] = {begin_query, nullptr};
-constexpr RunCall::Step kExecutorRun[] = {check_settings_reach, run_query, forget_first, nullptr};
+constexpr RunCall::Step kExecutorRun[] = {run_query, forget_first, nullptr};
 constexpr FinishCall::Step kExecutorFinish[] = {finish_query, nullptr};
 constexpr AccessCall::Step kObjectAccess[] = {watch_objects, nullptr};
 
@@ -77,6 +81,26 @@ constexpr HookSteps kSessionSteps = {
     is_extension_here, nullptr,        nullptr, kSessionUtility, nullptr, nullptr,
     nullptr,           kExecutorStart, nullptr, nullptr,         nullptr,
 };
+
+// ---- callbacks ----------------------------------------------------------------------------------
+
+constexpr RelationStep kRelationSteps[] = {on_filter_change, on_table_change, on_heap_change,
+                                           nullptr};
+
+constexpr CatalogStep kCatalogSteps[] = {
+    {FOREIGNSERVEROID, on_server_change},
+    {FOREIGNSERVEROID, on_connection_change},
+    {USERMAPPINGOID, on_connection_change},
+    {FOREIGNTABLEREL, on_foreign_table_change},
+    {FOREIGNDATAWRAPPEROID, on_wrapper_change},
+    {NAMESPACEOID, on_schema_change},
+    {AUTHMEMROLEMEM, on_server_change},
+    {AUTHOID, on_server_change},
+    {},
+};
+
+constexpr Callbacks kCallbacks = {kRelationSteps, kCatalogSteps, at_transaction_end,
+                                  at_subtransaction_end};
 
 // ---- shared memory ------------------------------------------------------------------------------
 
@@ -114,8 +138,8 @@ void _PG_init(void) {
   using namespace streamfilter::pg;
   init_problem_report();
   init_settings();
-  init_coordinator();
-  take_hooks(process_shared_preload_libraries_in_progress ? kPreloadedSteps : kSessionSteps);
+  take_hooks(process_shared_preload_libraries_in_progress ? kPreloadedSteps : kSessionSteps,
+             kCallbacks);
   if (!process_shared_preload_libraries_in_progress) return;
   init_shared_state(kSections, lengthof(kSections));
   init_batch_scan();

@@ -420,3 +420,9 @@ SF_FUNCTION(streamfilter_hashes_alter) {
   if (changes.len > 0) alter_options(relid, changes.data);
   PG_RETURN_VOID();
 }
+
+// streamfilter_disconnect(): closes connections of this session that its transaction does not need.
+SF_FUNCTION(streamfilter_disconnect) {
+  (void)fcinfo;
+  PG_RETURN_INT32(disconnect_unneeded());
+}

@@ -117,14 +117,7 @@ HeapPlace place_of_heap(StateTable table, Oid filter) {
 // Where the log was found; InvalidOid after any invalidation that may have moved it.
 Oid known_log = InvalidOid;
 
-void on_heap_change(Datum, Oid relation) {
-  if (relation == known_log || !OidIsValid(relation)) known_log = InvalidOid;
-}
-
 Oid place_of_log(Oid filter) {
-  static bool watched = false;
-  if (!watched) CacheRegisterRelcacheCallback(on_heap_change, static_cast<Datum>(0));
-  watched = true;
   if (!OidIsValid(known_log)) known_log = place_of_heap(StateTable::log, filter).relid;
   return known_log;
 }
@@ -163,6 +156,10 @@ Oid index_of(Relation table) {
 }
 
 }  // namespace
+
+void on_heap_change(Oid relation) {
+  if (relation == known_log || !OidIsValid(relation)) known_log = InvalidOid;
+}
 
 Oid schema_of_internals() {
   const ForeignDataWrapper* wrapper = GetForeignDataWrapperByName("streamfilter", true);

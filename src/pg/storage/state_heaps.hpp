@@ -39,6 +39,9 @@ constexpr AttrNumber kNumberColumn = 3;  // of both
 // there is no such heap.
 Relation open_state_table(StateTable table, Oid filter, LOCKMODE lock);
 
+// A step of kRelationSteps.
+void on_heap_change(Oid relation);
+
 // Opens the log for a transaction that writes to it; nullptr if its lock is not free.
 Relation try_to_open_log(Oid filter);
 

@@ -66,18 +66,19 @@ void note_time(TransactionChanges* changes, const Element& element) {
 // added ones there were.
 uint32 withdraw_from(TransactionChanges* changes, uint32 keep) {
   InFlightKey keys[kMaxRemoved];
-  uint32 count = 0, removed = 0, added = 0;
+  uint32 count = 0, removed = 0, erased = 0;
   const uint32 registered = changes->registered;
   ChangeReader reader(&changes->log, keep);
   for (uint32 i = keep; removed + count < registered && i < changes->log.count; ++i) {
     Change* change = reader.next();
     if (!change->registered) continue;
     change->registered = 0;
-    const bool adds = !change->is(ChangeType::erase);
-    added += adds;
-    keys[count++] = {adds ? in_flight_tag(changes->generation, change->hash)
-                          : erasure_tag(changes->generation, change->hash),
-                     changes->owners[change->owner]};
+    uint64 hash = change->hash;
+    if (unlikely(change->is(ChangeType::erase))) {
+      hash = erasure_hash(hash);
+      ++erased;
+    }
+    keys[count++] = {in_flight_tag(changes->generation, hash), changes->owners[change->owner]};
     if (count < kMaxRemoved) continue;
     remove_in_flight(keys, count);
     removed += count;
@@ -86,7 +87,7 @@ uint32 withdraw_from(TransactionChanges* changes, uint32 keep) {
   remove_in_flight(keys, count);
   give_back_unused_in_flight();
   changes->registered -= removed + count;
-  return added;
+  return removed + count - erased;
 }
 
 // Has the transaction keys that are not in the table of keys in flight?
@@ -97,9 +98,7 @@ bool hides_keys(const TransactionChanges* changes) {
 void announce(TransactionChanges* changes) {
   Unfinished* of = &changes->slot->unfinished;
   changes->announced_keys = hides_keys(changes);
-  changes->announced_erasures = changes->erases;
   if (changes->announced_keys) pg_atomic_fetch_add_u32(&of->arriving_keys, 1);
-  if (changes->announced_erasures) pg_atomic_fetch_add_u32(&of->arriving_erasures, 1);
 }
 
 // Beyond so many, the mark says that any key may be among them.
@@ -136,7 +135,7 @@ void release_slot(TransactionChanges* changes) {
   if (!is_alive(changes)) return;
   Unfinished* of = &changes->slot->unfinished;
   if (changes->announced_keys) pg_atomic_fetch_sub_u32(&of->arriving_keys, 1);
-  if (changes->announced_erasures) pg_atomic_fetch_sub_u32(&of->arriving_erasures, 1);
+  if (changes->erases) pg_atomic_fetch_sub_u32(&of->erasing, 1);
   if (changes->published > 0) pg_atomic_fetch_sub_u64(&of->unregistered, changes->published);
   uint64 self = U64FromFullTransactionId(GetTopFullTransactionIdIfAny());
   if (changes->overflowed && self != 0 &&
@@ -217,7 +216,10 @@ void append_own_change(TransactionChanges* changes, ChangeType type, const Eleme
                        const IndexHint& hint) {
   append_change(&changes->log, type, element, hint);
   note_time(changes, element);
-  changes->erases |= type == ChangeType::erase;
+  if (type == ChangeType::erase && !changes->erases) {
+    changes->erases = true;
+    pg_atomic_fetch_add_u32(&changes->slot->unfinished.erasing, 1);
+  }
   changes->only_adds &= type == ChangeType::add || type == ChangeType::repeat;
   if (type != ChangeType::add) return;
   ++changes->unregistered;

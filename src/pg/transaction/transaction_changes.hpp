@@ -48,11 +48,10 @@ struct TransactionChanges {
   // new.
   bool overflowed;
   bool grows;           // beyond max_in_flight its keys take dynamic memory, while there is any
-  bool erases;          // it has forgotten a key
+  bool erases;          // it has forgotten a key: counted in Unfinished::erasing
   bool only_adds;       // a key in the log is an added one: it has forgotten none, emptied and
                         // merged nothing, and keys do not expire
   bool announced_keys;  // counted in Unfinished::arriving_keys
-  bool announced_erasures;
   int64 latest;         // latest time of a key
   uint32 registered;    // keys in the table of keys in flight
   uint32 unregistered;  // keys only in the log

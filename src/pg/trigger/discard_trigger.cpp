@@ -53,7 +53,7 @@ RowJudge* borrow_judge(const TriggerData* call, TriggerKind kind, const RowSourc
   }
   set_judge_kind(judge, kind);
   const TriggerDesc* triggers = source.target == nullptr ? nullptr : source.target->ri_TrigDesc;
-  judge->statement = {source.statement, source.outside, triggers};
+  judge->statement = {source.statement, source.outside, triggers, RowJudge::OfStatement::unknown};
   FilterHandle*& filter = judge->keys.filter;
   if (!judge->found.lasts || source.outside || (filter != nullptr && !is_loaded(filter)))
     filter = nullptr;
@@ -165,8 +165,8 @@ template <bool kPlain>
     bound_time(filter, &element);
     repeat = judge_key(filter, element, Intent::insert, outcome) != Verdict::fresh;
   }
-  count_judged(judge, repeat, outcome);
-  if (repeat) note_dropped(judge, element);
+  count_judged(judge, 1, repeat, outcome);
+  if (repeat && notes_dropped(judge)) note_dropped(judge, element);
   const bool passes = !repeat || kind == TriggerKind::mark || mode == FilterMode::shadow;
   const bool skipped = passes && is_skipped(judge, call->tg_trigslot);
   if (!kPlain && state->fates != nullptr && passes && !skipped)

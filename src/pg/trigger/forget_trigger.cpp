@@ -6,9 +6,10 @@
 // Triggers of rows are created AFTER, which would be too late: a statement may delete rows and
 // insert others with their keys, and AFTER triggers fire at its end. So a statement that begins
 // makes them the last BEFORE triggers of its targets (forget_first): when these fire, the row is
-// locked, and nothing keeps it from being changed. Not where the row is not there yet: in foreign
-// tables, and where generated columns are computed after BEFORE triggers. WITH parts that nobody
-// reads, which would run at the end, run first.
+// locked, and nothing keeps it from being changed. Generated columns, which PostgreSQL computes
+// after BEFORE triggers, are computed for them. Not in foreign tables, nor for a trigger's
+// condition where there are generated columns. WITH parts that nobody reads, which would run at the
+// end, run first.
 //
 // What still comes first is an INSERT that is judged before the same statement, or one within it,
 // deletes the row with its key: by a foreign key's cascade, MERGE, or a trigger. Keys of repeats
@@ -19,6 +20,7 @@ extern "C" {
 #include "access/transam.h"
 #include "catalog/pg_trigger.h"
 #include "executor/executor.h"
+#include "executor/nodeModifyTable.h"
 }
 
 #include "pg/handle/filter_keys.hpp"
@@ -104,6 +106,7 @@ bool may_forget_later(const RowJudge* judge) {
   const TriggerDesc* triggers = CopyTriggerDesc(const_cast<TriggerDesc*>(triggers_of(judge)));
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i)
     if (TriggerKind kind; triggers->triggers[i].tgfoid >= FirstNormalObjectId &&
+                          triggers->triggers[i].tgfoid != judge->row.trigger->tgfoid &&
                           TRIGGER_FOR_INSERT(triggers->triggers[i].tgtype) &&
                           !find_kind(triggers->triggers[i].tgfoid, &kind))
       return true;
@@ -142,8 +145,9 @@ void check_not_dropped(const FilterHandle* filter, uint64 hash) {
 struct ForgetState {
   MemoryContext context;  // context of all that follows
   Oid trigger;
-  Oid owner;  // owner of the table
-  DeleteCause cause;
+  Oid owner;       // owner of the table
+  bool moves;      // see moves_rows
+  bool generated;  // a column of the key is
   PendingTriggerCounts* pending_counts;
   ItemPointerData updated;  // the row that was updated last; it may move to another partition
   KeyBuilder keys;          // no filter until resolved
@@ -170,6 +174,13 @@ Oid bind_and_lock(const Trigger* trigger, DeclaredTrigger* declared, LOCKMODE mo
 
 // ---- DELETE and UPDATE --------------------------------------------------------------------------
 
+bool has_generated(const TriggerPlan* plan, Relation table) {
+  bool found = false;
+  for (int i = 0; i < plan->count; ++i)
+    found |= TupleDescAttr(RelationGetDescr(table), plan->inputs[i].source)->attgenerated != '\0';
+  return found;
+}
+
 void resolve_forget(ForgetState* state, const TriggerData* call) {
   const Trigger* trigger = call->tg_trigger;
   state->keys.filter = nullptr;
@@ -182,7 +193,8 @@ void resolve_forget(ForgetState* state, const TriggerData* call) {
   state->trigger = trigger->tgoid;
   ItemPointerSetInvalid(&state->updated);
   state->owner = declared.owner;
-  state->cause = find_delete_cause(call, plan->inputs, plan->count);
+  state->moves = call->tg_relation->rd_rel->relispartition && moves_rows(call);
+  state->generated = has_generated(plan, call->tg_relation);
   state->pending_counts = pending_trigger_counts(trigger->tgoid, filter->relid);
   state->keys = make_key_builder(filter, plan->inputs, plan->count);
   MemoryContextSwitchTo(caller);
@@ -219,17 +231,37 @@ bool is_same_row(const ItemPointerData* a, const ItemPointerData* b) {
 
 void delete_row(const ForgetState* state, TupleTableSlot* row) {
   // The row continues in another partition.
-  if (state->cause == DeleteCause::moved || is_same_row(&state->updated, &row->tts_tid)) return;
+  if (state->moves || is_same_row(&state->updated, &row->tts_tid)) return;
   Element element;
   if (build_element(&state->keys, row, &element)) forget_key(state, element);
 }
 
-void update_row(ForgetState* state, TupleTableSlot* before, TupleTableSlot* after) {
+// The key of a new row whose generated columns PostgreSQL has yet to compute.
+bool build_generated(const ForgetState* state, const TriggerData* call, Element* element) {
+  EState* estate = innermost_frame()->query->estate;
+  ResultRelInfo* target = nullptr;
+  ListCell* cell;
+  foreach (cell, estate->es_opened_result_relations)
+    if (auto* opened = static_cast<ResultRelInfo*>(lfirst(cell));
+        opened->ri_RelationDesc == call->tg_relation)
+      target = opened;
+  TupleTableSlot* row =
+      MakeSingleTupleTableSlot(RelationGetDescr(call->tg_relation), &TTSOpsVirtual);
+  ExecCopySlot(row, call->tg_newslot);
+  ExecComputeStoredGenerated(target, estate, row, CMD_UPDATE);
+  const bool has_key = build_element(&state->keys, row, element);
+  ExecDropSingleTupleTableSlot(row);
+  return has_key;
+}
+
+void update_row(ForgetState* state, const TriggerData* call) {
   FilterHandle* filter = state->keys.filter;
-  state->updated = before->tts_tid;
+  state->updated = call->tg_trigslot->tts_tid;
   Element old_key, new_key;
-  const bool had_key = build_element(&state->keys, before, &old_key);
-  const bool has_key = build_element(&state->keys, after, &new_key);
+  const bool had_key = build_element(&state->keys, call->tg_trigslot, &old_key);
+  const bool has_key = state->generated && TRIGGER_FIRED_BEFORE(call->tg_event)
+                           ? build_generated(state, call, &new_key)
+                           : build_element(&state->keys, call->tg_newslot, &new_key);
   if (had_key && has_key && old_key.hash == new_key.hash) return;
   if (had_key) forget_key(state, old_key);
   if (!has_key) return;
@@ -242,7 +274,7 @@ void follow_row(FunctionCallInfo fcinfo, const TriggerData* call) {
   if (state->keys.filter->mode == FilterMode::off) return;
   ++(*counts_to_add_to(state->pending_counts))[TriggerCount::rows];
   if (TRIGGER_FIRED_BY_UPDATE(call->tg_event))
-    update_row(state, call->tg_trigslot, call->tg_newslot);
+    update_row(state, call);
   else
     delete_row(state, call->tg_trigslot);
 }
@@ -296,19 +328,23 @@ bool forgets_rows(const Trigger* trigger) {
          find_kind(trigger->tgfoid, &kind) && kind == TriggerKind::forget;
 }
 
+bool may_forget(const ResultRelInfo* target) {
+  const TriggerDesc* triggers = target->ri_TrigDesc;
+  return unlikely(triggers != nullptr) &&
+         (triggers->trig_delete_after_row || triggers->trig_update_after_row);
+}
+
 // The target's copy of its triggers is of this statement only, and none of them has fired.
 bool make_last_before(ResultRelInfo* target) {
+  if (!may_forget(target) || target->ri_FdwRoutine != nullptr) return false;
   TriggerDesc* triggers = target->ri_TrigDesc;
-  if (triggers == nullptr || target->ri_FdwRoutine != nullptr ||
-      !(triggers->trig_delete_after_row || triggers->trig_update_after_row))
-    return false;
   const TupleConstr* constraints = RelationGetDescr(target->ri_RelationDesc)->constr;
-  if (constraints != nullptr && constraints->has_generated_stored) return false;
+  const bool generates = constraints != nullptr && constraints->has_generated_stored;
   const int count = triggers->numtriggers;
   int rest = count;
   for (int i = 0; i < rest;) {
     Trigger trigger = triggers->triggers[i];
-    if (!forgets_rows(&trigger)) {
+    if (!forgets_rows(&trigger) || (generates && trigger.tgqual != nullptr)) {
       ++i;
       continue;
     }
@@ -331,44 +367,49 @@ void run_to_end(ModifyTableState* part, EState* estate) {
   MemoryContextSwitchTo(caller);
 }
 
-}  // namespace
-
-void forget_first(RunCall* call) {
-  EState* estate = call->get<QueryDesc*>()->estate;
+pg_noinline void forget_before_inserts(EState* estate) {
   bool forgets = false;
   ListCell* cell;
   foreach (cell, estate->es_opened_result_relations)
     forgets |= make_last_before(static_cast<ResultRelInfo*>(lfirst(cell)));
-  if (unlikely(forgets)) {
-    foreach (cell, estate->es_auxmodifytables) {
-      auto* part = static_cast<ModifyTableState*>(lfirst(cell));
-      if (part->operation != CMD_INSERT &&
-          reinterpret_cast<const ModifyTable*>(part->ps.plan)->returningLists == NIL)
-        run_to_end(part, estate);
-    }
+  if (!forgets) return;
+  foreach (cell, estate->es_auxmodifytables) {
+    auto* part = static_cast<ModifyTableState*>(lfirst(cell));
+    if (part->operation != CMD_INSERT &&
+        reinterpret_cast<const ModifyTable*>(part->ps.plan)->returningLists == NIL)
+      run_to_end(part, estate);
+  }
+}
+
+}  // namespace
+
+void forget_first(RunCall* call) {
+  EState* estate = call->get<QueryDesc*>()->estate;
+  ListCell* cell;
+  foreach (cell, estate->es_opened_result_relations) {
+    if (likely(!may_forget(static_cast<ResultRelInfo*>(lfirst(cell))))) continue;
+    forget_before_inserts(estate);
+    break;
   }
   call->go_on();
 }
 
-// Looks once for each statement whether it is to be noted.
+bool look_for_deletions(RowJudge* judge) {
+  auto& notes = judge->statement.notes_dropped;
+  if (notes == RowJudge::OfStatement::unknown)
+    notes = innermost_frame() != nullptr && judge->own.kind != TriggerKind::mark &&
+                    may_forget_later(judge) && is_followed(judge->keys.filter->relid)
+                ? RowJudge::OfStatement::yes
+                : RowJudge::OfStatement::no;
+  return notes == RowJudge::OfStatement::yes;
+}
+
 void note_dropped(const RowJudge* judge, const Element& element) {
-  static uint64 looked_at = 0;
-  static Oid filter = InvalidOid;
-  static bool noted = false;
+  if (judge->keys.filter->mode != FilterMode::enforce) return;
   const Frame* frame = innermost_frame();
-  if (frame == nullptr || judge->own.kind == TriggerKind::mark ||
-      judge->keys.filter->mode != FilterMode::enforce)
-    return;
-  const Oid relid = judge->keys.filter->relid;
-  if (looked_at != frame->number || filter != relid) {
-    noted = may_forget_later(judge) && is_followed(relid);
-    looked_at = frame->number;
-    filter = relid;
-  }
-  if (likely(!noted)) return;
   const Frame* first = frame;
   while (first->below != nullptr) first = first->below;
-  NotedEntry* repeat = note_key(&dropped, first->number, relid, element.hash);
+  NotedEntry* repeat = note_key(&dropped, first->number, judge->keys.filter->relid, element.hash);
   repeat->statement = frame->number;
   repeat->parent = frame->below == nullptr ? 0 : frame->below->number;
 }

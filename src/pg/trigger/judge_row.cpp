@@ -150,16 +150,17 @@ bool has_fired_asker(const LastStatements& last) {
 
 }  // namespace
 
-void note_first_asked(FilterHandle* filter) {
+void note_first_asked(FilterHandle* filter, MemoryContext from) {
   LastStatements& last = filter->last;
   if (last.asked_in != 0 && has_fired_asker(last)) raise_asked_by_trigger(filter);
   if (last.asked_in == running_statement && running_statement != 0 &&
       last.asked_by != running_query)
     raise_asked_twice(filter);
-  look_at_askers(filter);
+  look_at_askers(filter, from);
   last.asked_in = running_statement;
   last.asked_by = running_query;
   last.asked_at = trigger_depth();
+  last.asked_from = from;
 }
 
 void note_fired(const RowJudge* judge) {
@@ -191,6 +192,7 @@ void resolve_judge(RowJudge* judge) {
   RowJudge::Found* found = &judge->found;
   judge->keys.filter = nullptr;
   found->lasts = false;
+  judge->statement.notes_dropped = RowJudge::OfStatement::unknown;
   MemoryContextReset(judge->own.context);
   MemoryContext caller = MemoryContextSwitchTo(judge->own.context);
   // Count first: a change during the look-up then forces another look for the next row.

@@ -23,6 +23,7 @@ struct RowJudge {
     uint64 number;                // inserts the rows; 0 if not known
     bool outside;                 // another extension brings the rows, and may fill several tables
     const TriggerDesc* triggers;  // all that the statement fires; nullptr: not known
+    enum : uint8 { unknown, no, yes } notes_dropped;
   } statement;
 
   // What resolve_judge() has found for a table (partition): until it, the trigger or the filter
@@ -100,16 +101,17 @@ inline void check_judged_once(const RowJudge* judge) {
 // Notes that a query, or a trigger, gives the filter its first key. Raises 0A000 if another query
 // of the same statement, made by a rule, has done so, or the query whose row has fired the trigger:
 // both have the same rows. Also what look_at_askers() raises.
-void note_first_asked(FilterHandle* filter);
+void note_first_asked(FilterHandle* filter, MemoryContext from = nullptr);
 
 // Call it for each key that a query gives the filter; note_called() if a function asks, which a
-// trigger may call without a query.
+// trigger or another function may call without a query: `from` is the memory of the call.
 inline void note_asked(FilterHandle* filter) {
   if (unlikely(filter->last.asked_by != running_query)) note_first_asked(filter);
 }
-inline void note_called(FilterHandle* filter) {
-  if (unlikely(filter->last.asked_by != running_query || filter->last.asked_at != trigger_depth()))
-    note_first_asked(filter);
+inline void note_called(FilterHandle* filter, MemoryContext from) {
+  if (unlikely(filter->last.asked_by != running_query || filter->last.asked_from != from ||
+               filter->last.asked_at != trigger_depth()))
+    note_first_asked(filter, from);
 }
 
 // The outcome for repeats; not for mode off.
@@ -118,15 +120,20 @@ inline Outcome of_repeats(const RowJudge* judge) {
                                                                   : judge->own.of_repeats;
 }
 
-// Notes a repeat that is not stored, or is marked: its statement may yet delete what it repeats,
-// and then fails.
+// May the statement yet delete what its repeats repeat? Then call note_dropped() for each repeat of
+// a prepared judge: if it does so to one that is not stored, it fails.
+bool look_for_deletions(RowJudge* judge);
+inline bool notes_dropped(RowJudge* judge) {
+  return unlikely(judge->statement.notes_dropped != RowJudge::OfStatement::no) &&
+         look_for_deletions(judge);
+}
 void note_dropped(const RowJudge* judge, const Element& element);
 
-// Counts a judged row for the trigger; the filter has counted its key.
-inline void count_judged(const RowJudge* judge, bool repeat, Outcome of_repeats) {
+// Counts judged rows for the trigger; the filter has counted their keys.
+inline void count_judged(const RowJudge* judge, int rows, int repeats, Outcome of_repeats) {
   TriggerCounts& counts = *counts_to_add_to(judge->found.counts);
-  ++counts[TriggerCount::rows];
-  counts[kTriggerCountOf[static_cast<int>(of_repeats)]] += repeat;
+  counts[TriggerCount::rows] += static_cast<uint64>(rows);
+  counts[kTriggerCountOf[static_cast<int>(of_repeats)]] += static_cast<uint64>(repeats);
 }
 
 // Is the passing row to be skipped because a unique index has its key? Counts it then.

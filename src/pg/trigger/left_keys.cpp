@@ -15,6 +15,7 @@ extern "C" {
 
 #include "pg/binding/trigger_definition.hpp"
 #include "pg/catalog/lookup.hpp"
+#include "pg/citus/citus_nodes.hpp"
 #include "pg/handle/asked_runs.hpp"
 #include "pg/handle/statement.hpp"
 #include "pg/handle/tree.hpp"
@@ -124,6 +125,7 @@ void hint_after_truncate(const TruncateStmt* statement) {
 }  // namespace
 
 void run_query(RunCall* call) {
+  check_settings_reach(call->get<QueryDesc*>());
   run_asker(call);
   hint_after_delete(call->get<QueryDesc*>());
   end_tracked();

@@ -5,8 +5,8 @@
 
 namespace streamfilter::pg {
 
-// Steps that track the running statement, and say so, with what helps, after a DELETE and after a
-// TRUNCATE.
+// Steps that track the running statement, and say what helps after a DELETE and after a TRUNCATE;
+// before a query also check_settings_reach().
 void run_query(RunCall* call);
 void run_utility(UtilityCall* call);
 

@@ -15,9 +15,8 @@ extern "C" {
 #include "pg/trigger/row_fate.hpp"
 
 namespace streamfilter::pg {
-namespace {
 
-// A row of unknown fate, in the per-tuple context.
+// In the per-tuple context.
 struct PendingRow {
   MemoryContextCallback callback;  // does nothing once the row is not in the list
   PendingRow* next;                // those of inner statements come first
@@ -34,10 +33,10 @@ struct PendingRow {
   bool* isnull;
 };
 
-PendingRow* pending = nullptr;
+namespace {
 
 void unlist(PendingRow* row) {
-  PendingRow** at = &pending;
+  PendingRow** at = &pending_rows;
   while (*at != row) at = &(*at)->next;
   *at = row->next;
   row->is_listed = false;
@@ -66,7 +65,7 @@ TupleTableSlot* insert_abroad(EState* estate, ResultRelInfo* target, TupleTableS
   const Abroad* at = abroad;
   while (at->target != target) at = at->next;
   TupleTableSlot* stored = at->insert(estate, target, row, plan_slot);
-  for (PendingRow* other = pending; other != nullptr; other = other->next)
+  for (PendingRow* other = pending_rows; other != nullptr; other = other->next)
     if (other->row == row) other->stored_abroad = stored != nullptr;
   return stored;
 }
@@ -158,6 +157,21 @@ void check_unchanged(const PendingRow* row) {
   pg_unreachable();
 }
 
+// Is DO UPDATE at work on the present row? A modifying CTE that its expressions are the first to
+// read frees the same memory.
+bool is_updating(const FateRule* rule) {
+  return updated_slot(rule) != nullptr && !TTS_EMPTY(rule->target->ri_onConflict->oc_Existing);
+}
+
+[[noreturn]] void raise_within_update(const PendingRow* row) {
+  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+          errmsg("cannot modify rows in a query that ON CONFLICT DO UPDATE reads"),
+          errdetail("Trigger \"%s\" of table \"%s\" could not tell what becomes of the row.",
+                    row->trigger->tgname, RelationGetRelationName(row->table)),
+          errhint("Modify them in a statement of its own."));
+  pg_unreachable();
+}
+
 void settle(PendingRow* row) {
   unlist(row);
   if (TTS_EMPTY(row->row)) raise_unknown(row->trigger, row->table);
@@ -166,6 +180,8 @@ void settle(PendingRow* row) {
   prepare_judge(judge);
   if (is_stored(row)) {
     if (row->values != nullptr) check_unchanged(row);
+  } else if (is_updating(row->rule)) {
+    raise_within_update(row);
   } else if (row->added && !is_in_indexes(row->rule->key_indexes, row->table, row->row)) {
     judge_key(judge->keys.filter, row->element, Intent::take_back);
   }
@@ -207,7 +223,7 @@ const char* find_later_triggers(const Trigger* trigger, const TriggerDesc* trigg
   const char* names = nullptr;
   for (int i = 0; triggers != nullptr && i < triggers->numtriggers; ++i) {
     const Trigger* other = &triggers->triggers[i];
-    if (strcmp(other->tgname, trigger->tgname) <= 0 ||
+    if (other == trigger || strcmp(other->tgname, trigger->tgname) <= 0 ||
         !TRIGGER_TYPE_MATCHES(other->tgtype, TRIGGER_TYPE_ROW, TRIGGER_TYPE_BEFORE,
                               TRIGGER_TYPE_INSERT) ||
         other->tgenabled == TRIGGER_DISABLED ||
@@ -256,7 +272,7 @@ FateRule* find_fate_rule(const RowJudge* judge, const RowSource& source) {
 void await_fate(const FateRule* rule, RowJudge* judge, const TriggerData* call,
                 const Element* element, bool added) {
   // The triggers of a row fire in the order of their names.
-  for (const PendingRow* other = pending; other != nullptr; other = other->next)
+  for (const PendingRow* other = pending_rows; other != nullptr; other = other->next)
     if (other->row == call->tg_trigslot &&
         strcmp(other->trigger->tgname, call->tg_trigger->tgname) >= 0)
       raise_unknown(call->tg_trigger, call->tg_relation);
@@ -278,17 +294,17 @@ void await_fate(const FateRule* rule, RowJudge* judge, const TriggerData* call,
   ItemPointerSetInvalid(&call->tg_trigtuple->t_self);
   if (TupleTableSlot* updated = updated_slot(rule)) ItemPointerSetInvalid(&updated->tts_tid);
   MemoryContextRegisterResetCallback(CurrentMemoryContext, &row->callback);
-  row->next = pending;
+  row->next = pending_rows;
   row->is_listed = true;
-  pending = row;
+  pending_rows = row;
 }
 
 void settle_fates(uint64 query) {
-  while (pending != nullptr && pending->query == query) settle_in_scratch(pending);
+  while (pending_rows != nullptr && pending_rows->query == query) settle_in_scratch(pending_rows);
 }
 
 void forget_fates(uint64 query) {
-  while (pending != nullptr && pending->query == query) unlist(pending);
+  while (pending_rows != nullptr && pending_rows->query == query) unlist(pending_rows);
 }
 
 }  // namespace streamfilter::pg

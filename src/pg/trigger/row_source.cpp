@@ -141,68 +141,15 @@ RowSource find_row_source(const TriggerData* call) {
           running_statement, nullptr};
 }
 
-namespace {
-
-bool is_moved(const ModifyTableState* node) {
-  if (node->operation == CMD_UPDATE) return true;
-  return node->operation == CMD_MERGE && (node->mt_merge_subcommands & MERGE_UPDATE) &&
-         !(node->mt_merge_subcommands & MERGE_DELETE);
-}
-
-bool is_updated(ResultRelInfo* target, EState* estate, const KeyInput* key, int count) {
-  const Bitmapset* columns = ExecGetUpdatedCols(target, estate);
-  for (int i = 0; i < count; ++i)
-    if (key[i].column->role == Role::key &&
-        bms_is_member(key[i].source + 1 - FirstLowInvalidHeapAttributeNumber, columns))
-      return true;
-  return false;
-}
-
-// The node's target for the relation; nullptr if there is none.
-ResultRelInfo* target_of(const ModifyTableState* node, Oid relation) {
-  for (int i = 0; i < node->mt_nrels; ++i)
-    if (RelationGetRelid(node->resultRelInfo[i].ri_RelationDesc) == relation)
-      return &node->resultRelInfo[i];
-  return nullptr;
-}
-
-// Effect of a node on rows of a relation.
-enum class Effect : uint8 { none, moves, deletes };
-
-Effect effect_of(const ModifyTableState* node, Oid relation, const KeyInput* key, int count) {
-  ResultRelInfo* target = target_of(node, relation);
-  if (target == nullptr || node->operation == CMD_INSERT) return Effect::none;
-  return is_moved(node) && !is_updated(target, node->ps.state, key, count) ? Effect::moves
-                                                                           : Effect::deletes;
-}
-
-// Effect of a query: moves, if all of its nodes only move rows; otherwise deletes.
-Effect effect_of(const QueryDesc* query, Oid relation, const KeyInput* key, int count) {
-  if (query->estate == nullptr || query->planstate == nullptr) return Effect::none;
-  Effect effect = Effect::none;
-  if (IsA(query->planstate, ModifyTableState))
-    effect = effect_of(reinterpret_cast<const ModifyTableState*>(query->planstate), relation, key,
-                       count);
-  const List* others = query->estate->es_auxmodifytables;
-  for (int i = 0; i < list_length(others); ++i)
-    effect = Max(effect, effect_of(static_cast<const ModifyTableState*>(list_nth(others, i)),
-                                   relation, key, count));
-  return effect;
-}
-
-}  // namespace
-
-// Looks up by relation: an AFTER trigger need not be the target's own copy.
-DeleteCause find_delete_cause(const TriggerData* call, const KeyInput* key, int count) {
-  if (!call->tg_relation->rd_rel->relispartition) return DeleteCause::deleted;
-  const Oid relation = RelationGetRelid(call->tg_relation);
-  for (const Frame* frame = innermost_frame(); frame != nullptr; frame = frame->below) {
-    if (frame->query == nullptr) continue;
-    const Effect effect = effect_of(frame->query, relation, key, count);
-    if (effect != Effect::none)
-      return effect == Effect::moves ? DeleteCause::moved : DeleteCause::deleted;
-  }
-  return DeleteCause::deleted;
+bool moves_rows(const TriggerData* call) {
+  TargetSearch search = {call->tg_trigger, nullptr, nullptr};
+  const ModifyTableState* node = nullptr;
+  for (const Frame* frame = innermost_frame(); frame != nullptr && node == nullptr;
+       frame = frame->below)
+    if (frame->query != nullptr) node = search_query(frame->query, &search);
+  if (node == nullptr || node->operation != CMD_MERGE)
+    return node != nullptr && node->operation == CMD_UPDATE;
+  return (node->mt_merge_subcommands & (MERGE_UPDATE | MERGE_DELETE)) == MERGE_UPDATE;
 }
 
 }  // namespace streamfilter::pg

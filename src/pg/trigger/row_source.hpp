@@ -39,14 +39,9 @@ inline bool is_partitioned(const ResultRelInfo* target) {
 // so it may be kept in fn_extra.
 RowSource find_row_source(const TriggerData* call);
 
-// Reason of an AFTER DELETE row trigger.
-enum class DeleteCause : uint8 {
-  deleted,  // also for a row that moves with another key, and where the reason is not known
-  moved,    // by UPDATE or MERGE, to another partition, with these columns unchanged
-};
-
-// The answer for all rows of one target of one statement; the columns are those of a key.
-DeleteCause find_delete_cause(const TriggerData* call, const KeyInput* key, int count);
+// Do rows that fire a DELETE trigger go on in another partition, by UPDATE or MERGE? For all rows
+// of one target of one statement; false where that is not known.
+bool moves_rows(const TriggerData* call);
 
 // InsertCause of the current row.
 inline InsertCause cause_of(const RowSource& source) {
