@@ -168,7 +168,7 @@ bool asks(LossSearch* search, Node* node) {
   return IsA(node, FuncExpr) && is_seen_call(as<FuncExpr>(node));
 }
 
-// An initial plan of one row that asks: whoever looks at its result decides about a row.
+// An initial plan of one row that asks: what looks at its result decides about a row.
 void follow_param(Question* question, const Param* param) {
   const List* plans = question->search->statement->subplans;
   for (int i = 1; param->paramkind == PARAM_EXEC && i <= list_length(plans); ++i) {
@@ -286,7 +286,7 @@ void look_at_conditions(LossSearch* search, const Plan* plan, const List* condit
     note_question(search, question, above);
     const Passing rows = passing(search, plan, condition);
     if (rows == Passing::unknown) note_loss(search, Loss::expression, question);
-    // Whoever looks at what is left decides about the others.
+    // What looks at the rows that are left decides about the others.
     if (rows == Passing::repeats && above.decides) note_loss(search, Loss::subquery, question);
     if (rows != Passing::news) continue;
     note_loss(search, above.rows, question);
@@ -462,7 +462,7 @@ void visit_join(LossSearch* search, const Join* join, const Above& above) {
   if (!IsA(join, NestLoop)) kept = all_at_once(kept);
   Above lost = lose(Loss::join, above);
   kept.several = lost.several = true;
-  // For each row of the left side, LATERAL finds others, all of which it joins.
+  // For each row of the left side, LATERAL finds others, and joins them all.
   const bool lateral = IsA(join, NestLoop) && as<NestLoop>(join)->nestParams != NIL &&
                        join->joinqual == NIL && (type == JOIN_INNER || type == JOIN_LEFT);
   visit(search, join->plan.lefttree, keeps_outer(type) ? kept : lost);

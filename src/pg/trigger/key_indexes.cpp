@@ -49,8 +49,7 @@ int find_in_index(Relation index, AttrNumber column) {
   return -1;
 }
 
-// PostgreSQL evaluates constants in expressions that it reads into its cache: as whoever is here
-// now.
+// PostgreSQL evaluates constants in expressions that it reads into its cache, as the present role.
 bool has_expressions(Relation index) {
   return !heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, nullptr) ||
          !heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, nullptr);
