@@ -299,7 +299,9 @@ bool concerns_us(Query* query, Contents* contents) {
   // A copy: rebuilding the relation's cache entry frees the original.
   const TargetRule rule = find_trigger_rule(CopyTriggerDesc(table->trigdesc));
   table_close(table, NoLock);
-  if (!rule.watched && (rule.obstacle != nullptr || is_list_of_values(query))) return false;
+  if (!rule.watched && (rule.obstacle != nullptr || is_list_of_values(query) ||
+                        !calls_seen(reinterpret_cast<Node*>(query), nullptr)))
+    return false;
   look_at_query(query, contents);
   return rule.watched || contents->calls > 0;
 }
