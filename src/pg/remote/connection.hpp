@@ -156,6 +156,8 @@ bool fail_of_flood(Connection* connection);
 // Call when relations that were found there may be gone, or after reconnecting.
 void forget_relations(Connection* connection);
 
+// Has the session ever made one?
+bool has_connections();
 // Calls visit for every connection that was ever made.
 void visit_connections(void (*visit)(Connection* connection));
 
