@@ -58,7 +58,7 @@ BEGIN
     IF line !~ 'Buffers|Memory' THEN RETURN NEXT replace(line, '.00 ', ' '); END IF;
   END LOOP;
 END $$;
-SELECT explain('INSERT INTO t VALUES (1), (1), (20)');
+SELECT explain('INSERT INTO t VALUES (1), (1), (20) LIMIT 99');
 SELECT explain('INSERT INTO t VALUES (21), (22)');
 SELECT explain($$INSERT INTO u SELECT * FROM staged WHERE NOT streamfilter_seen('seen', id)$$);
 SELECT explain('INSERT INTO marked SELECT id FROM staged', ', BUFFERS');

@@ -16,7 +16,6 @@ extern "C" {
 #include "commands/tablecmds.h"
 #include "executor/spi.h"
 #include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
 #include "parser/parse_coerce.h"
 #include "parser/parse_type.h"
 #include "utils/builtins.h"
@@ -36,7 +35,6 @@ extern "C" {
 #include "pg/handle/tree.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/resize/resize_filter.hpp"
-#include "pg/server/compat.hpp"
 #include "pg/server/syscache.hpp"
 #include "pg/shmem/log_pages.hpp"
 #include "pg/storage/image.hpp"
@@ -146,12 +144,6 @@ void free_dropped_filter(Oid relation) {
   }
   if (has_slot(MyDatabaseId, relation) || has_counts(MyDatabaseId, relation))
     drop_at_commit(MyDatabaseId, relation);
-}
-
-bool calls_seen(Node* node, void* context) {
-  if (node == nullptr) return false;
-  return (IsA(node, FuncExpr) && is_seen_call(reinterpret_cast<const FuncExpr*>(node))) ||
-         SF_WALK_EXPRESSION(node, calls_seen, context);
 }
 
 void free_dropped(Oid class_id, Oid object) {

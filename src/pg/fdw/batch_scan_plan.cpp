@@ -78,20 +78,18 @@ double rows_charged(const RelOptInfo* rel, const Path* path) {
 }
 
 // For a path of a base relation, before it becomes a plan: declared minus real cost of the calls
-// among its conditions; 0 if there are none.
-Cost excess_cost(PlannerInfo* root, const RelOptInfo* rel, const Path* path) {
-  const Cost declared = declared_cost(root, rel);
-  if (declared <= 0) return 0;
+// among its conditions.
+Cost excess_cost(Cost declared, const RelOptInfo* rel, const Path* path) {
   const Cost excess = (1 - kShareOfCost) * declared * rows_charged(rel, path);
   return Min(excess, path->total_cost - path->startup_cost);
 }
 
 // Subtracts that from all paths.
-void take_back_excess(PlannerInfo* root, RelOptInfo* rel) {
+void take_back_excess(Cost declared, RelOptInfo* rel) {
   ListCell* cell;
   foreach (cell, rel->pathlist) {
     auto* path = static_cast<Path*>(lfirst(cell));
-    if (path->pathtype != T_CustomScan) path->total_cost -= excess_cost(root, rel, path);
+    if (path->pathtype != T_CustomScan) path->total_cost -= excess_cost(declared, rel, path);
   }
 }
 
@@ -197,10 +195,10 @@ bool is_asked_row_by_row(const PlannerInfo* root, const FuncExpr* call) {
 
 // Stands above a scan without the condition.
 CustomPath* make_batch_path(PlannerInfo* root, RelOptInfo* rel, const Path* scan,
-                            RestrictInfo* condition) {
+                            RestrictInfo* condition, Cost declared) {
   Path* child = copy_path(scan);
   child->rows = rows_before(root, rel, condition);
-  child->total_cost -= excess_cost(root, rel, scan);
+  child->total_cost -= excess_cost(declared, rel, scan);
   child->total_cost =
       Max(child->startup_cost, child->total_cost - kSavedPerRow * cpu_operator_cost * child->rows);
   CustomPath* path = makeNode(CustomPath);
@@ -217,7 +215,7 @@ CustomPath* make_batch_path(PlannerInfo* root, RelOptInfo* rel, const Path* scan
   return path;
 }
 
-void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry* rte) {
+void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry* rte, Cost declared) {
   if (!batch_scan || !is_plain_source(rte) || root->hasPseudoConstantQuals) return;
   RestrictInfo* condition = nullptr;
   const FuncExpr* call = find_call(rel, &condition);
@@ -226,7 +224,8 @@ void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry* rt
   ListCell* cell;
   foreach (cell, rel->pathlist) {
     const auto* scan = static_cast<const Path*>(lfirst(cell));
-    if (is_plain_scan(scan)) added = lappend(added, make_batch_path(root, rel, scan, condition));
+    if (is_plain_scan(scan))
+      added = lappend(added, make_batch_path(root, rel, scan, condition, declared));
   }
   foreach (cell, added) add_path(rel, static_cast<Path*>(lfirst(cell)));
 }
@@ -278,8 +277,10 @@ void add_batch_scans(PathsCall* call) {
   auto* root = call->get<PlannerInfo*>();
   auto* rel = call->get<RelOptInfo*>();
   if (rel->baserestrictinfo == NIL) return;
-  add_batch_paths(root, rel, call->get<RangeTblEntry*>());
-  take_back_excess(root, rel);
+  const Cost declared = declared_cost(root, rel);
+  if (likely(declared <= 0)) return;  // no condition asks a filter
+  add_batch_paths(root, rel, call->get<RangeTblEntry*>(), declared);
+  take_back_excess(declared, rel);
 }
 
 void init_batch_scan() { RegisterCustomScanMethods(&kScanMethods); }

@@ -608,6 +608,14 @@ bool is_seen_call(const FuncExpr* call) {
   return true;
 }
 
+bool calls_seen(Node* node, void* context) {
+  if (node == nullptr) return false;
+  if (IsA(node, Query))
+    return SF_WALK_QUERY(reinterpret_cast<Query*>(node), calls_seen, context, 0);
+  return (IsA(node, FuncExpr) && is_seen_call(as<FuncExpr>(node))) ||
+         SF_WALK_EXPRESSION(node, calls_seen, context);
+}
+
 bool has_seen_call(const PlannedStmt* statement) {
   ListCell* cell;
   foreach (cell, statement->invalItems)

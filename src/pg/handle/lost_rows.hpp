@@ -51,6 +51,8 @@ LostRows find_lost_rows(const PlannedStmt* statement, const PlanView& view);
 
 // Is it a call of streamfilter_seen()?
 bool is_seen_call(const FuncExpr* call);
+// Has an expression or a query one? `context` is not used.
+bool calls_seen(Node* node, void* context);
 // Does a plan of this session have one? Takes no walk.
 bool has_seen_call(const PlannedStmt* statement);
 

@@ -139,6 +139,8 @@ bool fail_of_flood(Connection* connection) {
 
 void forget_relations(Connection* connection) { connection->number = next_number++; }
 
+bool has_connections() { return connections != nullptr; }
+
 void visit_connections(void (*visit)(Connection* connection)) {
   if (connections != nullptr) for_each_entry<Connection>(connections, visit);
 }

@@ -164,6 +164,9 @@ void forget_relations(Connection* connection);
 // Closes connections without a transaction or answers to come. Returns how many.
 int disconnect_unneeded();
 
+// Has the session ever made one?
+bool has_connections();
+
 // Calls visit for every connection that was ever made.
 void visit_connections(void (*visit)(Connection* connection));
 
