@@ -170,7 +170,7 @@ sub draw
 	$by_hand =~ s/\b(is_new|is_new_sql|new_rows|new_rows_pl|new_rows_loop)\(/by_hand_$1(/g;
 	$by_hand =~ s/\b(new_staged|new_barrier)\b/by_hand_$1/g;
 	my $statements = $way->($query);
-	return { query => $query, kind => $kind, statements => $statements, settings => join('', (map { "SET $_ = off; " } @off), map { "SET $_ = on; " } @on), by_hand => $by_hand };
+	return { query => $query, kind => $kind, role => chance(.15) ? 'reader' : 'NONE', statements => $statements, settings => join('', (map { "SET $_ = off; " } @off), map { "SET $_ = on; " } @on), by_hand => $by_hand };
 }
 
 # ---- the run --------------------------------------------------------------------------------------------------------
@@ -209,10 +209,14 @@ sub prepare
 		CREATE FUNCTION store_new(int) RETURNS bool LANGUAGE plpgsql AS
 			$q$BEGIN IF streamfilter_seen('seen', $1) THEN RETURN false; END IF; INSERT INTO outp VALUES ($1); RETURN true; END$q$;
 		ANALYZE;
+		CREATE ROLE reader; GRANT ALL ON SCHEMA public TO reader; GRANT ALL ON ALL TABLES IN SCHEMA public TO reader;
+		CREATE POLICY several ON staged USING (id % 7 <> 3); CREATE POLICY several ON parts USING (id % 7 <> 3); CREATE POLICY several ON known USING (id <> 4);
+		ALTER TABLE staged ENABLE ROW LEVEL SECURITY; ALTER TABLE parts ENABLE ROW LEVEL SECURITY; ALTER TABLE known ENABLE ROW LEVEL SECURITY;
 		CREATE FUNCTION never_seen(int) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RETURN false; END';
 		CREATE FUNCTION costly(int) RETURNS bool LANGUAGE plpgsql COST 1000000 AS 'BEGIN RETURN $1 % 3 > 0; END';
 		CREATE FUNCTION leaky(int) RETURNS bool LANGUAGE plpgsql COST .01 AS 'BEGIN RETURN $1 % 5 > 0; END';}
-		. functions('', q{public.streamfilter_seen('public.seen', }) . functions('by_hand_', 'public.never_seen('));
+		. functions('', q{public.streamfilter_seen('public.seen', }) . functions('by_hand_', 'public.never_seen(')
+		. 'GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader');
 }
 
 sub script
@@ -221,10 +225,10 @@ sub script
 	my $statements = $case->{statements};
 	$statements =~ s/;\s*/;\n/g unless $statements =~ /\$do\$/;
 	return join "\n", 'TRUNCATE seen; TRUNCATE outp, uniq, asked, dropping, scratch; INSERT INTO uniq VALUES (3), (8), (21), (200);', "\\echo #case $number", $case->{settings},
-		"$statements;", 'ROLLBACK;', 'RESET ALL; DEALLOCATE ALL; CLOSE ALL; DROP MATERIALIZED VIEW IF EXISTS made; DROP TABLE IF EXISTS made;', '\echo #stored',
+		"SET ROLE $case->{role};", "$statements;", 'ROLLBACK; RESET ROLE;', 'RESET ALL; DEALLOCATE ALL; CLOSE ALL; DROP MATERIALIZED VIEW IF EXISTS made; DROP TABLE IF EXISTS made;', '\echo #stored',
 		'SELECT id FROM outp UNION ALL SELECT id FROM asked UNION ALL SELECT id FROM dropping UNION ALL SELECT id FROM uniq WHERE id NOT IN (3, 8, 21, 200) ORDER BY 1;', '\echo #remembered',
-		"SELECT i FROM generate_series(0, 300) i WHERE streamfilter_test('seen', i);", '\echo #byhand',
-		$case->{kind} eq 'whole' ? "SELECT DISTINCT id FROM ($case->{by_hand}) h WHERE id IS NOT NULL ORDER BY 1;" : 'SELECT;', '\echo #end', '';
+		"SELECT i FROM generate_series(0, 300) i WHERE streamfilter_test('seen', i);", '\echo #byhand', "SET ROLE $case->{role};",
+		$case->{kind} eq 'whole' ? "SELECT DISTINCT id FROM ($case->{by_hand}) h WHERE id IS NOT NULL ORDER BY 1;" : 'SELECT;', 'RESET ROLE;', '\echo #end', '';
 }
 
 sub run_script
@@ -274,7 +278,7 @@ sub run_seed
 	for my $i (0 .. $#drawn)
 	{
 		my $wrong = wrong($drawn[$i], $answers{$i} // '') || next;
-		push @found, "seed $seed, case $i: $drawn[$i]{settings}$drawn[$i]{statements}\n$wrong";
+		push @found, "seed $seed, case $i, role $drawn[$i]{role}: $drawn[$i]{settings}$drawn[$i]{statements}\n$wrong";
 	}
 	return @found;
 }
