@@ -219,6 +219,7 @@ END $$;
 DO $$DECLARE first int; BEGIN EXECUTE 'SELECT id FROM staged WHERE NOT streamfilter_seen(''seen'', id)' INTO first; END$$;
 DO $$BEGIN PERFORM id FROM staged WHERE NOT streamfilter_seen('seen', id); END$$;
 DO $$BEGIN PERFORM * FROM new_rows_pl(); END$$;
+DO $$DECLARE first int; BEGIN EXECUTE 'WITH n AS MATERIALIZED (SELECT id FROM staged WHERE NOT streamfilter_seen(''seen'', id)) SELECT id FROM n WHERE id > 50 UNION ALL SELECT id FROM n' INTO first; END$$;
 DO $$BEGIN PERFORM FROM staged WHERE id = 5 AND NOT streamfilter_seen('seen', id); END$$;
 DO $$BEGIN PERFORM FROM staged WHERE id = 5 AND is_new(id); END$$;
 DO $$BEGIN PERFORM WHERE NOT streamfilter_seen('seen', 0); RAISE NOTICE 'new: %', FOUND; END$$;

@@ -216,7 +216,7 @@ sub prepare
 		CREATE FUNCTION costly(int) RETURNS bool LANGUAGE plpgsql COST 1000000 AS 'BEGIN RETURN $1 % 3 > 0; END';
 		CREATE FUNCTION leaky(int) RETURNS bool LANGUAGE plpgsql COST .01 AS 'BEGIN RETURN $1 % 5 > 0; END';}
 		. functions('', q{public.streamfilter_seen('public.seen', }) . functions('by_hand_', 'public.never_seen(')
-		. 'GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader');
+		. 'GRANT ALL ON ALL TABLES IN SCHEMA public TO reader');
 }
 
 sub script

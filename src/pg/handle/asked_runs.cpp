@@ -434,8 +434,10 @@ void check_thrown_away(const AskedRun* run, const QueryDesc* query, uint64 count
       by == nullptr || by->cmd_type != PLPGSQL_STMT_PERFORM || IsA(query->planstate, ResultState);
   if (by == nullptr || (keeps_one && query->estate->es_processed < 2)) return;
   const bool itself = gives_keys(query->plannedstmt);
-  if (find_lost_rows(query->plannedstmt, {Loss::left, false, !itself}).loss == Loss::left)
-    report_loss(Loss::left, name_of(run), nullptr);
+  const auto loses = [&](Loss top) {
+    return find_lost_rows(query->plannedstmt, {top, false, !itself}).loss != Loss::none;
+  };
+  if (loses(Loss::left) && !loses(Loss::none)) report_loss(Loss::left, name_of(run), nullptr);
 }
 
 // A function that has changed tables stores what it asks about.
