@@ -113,5 +113,28 @@ here('ALTER TABLE events DROP CONSTRAINT events_id_check');
 catch_up();
 is(rows(80000, 89999), '501|501', '... loses nothing when the cause is gone');
 
+# ---- a later trigger, or a second filter: a worker does not tell what becomes of a row, so it must not judge it ------------------
+my $log = -s $subscriber->logfile;
+here(q{CREATE FUNCTION drop_odd() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN RETURN CASE WHEN NEW.id % 2 = 0 THEN NEW END; END$$;
+	CREATE TRIGGER zzz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION drop_odd();
+	ALTER TABLE events ENABLE ALWAYS TRIGGER zzz});
+publish('INSERT INTO events VALUES (90001), (90002), (90001)');
+$subscriber->wait_for_log(qr/must be the last BEFORE INSERT row trigger of table "events"/, $log);
+is(rows(90000, 90009), '0|0', 'a later trigger: no row is stored');
+is(here(q{SELECT count(*) FROM generate_series(90000, 90009) i WHERE streamfilter_test('seen', i)}), 0, '... and no key remembered');
+here('DROP TRIGGER zzz ON events');
+catch_up();
+is(rows(90000, 90009), '2|2', '... until it goes');
+$log = -s $subscriber->logfile;
+here(q{CREATE FOREIGN TABLE seen_payloads (payload text) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+	CREATE TRIGGER zzz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_payloads');
+	ALTER TABLE events ENABLE ALWAYS TRIGGER zzz});
+publish(q{INSERT INTO events VALUES (90011, 'a'), (90012, 'a')});
+$subscriber->wait_for_log(qr/must be the last BEFORE INSERT row trigger of table "events"/, $log);
+is(rows(90010, 90019), '0|0', 'a second filter, likewise');
+here('DROP TRIGGER zzz ON events');
+catch_up();
+is(rows(90010, 90019), '2|2', '... until it goes');
+
 sql('DROP SUBSCRIPTION events', $subscriber);
 done_testing();

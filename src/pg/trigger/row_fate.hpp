@@ -10,10 +10,10 @@
 // proves nothing: an insertion that lost a race leaves the place of a dead row, and a trigger can
 // return a row that it has read elsewhere; a row of this transaction must be there.
 //
-// This order is a habit of the executor, not a contract. test/sql/row_fate.sql fails where it is
-// another one, and so does a statement that brings the trigger a second row before the first one's
-// fate is known, or empties the slot. What is left at the end of a statement is settled then (a
-// cursor or SPI reads only some rows of RETURNING).
+// This order is a habit of the executor, not a contract. test/sql/row_fate_order.sql fails where it
+// is another one, and so does a statement that brings the trigger a second row before the first
+// one's fate is known, or empties the slot. What is left at the end of a statement is settled then
+// (a cursor or SPI reads only some rows of RETURNING).
 #pragma once
 
 #include "pg/trigger/judge_row.hpp"
