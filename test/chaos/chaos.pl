@@ -69,6 +69,9 @@ my %filter = (
 	vertical   => [ "servers 'a, b, c', $bits, slicing 'vertical', slices '6', lost_slice 'votes:2', seed '2'", qw(a b c) ],
 	diced      => [ "servers 'b, c, d', $bits, slicing 'diced', slices '6,3', seed '3'", qw(b c d) ],
 	one        => [ "$bits, seed '4'", qw(c) ],
+	# What a lost server leaves undecided fails: that one could not be reached excuses no repeat.
+	strict     => [ "servers 'a, b, d', $bits, slices '6', lost_slice 'error', seed '6'" ],
+	strict_vertical => [ "servers 'a, b, d', $bits, slicing 'vertical', slices '6', lost_slice 'error', seed '7'" ],
 	tree       => [ "$bits, parent 'root'", qw(a d) ]);
 my @tables = sort keys %filter;
 my @spread = (qw(horizontal vertical diced root));

@@ -3,7 +3,7 @@ use Sf;
 use CitusCluster;
 use IPC::Run qw(start timeout);
 
-my $citus = CitusCluster->new(workers => 3, spare => 1, checks => 66);
+my $citus = CitusCluster->new(workers => 3, spare => 1, checks => 69);
 sub nodes { return $citus->nodes($_[0]); }
 
 sub make
@@ -102,7 +102,9 @@ sql('DROP FOREIGN TABLE alone CASCADE; DROP TABLE one_shard');
 # ---- a role that owns table and filter, and nothing more
 
 sql('CREATE ROLE owner LOGIN; CREATE ROLE loader LOGIN; GRANT ALL ON SCHEMA public TO owner; GRANT USAGE ON FOREIGN SERVER streamfilter TO owner');
-$citus->everywhere('GRANT USAGE ON FOREIGN SERVER streamfilter TO owner');
+is(nodes(q{SELECT has_server_privilege('owner', 'streamfilter', 'USAGE')}), 't t t t', 'GRANT on the server of filters');
+sql('REVOKE USAGE ON FOREIGN SERVER streamfilter FROM owner; GRANT USAGE ON FOREIGN SERVER streamfilter TO owner WITH GRANT OPTION');
+is(nodes(q{SELECT has_server_privilege('owner', 'streamfilter', 'USAGE WITH GRANT OPTION')}), 't t t t', '... and REVOKE');
 sub as
 {
 	my ($role, $statement) = @_;
@@ -117,9 +119,9 @@ is(as('owner', q{
 	CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen', 'key');
 	INSERT INTO events SELECT i, i FROM generate_series(1, 1000) i}), 'done', 'a role without rights makes table and filter');
 is(as('owner', $_), 'done', $_)
-  for q{ALTER FOREIGN TABLE seen OPTIONS (SET memory '512kB')}, 'COMMENT ON FOREIGN TABLE seen IS $$mine$$', 'GRANT SELECT ON seen TO loader', 'GRANT INSERT ON events TO loader',
+  for q{ALTER FOREIGN TABLE seen OPTIONS (SET memory '512kB')}, 'COMMENT ON FOREIGN TABLE seen IS $$mine$$', 'COMMENT ON COLUMN seen.key IS $$its key$$', 'GRANT SELECT ON seen TO loader', 'GRANT INSERT ON events TO loader',
   q{SELECT streamfilter_stats_reset('seen')}, 'BEGIN; TRUNCATE events, seen; ROLLBACK', 'SELECT * FROM streamfilter_stats';
-is(nodes(q{SELECT streamfilter_definition('seen') ~ '512kB' AND has_table_privilege('loader', 'seen', 'SELECT') AND obj_description('seen'::regclass) = 'mine'}),
+is(nodes(q{SELECT streamfilter_definition('seen') ~ '512kB' AND has_table_privilege('loader', 'seen', 'SELECT') AND obj_description('seen'::regclass) = 'mine' AND col_description('seen'::regclass, 1) = 'its key'}),
 	't t t t', 'on all nodes');
 is(as('loader', 'INSERT INTO events SELECT i, i FROM generate_series(1, 1100) i'), 'done', 'another one inserts');
 is(sql('SELECT count(*) FROM events'), 1100, '... and its repeats are discarded');

@@ -2,7 +2,7 @@
 use Sf;
 use CitusCluster;
 
-my $citus = CitusCluster->new(workers => 2, checks => 61);
+my $citus = CitusCluster->new(workers => 2, checks => 70);
 sub nodes { return $citus->nodes($_[0]); }
 
 sub make
@@ -70,6 +70,29 @@ sub refused
 	return;
 }
 
+# From any node, in one transaction: nothing is left to be said.
+is($citus->messages("$_; INSERT INTO events SELECT i, i FROM generate_series(1, 1000) i", $citus->node(1)), '', "$_ on a worker")
+  for 'BEGIN; TRUNCATE seen; TRUNCATE events; COMMIT', 'BEGIN; TRUNCATE events, seen; COMMIT';
+is(sql('SELECT count(*) FROM events'), 1000, 'both are empty on all nodes');
+
+# A trigger for TRUNCATE would fire on one node: it is refused, before and after distribution.
+my $follow = 'CREATE TRIGGER follow AFTER TRUNCATE ON %s EXECUTE FUNCTION streamfilter_forget($$seen$$)';
+my $cannot = qr/ERROR:  trigger "follow" cannot follow TRUNCATE of distributed table "(\w+)"\n.*HINT:  .*: TRUNCATE public\.\g1, (?:public\.)?seen\./s;
+like($citus->messages(sprintf $follow, 'events'), $cannot, 'a trigger for TRUNCATE of a distributed table');
+sql(sprintf "CREATE TABLE early (key int); $follow; CREATE TRIGGER zz BEFORE INSERT ON early FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen')", 'early');
+like($citus->messages(q{SELECT create_distributed_table('early', 'key')}), $cannot, '... and of one that is to be distributed');
+sql(q{DROP TRIGGER follow ON early; SELECT create_distributed_table('early', 'key'); INSERT INTO early SELECT generate_series(2001, 2100)});
+unlike($citus->messages(q{SELECT undistribute_table('early')}), qr/does not know/, 'undistribute_table: the filter learns the rows, and says nothing');
+sql('INSERT INTO early SELECT generate_series(2001, 2100); DROP TABLE early');
+is(load(), 1000, 'and the other table goes on');
+
+# A node takes many places for callbacks to work on a columnar shard of its own.
+sql(q{CREATE EXTENSION citus_columnar; CREATE TABLE columns (key int) USING columnar; SELECT create_distributed_table('columns', 'key');
+	CREATE TRIGGER zz BEFORE INSERT ON columns FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen')});
+sql('INSERT INTO columns SELECT generate_series(3001, 4000)', $citus->node($_)) for 1, 0, 2;
+is(sql('SELECT count(*), count(DISTINCT key) FROM columns'), '1000|1000', 'columnar shards, from each node');
+sql('DROP TABLE columns; DROP EXTENSION citus_columnar');
+
 # ---- ALTER, RENAME, SET SCHEMA, OWNER, GRANT
 
 sql(q{CREATE ROLE keeper; CREATE ROLE reader; ALTER FOREIGN TABLE seen OPTIONS (ADD mode 'shadow')});
@@ -93,6 +116,10 @@ sql(q{CREATE SCHEMA filters; GRANT ALL ON SCHEMA filters TO keeper; ALTER FOREIG
 	ALTER FOREIGN TABLE filters."Known" RENAME COLUMN key TO k; ALTER FOREIGN TABLE filters."Known" OWNER TO keeper});
 is(nodes(q{SELECT string_agg(c.oid::regclass || '/' || a.attname || '/' || c.relowner::regrole, ' ') FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = 1
 	WHERE c.relkind = 'f'}), join(' ', ('filters."Known"/k/keeper') x 3), 'RENAME, SET SCHEMA, OWNER');
+sql('ALTER SERVER streamfilter OWNER TO keeper; COMMENT ON COLUMN filters."Known".k IS $$the key$$');
+is(nodes(q{SELECT srvowner::regrole || '/' || col_description('filters."Known"'::regclass, 1) FROM pg_foreign_server WHERE srvname = 'streamfilter'}),
+	join(' ', ('keeper/the') x 3) =~ s{the}{the key}gr, 'ALTER SERVER OWNER, COMMENT ON COLUMN');
+sql('ALTER SERVER streamfilter OWNER TO CURRENT_USER');
 is(sql(q{SELECT count(*) FROM run_command_on_workers('SELECT 1')}), 2, 'nodes answer');
 sql(q{ALTER FOREIGN TABLE filters."Known" OWNER TO CURRENT_USER; ALTER FOREIGN TABLE filters."Known" RENAME COLUMN k TO key;
 	ALTER FOREIGN TABLE filters."Known" SET SCHEMA public; ALTER FOREIGN TABLE "Known" RENAME TO seen});

@@ -309,12 +309,12 @@ sql('ALTER SERVER a OPTIONS (DROP idle_timeout)');
 my $ours = q{SELECT count(*) FROM pg_stat_activity WHERE application_name = 'streamfilter'};
 my $session = $node->background_psql('postgres', on_error_stop => 0);
 is($session->query('SELECT streamfilter_disconnect()'), '0', 'no connection');
-$session->query(q{SELECT streamfilter_test('single', 1)});
+$session->query(q{SELECT streamfilter_test('single', 1, 'kept')});
 is(sql($ours, $holder{a}), '1', 'a session has a connection');
 is($session->query('SELECT streamfilter_disconnect()'), '1', '... and closes it');
 ok($holder{a}->poll_query_until('postgres', $ours, '0'), '... so that no session is left there');
 is($session->query(q{BEGIN; SELECT streamfilter_seen('single', 71, 'kept'); SELECT streamfilter_disconnect(); COMMIT;
-	SELECT streamfilter_seen('single', 71, 'kept'), streamfilter_disconnect()}), "f\n0\nt|1", 'that of a transaction stays to its end');
+	SELECT streamfilter_test('single', 71, 'kept'); SELECT streamfilter_disconnect()}), "f\n0\nt\n1", 'that of a transaction stays to its end');
 is($session->{stderr}, '', 'without a word');
 $session->quit;
 

@@ -146,6 +146,25 @@ for my $id (1 .. 20) { ($node->psql('postgres', "INSERT INTO rows_strict VALUES 
 ok($here > 0 && $lost_there > 0, 'error: a key with no place there is judged') or diag("$here $lost_there");
 is(sql('SELECT count(*) FROM rows_strict'), $here, '... and its row is stored');
 
+# Every layout: a key is stored and remembered, or its statement fails; however rows come.
+my %strict = (
+	one => q{SERVER b OPTIONS (},
+	map { $_->[0] => "SERVER streamfilter OPTIONS (servers 'a,b,c', $_->[1], " } [ horizontal => q{slices '6'} ], [ vertical => q{slicing 'vertical', slices '6'} ],
+	  [ pipelined => q{slicing 'vertical', slices '6', probe 'pipelined'} ], map { [ $_ => "slicing 'diced', dice '$_', slices '6,3'" ] } qw(hv vh));
+my %stored;
+for my $layout (sort keys %strict)
+{
+	sql("CREATE FOREIGN TABLE strict_$layout (id int) $strict{$layout} kind 'bloom', memory '96kB', k '6', seed '1', lost_slice 'error');
+		CREATE TABLE rows_strict_$layout (id int);
+		CREATE TRIGGER zz BEFORE INSERT ON rows_strict_$layout FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('strict_$layout')");
+	like(said($_), qr/ERROR:  cannot ask filter "strict_$layout" now/, "error, $layout: $_")
+	  for "INSERT INTO rows_strict_$layout SELECT generate_series(1, 60)", "COPY rows_strict_$layout FROM PROGRAM 'seq 60'",
+	  "SELECT count(streamfilter_seen('strict_$layout', i)) FROM generate_series(1, 60) i",
+	  "BEGIN; INSERT INTO rows_strict_$layout SELECT generate_series(1, 60); COMMIT";
+	$stored{$layout} = join ' ', grep { said("INSERT INTO rows_strict_$layout VALUES ($_)") eq '' } 101 .. 120;
+	is(sql("SELECT string_agg(id::text, ' ' ORDER BY id) FROM rows_strict_$layout") , $stored{$layout}, 'error, ' . $layout . ': stored is what did not fail');
+}
+
 # ---- back again ---------------------------------------------------------------------------------------------
 
 $holder{b}->start;
@@ -158,6 +177,11 @@ for my $try (1 .. 300)
 	Time::HiRes::sleep(0.1);
 }
 ok($back, 'a server that is back is used again');
+for my $layout (sort keys %strict)
+{
+	sql("INSERT INTO rows_strict_$layout SELECT generate_series(1, 120)") for 1 .. 2;
+	is(sql("SELECT count(*), count(DISTINCT id) FROM rows_strict_$layout"), '120|120', "error, $layout: nothing that failed is remembered, nothing is there twice");
+}
 is(sql("SELECT count(*) FROM generate_series(1, $n) i WHERE NOT streamfilter_test('horizontal', i)"), 0, 'and remembers what it had');
 
 # ---- within a transaction -----------------------------------------------------------------------------------

@@ -161,26 +161,48 @@ bool is_of_all_nodes(const ForeignServer* server) {
          !server_options(server->options).is_remote;
 }
 
-void add_alter_server(List** commands, const AlterForeignServerStmt* statement) {
-  const ForeignServer* server = GetForeignServerByName(statement->servername, true);
-  if (server == nullptr || !is_wrapper_of_filters(server->fdwid) || !is_of_all_nodes(server) ||
-      statement->options == NIL)
-    return;
+bool is_own_server(const char* name) {
+  const ForeignServer* server = GetForeignServerByName(name, true);
+  return server != nullptr && is_wrapper_of_filters(server->fdwid) && is_of_all_nodes(server);
+}
+
+void add_for_server(List** commands, const char* name, const char* text) {
   auto* command = static_cast<NodeCommand*>(palloc(sizeof(NodeCommand)));
   *command = {psprintf("EXISTS (SELECT FROM pg_catalog.pg_foreign_server WHERE srvname "
                        "OPERATOR(pg_catalog.=) %s)",
-                       quote_literal_cstr(server->servername)),
-              psprintf("ALTER SERVER %s OPTIONS (%s)", quote_identifier(server->servername),
-                       changes_of_options(statement->options))};
+                       quote_literal_cstr(name)),
+              text};
   *commands = lappend(*commands, command);
 }
 
+void add_alter_server(List** commands, const AlterForeignServerStmt* statement) {
+  if (statement->options == NIL || !is_own_server(statement->servername)) return;
+  add_for_server(commands, statement->servername,
+                 psprintf("ALTER SERVER %s OPTIONS (%s)", quote_identifier(statement->servername),
+                          changes_of_options(statement->options)));
+}
+
+void add_server_owner(List** commands, const AlterOwnerStmt* statement) {
+  if (statement->objectType != OBJECT_FOREIGN_SERVER) return;
+  const char* name = strVal(statement->object);
+  if (is_own_server(name))
+    add_for_server(commands, name,
+                   psprintf("ALTER SERVER %s OWNER TO %s", quote_identifier(name),
+                            role_text(statement->newowner)));
+}
+
+// On the filter, or on a column of it.
 void add_comment(List** commands, const CommentStmt* statement) {
-  if (statement->objtype != OBJECT_FOREIGN_TABLE) return;
-  const Oid relid = find_own_filter(makeRangeVarFromNameList(castNode(List, statement->object)));
+  const bool column = statement->objtype == OBJECT_COLUMN;
+  if (statement->objtype != OBJECT_FOREIGN_TABLE && !column) return;
+  List* name = list_copy(castNode(List, statement->object));
+  const char* its = column ? psprintf(".%s", quote_identifier(strVal(llast(name)))) : "";
+  if (column) name = list_delete_last(name);
+  const Oid relid = name != NIL ? find_own_filter(makeRangeVarFromNameList(name)) : InvalidOid;
   if (!OidIsValid(relid)) return;
   add(commands, relid,
-      psprintf("COMMENT ON FOREIGN TABLE %s IS %s", qualified_name(relid),
+      psprintf("COMMENT ON %s %s%s IS %s", column ? "COLUMN" : "FOREIGN TABLE",
+               qualified_name(relid), its,
                statement->comment != nullptr ? quote_literal_cstr(statement->comment) : "NULL"));
 }
 
@@ -203,13 +225,12 @@ const char* rights_of(const GrantStmt* statement) {
   return text.data;
 }
 
-void add_grant_on(List** commands, const GrantStmt* statement, Oid relid) {
+const char* grant_on(const GrantStmt* statement, const char* object) {
   StringInfoData text;
   initStringInfo(&text);
-  appendStringInfo(&text, "%s%s%s ON TABLE %s %s ", statement->is_grant ? "GRANT " : "REVOKE ",
+  appendStringInfo(&text, "%s%s%s ON %s %s ", statement->is_grant ? "GRANT " : "REVOKE ",
                    !statement->is_grant && statement->grant_option ? "GRANT OPTION FOR " : "",
-                   rights_of(statement), qualified_name(relid),
-                   statement->is_grant ? "TO" : "FROM");
+                   rights_of(statement), object, statement->is_grant ? "TO" : "FROM");
   ListCell* cell;
   foreach (cell, statement->grantees)
     appendStringInfo(&text, "%s%s", foreach_current_index(cell) > 0 ? ", " : "",
@@ -220,7 +241,19 @@ void add_grant_on(List** commands, const GrantStmt* statement, Oid relid) {
     appendStringInfo(&text, " GRANTED BY %s", role_text(statement->grantor));
   if (!statement->is_grant && statement->behavior == DROP_CASCADE)
     appendStringInfoString(&text, " CASCADE");
-  add(commands, relid, text.data);
+  return text.data;
+}
+
+void add_grant_on(List** commands, const GrantStmt* statement, Oid relid) {
+  add(commands, relid, grant_on(statement, psprintf("TABLE %s", qualified_name(relid))));
+}
+
+void add_grant_on_servers(List** commands, const GrantStmt* statement) {
+  ListCell* cell;
+  foreach (cell, statement->objects)
+    if (const char* name = strVal(lfirst(cell)); is_own_server(name))
+      add_for_server(commands, name,
+                     grant_on(statement, psprintf("FOREIGN SERVER %s", quote_identifier(name))));
 }
 
 bool is_in_schemas(Oid relid, List* schemas) {
@@ -232,6 +265,7 @@ bool is_in_schemas(Oid relid, List* schemas) {
 }
 
 void add_grant(List** commands, const GrantStmt* statement) {
+  if (statement->objtype == OBJECT_FOREIGN_SERVER) add_grant_on_servers(commands, statement);
   if (statement->objtype != OBJECT_TABLE) return;
   ListCell* cell;
   if (statement->targtype == ACL_TARGET_ALL_IN_SCHEMA) {
@@ -260,6 +294,7 @@ List* commands_of(Node* statement) {
     case T_AlterForeignServerStmt:
       add_alter_server(&commands, castNode(AlterForeignServerStmt, statement));
       break;
+    case T_AlterOwnerStmt: add_server_owner(&commands, castNode(AlterOwnerStmt, statement)); break;
     case T_CommentStmt: add_comment(&commands, castNode(CommentStmt, statement)); break;
     case T_GrantStmt: add_grant(&commands, castNode(GrantStmt, statement)); break;
     default: break;
@@ -274,6 +309,7 @@ bool may_be_of_filters(Node* statement) {
     case T_AlterObjectSchemaStmt:
     case T_AlterTableStmt:
     case T_AlterForeignServerStmt:
+    case T_AlterOwnerStmt:
     case T_CommentStmt:
     case T_GrantStmt: return true;
     case T_DropStmt: return castNode(DropStmt, statement)->removeType == OBJECT_FOREIGN_TABLE;

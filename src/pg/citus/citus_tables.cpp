@@ -12,6 +12,7 @@ extern "C" {
 #include "utils/snapmgr.h"
 }
 
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/citus/citus_tables.hpp"
 #include "pg/citus/shard_triggers.hpp"
@@ -177,7 +178,7 @@ void import_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigg
 }
 
 void check_distribution(const Trigger* trigger, TriggerKind kind, Relation table) {
-  if (!judges(kind) || !has_citus()) return;
+  if ((!judges(kind) && !TRIGGER_FOR_TRUNCATE(trigger->tgtype)) || !has_citus()) return;
   List* rows = query_rows(
       "SELECT partmethod, repmodel, CASE WHEN partkey IS NOT NULL THEN "
       "pg_catalog.column_to_column_name(logicalrelid, partkey::pg_catalog.text) END "
@@ -195,6 +196,15 @@ void check_distribution(const Trigger* trigger, TriggerKind kind, Relation table
         errhint("Distribute the table by a column of the filter's key with "
                 "create_distributed_table(), or judge rows before they are inserted, with "
                 "streamfilter_seen() of a filter that only the coordinator has."));
+  if (!judges(kind))
+    ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+            errmsg("trigger \"%s\" cannot follow TRUNCATE of distributed table \"%s\"",
+                   trigger->tgname, name),
+            errdetail("It would fire on one node, and the filters of the others would go on with "
+                      "what they know."),
+            errhint("Empty both in one statement, which reaches all nodes: TRUNCATE %s, %s.",
+                    qualified_name(RelationGetRelid(table)),
+                    trigger->tgnargs > 0 ? trigger->tgargs[0] : "..."));
   const char* column = text_at(row, 2);
   if (column == nullptr) return;
   const DeclaredTrigger declared = find_declared(trigger, table);

@@ -116,13 +116,6 @@ void learn_table(const Trigger* trigger, TriggerKind kind, Relation table) {
   learn_rows(&learner);
 }
 
-// Has Citus created the table within the running statement? It does so when a distributed table
-// becomes local, or is distributed differently.
-bool is_made_by_citus(Relation table) {
-  return table->rd_createSubid != InvalidSubTransactionId && is_within_statement() &&
-         is_citus_loaded();
-}
-
 // ---- of a table and its partitions --------------------------------------------------------------
 
 template <typename Visit>
@@ -162,6 +155,11 @@ void adopt_attached(Oid relid) {
 }
 
 }  // namespace
+
+bool is_made_by_citus(Relation table) {
+  return table->rd_createSubid != InvalidSubTransactionId && is_within_statement() &&
+         is_citus_loaded();
+}
 
 bool is_on_shard(const Trigger* trigger, const DeclaredTrigger* declared) {
   const uint64 shard = shard_in_name(trigger->tgname);

@@ -23,6 +23,10 @@ bool exist_already(const TriggerData* call, uint64 statement, bool outside);
 // Could the table get such rows? Then its trigger must see them one by one.
 bool may_be_copied(Relation table);
 
+// Has Citus created the table within the running statement? It does so when a distributed table
+// becomes local, or is distributed differently. adopt_created() teaches the filter its rows.
+bool is_made_by_citus(Relation table);
+
 // Call after CREATE TRIGGER: if Citus has created the trigger, the filter learns the keys of the
 // table's rows, and a shard's trigger also fires for replicated rows.
 void adopt_created(const Trigger* trigger, TriggerKind kind, Relation table);

@@ -144,7 +144,7 @@ void start_connecting(Connection* connection) {
   connection->inflow = {0, kMaxUnforeseen};
   connection->polling = PGRES_POLLING_WRITING;
   PQsetErrorVerbosity(connection->pg, PQERRORS_VERBOSE);
-  connection->dismissed = false;
+  connection->dismissed = connection->spoke = false;
   PQsetNoticeReceiver(connection->pg, take_notice, connection);
 }
 

@@ -17,6 +17,7 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/citus/citus_nodes.hpp"
 #include "pg/handle/asked_runs.hpp"
+#include "pg/handle/filter_handle.hpp"
 #include "pg/handle/statement.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/trigger/left_keys.hpp"
@@ -89,7 +90,9 @@ void hint(Relation table, int16 event, const List* truncated) {
   if (trigger == nullptr) return;
   const DeclaredTrigger declared = find_declared(trigger, table);
   const Oid filter = declared.binding.filter;
-  if (get_rel_name(filter) == nullptr || list_member_oid(truncated, filter)) return;
+  if (get_rel_name(filter) == nullptr || list_member_oid(truncated, filter) ||
+      has_truncated(filter_handle(filter)))
+    return;
   const bool is_told = list_member_oid(told, filter);
   note_told(RelationGetRelid(table), filter);
   if (!is_told)

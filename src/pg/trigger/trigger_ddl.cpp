@@ -165,7 +165,7 @@ void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
   }
   bind_trigger(trigger->tgoid, {filter, target});
   hint_at_key_index(trigger, table, plan, relation->name);
-  hint_to_fill(trigger, table, plan, relation);
+  if (!is_made_by_citus(table)) hint_to_fill(trigger, table, plan, relation);
 }
 
 // `schema` is that of CREATE SCHEMA, whose elements do not name it since PostgreSQL 19.
