@@ -42,9 +42,9 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_contains(streamfilter, "any") IS 'true if the filter (probably) remembers the key';
 
 CREATE FUNCTION streamfilter_union(streamfilter, streamfilter) RETURNS streamfilter
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
+LANGUAGE C IMMUTABLE PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_union(streamfilter, streamfilter)
-IS 'a filter that remembers what either remembers; kind, parameters and seed must be equal';
+IS 'a filter that remembers what either remembers; NULL adds nothing; kind, parameters and seed must be equal';
 
 CREATE FUNCTION streamfilter_info(filter streamfilter) RETURNS jsonb
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100 AS 'MODULE_PATHNAME';

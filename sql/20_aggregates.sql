@@ -15,7 +15,7 @@ CREATE FUNCTION _streamfilter.streamfilter_agg_combine(internal, internal) RETUR
 LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
 
 CREATE FUNCTION _streamfilter.streamfilter_agg_serialize(internal) RETURNS bytea
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME';
+LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME';
 
 CREATE FUNCTION _streamfilter.streamfilter_agg_deserialize(bytea, internal) RETURNS internal
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME';
@@ -36,7 +36,7 @@ CREATE AGGREGATE streamfilter_agg(key "any", prototype streamfilter) (
   DESERIALFUNC = _streamfilter.streamfilter_agg_deserialize,
   PARALLEL = SAFE
 );
-COMMENT ON AGGREGATE streamfilter_agg("any", streamfilter) IS 'the prototype, filled with the keys';
+COMMENT ON AGGREGATE streamfilter_agg("any", streamfilter) IS 'the prototype, filled with the keys; over no row the prototype, if it is constant';
 
 CREATE AGGREGATE approx_count_distinct(key "any") (
   SFUNC = _streamfilter.approx_count_distinct_transition,

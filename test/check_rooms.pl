@@ -99,10 +99,10 @@ pg/resize/resize_call.cpp      1 a command of ours
 pg/server/citus.cpp            1 a function of Citus
 pg/server/rows.cpp             2 the caller's own query
 pg/settle/settle.cpp           1 reads diverted rows, as their table's owner
-
 pg/settle/settle_query.cpp     3 for callers in as_owner_of_…()
 pg/settle/settle_twins.cpp     4 reads the table, as its owner; equality of keys, as the filter's owner
 pg/trigger/divert.cpp          3 the INSERT of a repeat, as the owner of the trigger's table
+pg/value/growing_state.cpp     2 the prototype of the caller's own query
 END
 
 # A session has few places for callbacks, and one too many ends it: all are registered here, each kind once.

@@ -138,6 +138,44 @@ FROM (SELECT streamfilter_agg(host, streamfilter_add('bloom(memory=4kB, k=5)', '
       FROM events) AS v;
 -- Kinds that forget merge, too; what they remember then is approximate in both ways.
 SELECT streamfilter_info(streamfilter_agg(host, 'sbf(memory=64kB)')) -> 'arrivals' AS arrivals FROM events;
-SELECT streamfilter_agg(host, 'bloom(memory=4kB, k=5)') IS NULL AS nothing FROM events WHERE id < 0;
+-- Over no row: the constant prototype, in whichever process. A prototype of the row is not known.
+CREATE TABLE prototypes (definition text);
+INSERT INTO prototypes VALUES ('bloom(memory=4kB, k=5)'), ('bloom(memory=64kB, keys=100, grow=density)'), ('rsbf(memory=4kB)'),
+  ('clq(memory=4kB)'), ('ell'), ('ell(memory=1kB)'), ('lru(memory=4kB)'), ('dsqf(memory=4kB, fpr=0.1)');
+CREATE FUNCTION is_prototype(definition text, condition text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE same boolean;
+BEGIN
+  EXECUTE format('SELECT streamfilter_agg(host, %1$L)::text = %1$L::streamfilter::text FROM events WHERE %2$s', definition, condition)
+  INTO same;
+  RETURN same;
+END $$;
+SELECT definition, is_prototype(definition, 'host + id < 0') AS parallel, is_prototype(definition, 'false') AS no_scan FROM prototypes;
+SET parallel_leader_participation = on;
+EXPLAIN (COSTS OFF) SELECT streamfilter_agg(host, 'ell') FROM events WHERE host + id < 0;
+SET max_parallel_workers_per_gather = 0;
+SELECT definition, is_prototype(definition, 'host + id < 0') AS serial FROM prototypes;
+SELECT id, streamfilter_agg(host, 'clq(memory=4kB)') FILTER (WHERE host + id < 0) @> 1 AS filtered FROM events WHERE id < 3 GROUP BY id ORDER BY id;
+PREPARE over_nothing(streamfilter) AS SELECT (# streamfilter_agg(host, $1)) AS keys FROM events WHERE host + id < 0;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE over_nothing('ell(memory=4kB)');
+EXECUTE over_nothing(NULL);
+SET max_parallel_workers_per_gather = 2;
+EXECUTE over_nothing('ell(memory=4kB)');
+EXECUTE over_nothing(NULL);
+RESET plan_cache_mode;
+SELECT streamfilter_agg(host, (definition)::streamfilter) IS NULL AS unknown FROM events, prototypes WHERE host + id < 0;
+SELECT approx_count_distinct(host), approx_count_distinct(host, 'ell'), approx_count_distinct(host, 'bloom(memory=1kB, k=5)')
+FROM events WHERE host + id < 0;
+-- Some processes meet no row, or only NULLs: what others have is as it would be alone.
+SELECT bits(streamfilter_agg(host, 'clq(memory=4kB, seed=1)')) = bits(streamfilter_agg(host, 'clq(memory=4kB, seed=1)') FILTER (WHERE id < 9)) AS alone
+FROM events WHERE host + id < 5;
+-- So a rollup keeps what it has when an interval has no events; NULL adds nothing to a union.
+SELECT (# ('ell'::streamfilter || NULL)), (# (NULL || streamfilter_add('ell', 1))), NULL::streamfilter || NULL IS NULL AS nothing,
+       (# streamfilter_union(streamfilter_add('ell', 1), NULL)), (# (streamfilter_add('ell', 1) || streamfilter_agg(host, 'ell'))) AS rollup,
+       streamfilter_union_agg(NULL::streamfilter) IS NULL AS no_union
+FROM events WHERE host + id < 0;
+DROP TABLE prototypes;
+DROP FUNCTION is_prototype;
+DEALLOCATE over_nothing;
 DROP TABLE events;
 DROP FUNCTION bits;

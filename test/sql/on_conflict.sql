@@ -148,6 +148,7 @@ SELECT id, note, repeated FROM events ORDER BY id;
 CREATE TABLE computed (id int, half int GENERATED ALWAYS AS (nullif(id / 2, 3)) STORED, UNIQUE NULLS NOT DISTINCT (id, half));
 INSERT INTO computed VALUES (6), (30);
 CREATE TRIGGER zz BEFORE INSERT ON computed FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen', 'conflicting=skip');
+CREATE TRIGGER zz BEFORE INSERT ON computed FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen');
 INSERT INTO computed VALUES (30);
 INSERT INTO computed SELECT generate_series(30, 31) ON CONFLICT DO NOTHING;
 TABLE computed;

@@ -136,6 +136,24 @@ CALL try_estimates();
 SELECT count(*), count(*) FILTER (WHERE lost > fresh / 2) AS full FROM estimates;
 SELECT * FROM estimates WHERE NOT estimate / lost BETWEEN 0.75 AND 1.25;
 
+-- ---- kinds that forget, derived for fewer keys -----------------------------------------------------
+CREATE TABLE forgetful (options text, lost bigint, overfull bool, keeps bool);
+CREATE PROCEDURE try_forgetful() LANGUAGE plpgsql AS $$
+DECLARE options text;
+BEGIN
+  FOREACH options IN ARRAY ARRAY[$o$kind 'sqf', keys '20000'$o$, $o$kind 'sqf'$o$, $o$kind 'dsqf', keys '12000'$o$, $o$kind 'dsqf'$o$] LOOP
+    CALL add_filter(options || $o$, memory '64kB', fpr '0.01', seed '1'$o$);
+    CALL add_new_rows(120000);
+    INSERT INTO forgetful SELECT options, 120000 - (SELECT count(*) FROM events), s.overfull,
+      s.fpr_bound < 0.0111 AND (s.fpr_now <= s.fpr_bound OR s.overfull) FROM streamfilter_stats s;
+    CALL drop_filter();
+  END LOOP;
+END $$;
+CALL try_forgetful();
+SELECT options, lost <= 1320 AS few_lost, overfull, keeps FROM forgetful;
+DROP TABLE forgetful;
+DROP PROCEDURE try_forgetful;
+
 -- ---- trees ----------------------------------------------------------------------------------------
 CREATE FOREIGN TABLE root (id bigint) SERVER streamfilter OPTIONS (kind 'bloom', memory '4kB', k '7', keys '1000', fpr '0.01', seed '1');
 CREATE FOREIGN TABLE seen (id bigint) SERVER streamfilter

@@ -184,3 +184,56 @@ DROP FUNCTION argument;
 REVOKE ALL ON FOREIGN SERVER streamfilter FROM streamfilter_mallory;
 REVOKE ALL ON SCHEMA public FROM streamfilter_mallory;
 DROP ROLE streamfilter_mallory;
+-- ---- RENAME COLUMN --------------------------------------------------------------------------------
+
+-- A trigger goes on with the same columns, as an index does; its arguments say how they are called now.
+CREATE TABLE named (id int, "Other" int, seen boolean, spare int) PARTITION BY LIST (id);
+CREATE TABLE named_1 PARTITION OF named FOR VALUES IN (1);
+CREATE TABLE named_repeats (id int, others int, "Known" boolean, "Other" int);
+CREATE FOREIGN TABLE by_name (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB');
+CREATE FOREIGN TABLE by_list (id int, other int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB');
+CREATE TRIGGER za BEFORE INSERT ON named FOR EACH ROW EXECUTE FUNCTION streamfilter_mark('by_list', 'SEEN', 'id', 'Other');
+CREATE TRIGGER zb BEFORE INSERT ON named FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('by_name');
+CREATE TRIGGER zc AFTER DELETE ON named FOR EACH ROW EXECUTE FUNCTION streamfilter_forget('by_name');
+ALTER TABLE named DISABLE TRIGGER zc;
+CREATE VIEW arguments AS SELECT tgrelid::regclass AS of, tgname, tgnargs, replace(encode(tgargs, 'escape'), '\000', ' ') AS arguments
+FROM pg_trigger WHERE tgrelid::regclass::text ~ '^named' ORDER BY 1, 2;
+INSERT INTO named VALUES (1, 1);
+ALTER TABLE named RENAME id TO number;
+ALTER TABLE named RENAME "Other" TO others;
+ALTER TABLE named RENAME seen TO "Known";
+ALTER TABLE named ENABLE TRIGGER zc;
+TABLE arguments;
+INSERT INTO named VALUES (1, 1), (1, 2);
+SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = 'named'::regclass ORDER BY tgname;
+-- The trigger takes columns of the filter's names again, and another column may have a former name.
+ALTER TABLE named RENAME spare TO "Other";
+ALTER TABLE named RENAME number TO id;
+TABLE arguments;
+DELETE FROM named;
+INSERT INTO named VALUES (1, 1), (1, 2);
+SELECT * FROM named;
+-- Repeats go to columns of the same names: that one is to be renamed, too.
+CREATE OR REPLACE TRIGGER za BEFORE INSERT ON named FOR EACH ROW EXECUTE FUNCTION streamfilter_divert('by_list', 'named_repeats', 'id', 'others');
+ALTER TABLE named RENAME others TO other;
+ALTER TABLE named_repeats RENAME others TO other;
+DROP TABLE named, named_repeats CASCADE;
+DROP FOREIGN TABLE by_name, by_list;
+DROP VIEW arguments;
+
+-- ---- ATTACH PARTITION -----------------------------------------------------------------------------
+
+-- Rows that were in the partition before have not come through the trigger.
+CREATE TABLE parts (id int, part int) PARTITION BY LIST (part);
+CREATE FOREIGN TABLE seen_parts (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB');
+CREATE TRIGGER zz BEFORE INSERT ON parts FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_parts');
+CREATE TABLE part_1 AS SELECT i AS id, 1 AS part FROM generate_series(1, 100) i;
+ALTER TABLE parts ATTACH PARTITION part_1 FOR VALUES IN (1);
+SELECT streamfilter_warm('public.seen_parts', 'public.part_1');
+INSERT INTO parts SELECT i, 1 FROM generate_series(1, 101) i;
+ALTER TABLE parts DETACH PARTITION part_1;
+ALTER TABLE parts ATTACH PARTITION part_1 FOR VALUES IN (1);
+CREATE TABLE part_2 (LIKE parts);
+ALTER TABLE parts ATTACH PARTITION part_2 FOR VALUES IN (2);
+DROP TABLE parts;
+DROP FOREIGN TABLE seen_parts;

@@ -23,7 +23,7 @@ $node->psql(
 	stderr => \$err);
 like($err, qr/WARNING:  filter "seen" cannot be used yet: streamfilter is not preloaded/, 'CREATE warns');
 like($err, qr/DETAIL:  Named filters are in shared memory, which the server lays out when it starts/, 'and says why');
-like($err, qr/HINT:  Set shared_preload_libraries = 'streamfilter'/, 'and what to do');
+like($err, qr/HINT:  ALTER SYSTEM SET shared_preload_libraries = 'streamfilter'; then restart/, 'and what to do');
 
 for my $statement (
 	q{SELECT streamfilter_seen('seen', 1)}, q{SELECT streamfilter_test('seen', 1)},
@@ -34,7 +34,7 @@ for my $statement (
 	isnt($node->psql('postgres', $statement, stderr => \$err), 0, "fails: $statement");
 	like($err, qr/must be loaded via shared_preload_libraries/, 'with the reason');
 	like($err, qr/DETAIL:  Every session needs the library, because any session may drop/, 'why no session can load it later');
-	like($err, qr/HINT:  Set shared_preload_libraries/, 'and a hint');
+	like($err, qr/HINT:  ALTER SYSTEM SET shared_preload_libraries/, 'and a hint');
 }
 is(sql('SELECT count(*) FROM events'), '0', 'no row came in unjudged');
 is(sql(q{SELECT filter, kind, memory, accepted FROM streamfilter_stats}), 'seen|sbf|65536|0', 'the statistics work without preloading');

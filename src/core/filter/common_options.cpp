@@ -55,7 +55,14 @@ bool set_memory(Definition& definition, const CommonOption&, const char* value,
 bool set_fpr(Definition& definition, const CommonOption&, const char* value,
              Problem& problem) noexcept {
   double fpr;
-  if (!parse_real(value, fpr)) return bad_value(problem, Error::syntax, "fpr", value);
+  if (!parse_real(value, fpr)) {
+    bad_value(problem, Error::syntax, "fpr", value);
+    const auto [stop, error] = std::from_chars(value, value + std::strlen(value), fpr);
+    if (error == std::errc{} && *stop == '%' && fpr > 0 && fpr < 100)
+      return problem.add_hint("Write %.15g.", fpr / 100);
+    return problem.add_hint(
+        "Give a number between 0 and 1: 0.01 for one wrongly discarded row in a hundred new ones.");
+  }
   if (!(fpr > 0 && fpr < 1)) {
     problem.set(Error::out_of_range, "value \"%s\" is out of range for option \"fpr\"",
                 Excerpt(value).text());
@@ -69,7 +76,10 @@ bool set_fpr(Definition& definition, const CommonOption&, const char* value,
 bool set_seed(Definition& definition, const CommonOption& option, const char* value,
               Problem& problem) noexcept {
   std::uint64_t seed;
-  if (!parse_integer(value, seed)) return bad_value(problem, Error::syntax, option.name, value);
+  if (!parse_integer(value, seed)) {
+    bad_value(problem, Error::syntax, option.name, value);
+    return problem.add_hint("Give a whole number, or leave it out: it is then drawn.");
+  }
   definition.parameters.seed = seed;
   return true;
 }

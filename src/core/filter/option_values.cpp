@@ -26,8 +26,11 @@ bool set_reals(Definition& definition, const OptionSpec& option, const char* val
     while (at < end && *at == ' ') ++at;
     double real;
     const auto [stop, error] = std::from_chars(at, end, real);
-    if (error != std::errc{} || stop != end)
-      return bad_value(problem, Error::syntax, option.name, value);
+    if (error != std::errc{} || stop != end) {
+      bad_value(problem, Error::syntax, option.name, value);
+      return problem.add_hint("Give numbers from %.15g to %.15g, separated by commas.", option.low,
+                              option.high);
+    }
     if (!(real >= option.low && real <= option.high))
       return bad_range(problem, option.name, value, option.low, option.high);
     if (count == option.max_count) {
@@ -189,7 +192,10 @@ bool set_kind_option(Definition& definition, const OptionSpec& option, const cha
       p.set_integer(option.word, number);
       break;
     case OptionType::real:
-      if (!parse_real(value, real)) return bad_value(problem, Error::syntax, option.name, value);
+      if (!parse_real(value, real)) {
+        bad_value(problem, Error::syntax, option.name, value);
+        return problem.add_hint("Give a number from %.15g to %.15g.", option.low, option.high);
+      }
       if (!(real >= option.low && real <= option.high))
         return bad_range(problem, option.name, value, option.low, option.high);
       p.set_real(option.word, real);

@@ -9,6 +9,30 @@
 namespace streamfilter {
 namespace {
 
+// What other products call their options.
+struct Foreign {
+  const char* name;
+  const char* ours;
+};
+constexpr Foreign kForeignNames[] = {{"capacity", "keys"},
+                                     {"initial_capacity", "keys"},
+                                     {"expected_items", "keys"},
+                                     {"max_items", "keys"},
+                                     {"expected_insertions", "keys"},
+                                     {"error_rate", "fpr"},
+                                     {"false_positive_rate", "fpr"},
+                                     {"fpp", "fpr"},
+                                     {"probability", "fpr"},
+                                     {"ttl", "window"},
+                                     {"expire", "window"},
+                                     {"expiration", "window"},
+                                     {"retention", "window"},
+                                     {"expansion", "grow"},
+                                     {"hash_functions", "k"},
+                                     {"num_hashes", "k"},
+                                     {"max_memory", "memory"},
+                                     {"algorithm", "kind"}};
+
 bool unknown_option(const FilterOps* ops, const char* name, WordList own_options,
                     Problem& problem) noexcept {
   // Tells an option of another kind from a misspelt one.
@@ -19,6 +43,8 @@ bool unknown_option(const FilterOps* ops, const char* name, WordList own_options
       return problem.add_hint("It is an option of kind %s.", other->name);
     }
   problem.set(Error::unknown_name, "invalid option \"%s\"", Excerpt(name).text());
+  if (const Foreign* foreign = find_named(kForeignNames, name))
+    return problem.add_hint("Here that option is called \"%s\".", foreign->ours);
   NearestName nearest(name);
   char names[384];
   TextWriter out(names, sizeof names);

@@ -233,12 +233,16 @@ double rate_of(const Parameters& p, ConstSlice slice) noexcept {
 
 }  // namespace
 
+// Beyond the load of any slice; below it, the load of quotient filters is more than their bits.
+constexpr std::uint64_t kMostLoad = std::uint64_t{1} << 60;
+
 OverfullLimit overfull_limit(const Parameters& p, double fpr) noexcept {
   const FilterOps* ops = find_ops(p.kind);
   OverfullLimit limit;
   if (!(fpr > 0) || ops->load == nullptr) return limit;
   limit.rate = kOverfullRate * fpr;
   std::uint64_t low = 0, high = p.slice_bytes * 8 * probes(p);
+  while (high < kMostLoad && rate_at(p, high) <= limit.rate) high *= 2;
   if (rate_at(p, high) <= limit.rate) return limit;
   while (high - low > low / 4096 + 1) {
     const std::uint64_t middle = low + (high - low) / 2;

@@ -511,6 +511,8 @@ const FilterOps dsqf_ops = {
     .check = check,
     .estimate = estimate,
     .fpr_bound = fpr_bound,
+    .load = load,
+    .rate_at = rate_at,
     .fnr_at = fnr_at,
     .predict = predict,
 };

@@ -9,6 +9,11 @@
 namespace streamfilter::quotient {
 namespace {
 
+// Row and remainder together have so many values.
+double capacity_of(const Parameters& p) noexcept {
+  return std::ldexp(static_cast<double>(p.integer(kSliceRows)), static_cast<int>(p.integer(kR)));
+}
+
 // Numbers of buckets in a row to choose from if `keys` is given.
 constexpr unsigned kChoices[] = {1, 2, 3, 4, 6, 8, 12, 16};
 
@@ -226,9 +231,14 @@ double distinct(const Parameters& p, std::uint64_t used) noexcept {
                                   static_cast<double>(p.integer(kSliceRows)));
 }
 
+std::uint64_t load(const Parameters&, ConstSlice slice) noexcept { return weight(*slice.state); }
+
+double rate_at(const Parameters& p, double load) noexcept {
+  return std::min(load / capacity_of(p), 1.0);
+}
+
 double fpr_now(const Parameters& p, std::uint64_t used, std::uint64_t weight) noexcept {
-  const double capacity =
-      std::ldexp(static_cast<double>(p.integer(kSliceRows)), static_cast<int>(p.integer(kR)));
+  const double capacity = capacity_of(p);
   // A stored integer key has a fingerprint of its own, so that fingerprint cannot be a new key's.
   const double known = p.key_shift != 0 ? static_cast<double>(used) : 0;
   return known < capacity ? (static_cast<double>(weight) - known) / (capacity - known) : 0;

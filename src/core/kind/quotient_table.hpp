@@ -154,6 +154,10 @@ bool derive(Definition& definition, Appraise appraise, QuotientShape& shape,
 // The distinct keys behind `used` signatures of a slice that has evicted none; NaN: unknown.
 double distinct(const Parameters& p, std::uint64_t used) noexcept;
 
+// FilterOps::load and rate_at: the total weight of the signatures, which grows with the rate.
+std::uint64_t load(const Parameters& p, ConstSlice slice) noexcept;
+double rate_at(const Parameters& p, double load) noexcept;
+
 // The false-positive rate of a slice with `used` signatures of total weight `weight`.
 double fpr_now(const Parameters& p, std::uint64_t used, std::uint64_t weight) noexcept;
 

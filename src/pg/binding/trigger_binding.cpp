@@ -223,6 +223,26 @@ void bind_trigger(Oid trigger, TriggerBinding binding) {
   CommandCounterIncrement();
 }
 
+void write_arguments(Oid trigger, const List* arguments) {
+  StringInfoData text;
+  initStringInfo(&text);
+  appendStringInfoSpaces(&text, VARHDRSZ);
+  ListCell* cell;
+  foreach (cell, arguments)
+    appendBinaryStringInfo(&text, static_cast<const char*>(lfirst(cell)),
+                           static_cast<int>(strlen(static_cast<const char*>(lfirst(cell)))) + 1);
+  SET_VARSIZE(text.data, text.len);
+  Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
+  visit_trigger(trigger, [&](HeapTuple tuple, TupleDesc) {
+    const auto count = static_cast<int16>(list_length(arguments));
+    write_values(catalog, tuple,
+                 {{Anum_pg_trigger_tgnargs, Int16GetDatum(count)},
+                  {Anum_pg_trigger_tgargs, PointerGetDatum(text.data)}});
+  });
+  table_close(catalog, RowExclusiveLock);
+  CommandCounterIncrement();
+}
+
 void enable_always(Oid trigger) {
   Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
   write_enabled(catalog, trigger, TRIGGER_FIRES_ALWAYS);

@@ -48,6 +48,9 @@ Oid filter_of_trigger(const TriggerRow* row);
 // the trigger's table that keeps others from altering its triggers.
 void bind_trigger(Oid trigger, TriggerBinding binding);
 
+// Replaces the arguments (char*) of this trigger alone, clone or not. Needs the same lock.
+void write_arguments(Oid trigger, const List* arguments);
+
 // Makes the trigger and its clones fire whatever session_replication_role is. Needs the same lock.
 void enable_always(Oid trigger);
 

@@ -216,6 +216,20 @@ int count_of_skip(const Trigger* trigger, int first, Relation table) {
              : 0;
 }
 
+// The first argument that names a column of the key.
+int first_column_argument(TriggerKind kind) {
+  return kind == TriggerKind::mark || kind == TriggerKind::divert ? 2 : 1;
+}
+
+// Did the text name the column of the table before it was renamed? As find_column() reads it.
+bool named_formerly(const char* text, Relation table, NewName column) {
+  if (strcmp(text, column.former) == 0) return true;
+  List* parts = NIL;
+  return (strcmp(text, column.name) == 0 || find_exactly(table, text) == InvalidAttrNumber) &&
+         SplitIdentifierString(pstrdup(text), '.', &parts) && list_length(parts) == 1 &&
+         strcmp(static_cast<char*>(linitial(parts)), column.former) == 0;
+}
+
 char* list_columns(const FilterRelation* filter) {
   StringInfoData list;
   initStringInfo(&list);
@@ -306,7 +320,7 @@ TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
                        const FilterRelation* filter) {
   auto* plan = static_cast<TriggerPlan*>(palloc0(sizeof(TriggerPlan)));
   if (kind == TriggerKind::mark) plan->mark = mark_column(trigger, table);
-  const int first = kind == TriggerKind::mark || kind == TriggerKind::divert ? 2 : 1;
+  const int first = first_column_argument(kind);
   const int skip = judges(kind) ? count_of_skip(trigger, first, table) : 0;
   const int given = Max(trigger->tgnargs - first - skip, 0);
   plan->skips_conflicts = skip > 0;
@@ -342,6 +356,37 @@ TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
                       attribute->atttypmod);
   }
   return plan;
+}
+
+List* arguments_with_column(const Trigger* trigger, TriggerKind kind, Relation table,
+                            const FilterRelation* filter, NewName column) {
+  const int first = first_column_argument(kind);
+  const int skip = judges(kind) ? count_of_skip(trigger, first, table) : 0;
+  const int given = Max(trigger->tgnargs - first - skip, 0);
+  if (trigger->tgnargs < first || (given != 0 && given != filter->column_count)) return NIL;
+  bool differs = false, namesakes = true;
+  const auto follow = [&](const char* text, bool named) {
+    differs |= named;
+    return const_cast<char*>(named ? column.name : text);
+  };
+  const auto argument = [&](int i) {
+    return follow(trigger->tgargs[i], named_formerly(trigger->tgargs[i], table, column));
+  };
+  List *arguments = NIL, *columns = NIL;
+  for (int i = 0; i < first; ++i)
+    arguments =
+        lappend(arguments, kind == TriggerKind::mark && i > 0 ? argument(i) : trigger->tgargs[i]);
+  for (int i = 0; i < filter->column_count; ++i) {
+    const char* its_name = filter->columns[i].name;
+    columns = lappend(columns, given ? argument(first + i)
+                                     : follow(its_name, strcmp(its_name, column.former) == 0));
+    namesakes &= strcmp(static_cast<char*>(llast(columns)), its_name) == 0;
+  }
+  if (!differs) return NIL;
+  if (!namesakes) arguments = list_concat(arguments, columns);
+  for (int i = first + given; i < trigger->tgnargs; ++i)
+    arguments = lappend(arguments, trigger->tgargs[i]);
+  return arguments;
 }
 
 // ---- rights -------------------------------------------------------------------------------------

@@ -60,6 +60,18 @@ Oid find_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger*
 TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
                        const FilterRelation* filter);
 
+// A column's name before and after RENAME COLUMN.
+struct NewName {
+  const char* former;
+  const char* name;
+};
+
+// The arguments, as char*, with which the trigger uses the same columns as before the table's
+// column got a new name: also one that names none, as it takes those of the filter's names. NIL:
+// the arguments that it has.
+List* arguments_with_column(const Trigger* trigger, TriggerKind kind, Relation table,
+                            const FilterRelation* filter, NewName column);
+
 // Rights that a table's owner needs on the filter of its trigger, and on the table that it diverts
 // repeats to. A trigger whose owner lacks them blocks no DDL.
 

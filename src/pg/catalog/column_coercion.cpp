@@ -29,6 +29,7 @@ struct Coercion {
   Oid owner;
   Oid io_param;
   int32 typmod;
+  const char* column;  // "column ... of filter ...", for errors; nullptr: the caller says it
   FmgrInfo input;
   ExprState* state;  // reads its argument as a CaseTestExpr
   ExprContext* econtext;
@@ -199,6 +200,8 @@ Coercion* make_coercion(Oid source, const FilterColumn* column, const FilterRela
   coercion->typmod = column->typmod;
   coercion->relation = filter ? filter->relid : InvalidOid;
   coercion->owner = filter ? filter->owner : InvalidOid;
+  if (filter != nullptr)
+    coercion->column = psprintf("column \"%s\" of filter \"%s\"", column->name, filter->name);
   if (source == UNKNOWNOID) {
     Oid function;
     getTypeInputInfo(column->type, &function, &coercion->io_param);
@@ -267,9 +270,16 @@ bool runs_untrusted_code(const Coercion* coercion) {
   return coercion != nullptr && coercion->untrusted;
 }
 
+// "value too long for type character varying(4)" would not tell whose type that is.
 Datum run_coercion(Coercion* coercion, Datum value, bool* isnull) {
-  return unlikely(coercion->as_owner) ? convert_as_owner(coercion, value, isnull)
-                                      : convert(coercion, value, isnull);
+  ErrorContextCallback context = {
+      error_context_stack, [](void* column) { errcontext("%s", static_cast<const char*>(column)); },
+      const_cast<char*>(coercion->column)};
+  if (coercion->column != nullptr) error_context_stack = &context;
+  const Datum result = unlikely(coercion->as_owner) ? convert_as_owner(coercion, value, isnull)
+                                                    : convert(coercion, value, isnull);
+  error_context_stack = context.previous;
+  return result;
 }
 
 }  // namespace streamfilter::pg

@@ -228,8 +228,7 @@ void check_filter_memory(const FilterRelation* relation) {
         WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
         errmsg("filter \"%s\" cannot be used yet: streamfilter is not preloaded", relation->name),
         errdetail("Named filters are in shared memory, which the server lays out when it starts."),
-        errhint("Set shared_preload_libraries = 'streamfilter' in postgresql.conf and restart "
-                "the server."));
+        errhint_preload());
     return;
   }
   const uint64 largest = memory_use().largest_free;
@@ -245,7 +244,8 @@ void check_filter_memory(const FilterRelation* relation) {
 bool is_emptied(const FilterRelation* relation) {
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   const FilterSlot* slot = find_slot(MyDatabaseId, relation->relid, SlotState::live);
-  const bool emptied = slot != nullptr && slot->signature != relation->signature;
+  const bool emptied =
+      slot != nullptr && slot->signature != relation->signature && !is_empty(block_of(slot));
   LWLockRelease(shared_state->directory_lock);
   return emptied;
 }

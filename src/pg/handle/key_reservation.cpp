@@ -9,6 +9,7 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include "pg/catalog/lookup.hpp"
 #include "pg/handle/key_builder.hpp"
 #include "pg/handle/key_reservation.hpp"
 #include "pg/handle/waiting_code.hpp"
@@ -453,21 +454,38 @@ bool is_log_due(FilterSlot* slot) {
   return pg_atomic_compare_exchange_u64(&slot->overfull_logged, &last, static_cast<uint64>(now));
 }
 
+// More memory counts for keys to come: what the filter has stays, and with it its rate, until the
+// window has passed or the filter is empty.
+int errhint_overfull(const FilterHandle* filter) {
+  const char* name = qualified_name(filter->relid);
+  char size[32];
+  print_size(TYPEALIGN64(1024, 2 * filter->header->parameters.memory), size, sizeof size);
+  const char* resize =
+      psprintf("CALL streamfilter_resize(%s, '%s');", quote_literal_cstr(name), size);
+  if (ops_of(filter->header).forgets == Forgets::after_window)
+    return errhint(
+        "%s The rate holds again when what it holds now has left the window. "
+        "TRUNCATE %s; forgets them at once.",
+        resize, name);
+  return errhint(
+      "TRUNCATE %s; %s then fill it with streamfilter_warm(). In any size, what it holds "
+      "now keeps its rate.",
+      name, resize);
+}
+
 void warn_of(const FilterHandle* filter, int level) {
   const bool passes = filter->overfull.passes;
   const double rate = filter->overfull.limit.rate / kOverfullRate;
-  ereport(
-      level, errcode(kOverfullFilter),
-      errmsg("filter \"%s\" holds more keys than its false-positive rate allows",
-             filter->relation->name),
-      passes ? errdetail("It would take more than %g of the new rows for repeats, so repeats "
-                         "pass.",
-                         rate)
-             : errdetail("It takes more than %g of the new rows for repeats, and discards them.",
-                         rate),
-      errhint("Give it more memory, with ALTER FOREIGN TABLE %s OPTIONS (SET memory ...), or "
-              "empty it, with TRUNCATE %s.",
-              quote_identifier(filter->relation->name), quote_identifier(filter->relation->name)));
+  ereport(level, errcode(kOverfullFilter),
+          errmsg("filter \"%s\" holds more keys than its false-positive rate allows",
+                 filter->relation->name),
+          passes
+              ? errdetail("It would take more than %g of the new rows for repeats, so repeats "
+                          "pass.",
+                          rate)
+              : errdetail("It takes more than %g of the new rows for repeats, and discards them.",
+                          rate),
+          errhint_overfull(filter));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 #include "core/filter/resize.hpp"
+#include "pg/catalog/lookup.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/resize/resize_filter.hpp"
@@ -135,7 +136,7 @@ int give_sizes(const FilterRelation* relation, const Header* former, const Heade
     return errhint(
         "Type: ALTER FOREIGN TABLE %s OPTIONS (SET memory '%s'). Or TRUNCATE the filter "
         "and fill it anew, for example with streamfilter_warm().",
-        quote_identifier(relation->name), size);
+        qualified_name(relation->relid), size);
   if (const char* size = size_that_keeps(relation, former, fpr))
     return errhint(
         "With memory '%s' instead of this size, it keeps the rate: roll back, and use "

@@ -7,6 +7,7 @@
 extern "C" {
 #include "access/hio.h"
 #include "commands/copyfrom_internal.h"
+#include "executor/nodeAgg.h"
 #include "executor/tuptable.h"
 }
 
@@ -79,6 +80,17 @@ extern "C" {
 inline void* kept_on_target(const ResultRelInfo* by) { return by->ri_CopyMultiInsertBuffer; }
 inline void keep_on_target(ResultRelInfo* target, void* kept) {
   target->ri_CopyMultiInsertBuffer = static_cast<CopyMultiInsertBuffer*>(kept);
+}
+
+// AggState::pertrans, numtrans, AggStatePerTransData::serialfn, aggref (pg/value/growing_state.cpp;
+// nodeAgg.c): whose state a serialization function gets, for AggGetAggref() does not know there.
+// The executor calls it by this FmgrInfo. Otherwise a process without a row would send NULL.
+
+// nullptr: this is no serialization function.
+inline const Aggref* serialized_call(const AggState* aggregate, const FmgrInfo* function) {
+  for (int i = 0; i < aggregate->numtrans; ++i)
+    if (&aggregate->pertrans[i].serialfn == function) return aggregate->pertrans[i].aggref;
+  return nullptr;
 }
 
 // BulkInsertStateData::strategy (batch_writer.cpp; hio.c and heapam.c): nullptr means the usual

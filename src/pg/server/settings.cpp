@@ -1,12 +1,18 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "catalog/pg_authid.h"
+#include "miscadmin.h"
 #include "replication/logicalworker.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/plancache.h"
+#include "utils/varlena.h"
 }
 
 #include <climits>
+#include <utility>
 
 #include "pg/server/settings.hpp"
 
@@ -165,6 +171,33 @@ bool is_set(const Setting& setting) {
 }
 
 bool is_restoring() { return !check_function_bodies || IsLogicalWorker(); }
+
+// The whole line: SET replaces what is preloaded already. Before pg_stat_statements, which
+// otherwise misses rows that are inserted in batches; Citus must be first.
+int errhint_preload() {
+  if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_SETTINGS))
+    return errhint(
+        "Ask a superuser to add streamfilter to shared_preload_libraries and to restart "
+        "the server.");
+  StringInfoData line;
+  initStringInfo(&line);
+  const char* own = "'streamfilter'";
+  const auto add = [&line](const char* library) {
+    appendStringInfo(&line, "%s%s", line.len > 0 ? ", " : "", library);
+  };
+  List* libraries = NIL;
+  SplitDirectoriesString(pstrdup(shared_preload_libraries_string), ',', &libraries);
+  ListCell* cell;
+  foreach (cell, libraries) {
+    const auto* library = static_cast<const char*>(lfirst(cell));
+    if (own != nullptr && strcmp(library, "pg_stat_statements") == 0)
+      add(std::exchange(own, nullptr));
+    add(quote_literal_cstr(library));
+  }
+  if (own != nullptr) add(own);
+  return errhint("ALTER SYSTEM SET shared_preload_libraries = %s; then restart the server.",
+                 line.data);
+}
 
 void init_settings() {
   for (const Setting& setting : kSettings) define(setting);

@@ -88,6 +88,9 @@ extern uint64 handle_epoch;
 // check_function_bodies tells, which pg_dump turns off so that function bodies are not checked.
 bool is_restoring();
 
+// In ereport(): the statement that preloads the library, with what is preloaded already.
+int errhint_preload();
+
 // Called by _PG_init. Never raises.
 void init_settings();
 

@@ -189,8 +189,7 @@ void require_shared_state() {
           errmsg("streamfilter must be loaded via shared_preload_libraries to use named filters"),
           errdetail("Every session needs the library, because any session may drop a filter or end "
                     "a prepared transaction."),
-          errhint("Set shared_preload_libraries = 'streamfilter' in postgresql.conf and restart "
-                  "the server."));
+          errhint_preload());
 }
 
 void reset_counters(FilterSlot* slot, TimestampTz now) {

@@ -23,8 +23,8 @@ void warn(const char* summary, const char* detail, const FilterRelation* filter,
   ereport(WARNING, errmsg_internal("%s", summary), errdetail_internal("%s", detail),
           is_remote(filter)
               ? 0
-              : errhint("ALTER FOREIGN TABLE %s OPTIONS (%s persistence '%s') makes them alike.",
-                        quote_identifier(filter->name), given ? "SET" : "ADD", fitting));
+              : errhint("ALTER FOREIGN TABLE %s OPTIONS (%s persistence '%s'); makes them alike.",
+                        qualified_name(filter->relid), given ? "SET" : "ADD", fitting));
 }
 
 }  // namespace
@@ -116,10 +116,13 @@ const char* columns_of(Relation table, const TriggerPlan* plan) {
 }  // namespace
 
 void hint_to_fill(const Trigger* trigger, Relation table, const TriggerPlan* plan,
-                  const FilterRelation* filter) {
-  if (trigger->tgisclone || !knows_nothing(filter) || !has_rows(table)) return;
+                  const FilterRelation* filter, bool attached) {
+  const bool unknown = knows_nothing(filter);
+  if (attached ? transaction_uses_filters : trigger->tgisclone || !unknown) return;
+  if (!has_rows(table)) return;
   ereport(NOTICE,
-          errmsg("table \"%s\" has rows that filter \"%s\" does not know",
+          errmsg(unknown ? "table \"%s\" has rows that filter \"%s\" does not know"
+                         : "table \"%s\" has rows that filter \"%s\" may not know",
                  RelationGetRelationName(table), filter->name),
           errhint("SELECT streamfilter_warm(%s, %s%s); fills it.", quoted_name(filter->relid),
                   quoted_name(RelationGetRelid(table)), columns_of(table, plan)));

@@ -18,8 +18,9 @@ void warn_of_crash(Relation table, const FilterRelation* filter);
 // An empty filter on a table with rows: repeats of these rows would pass.
 
 // Prints the statement that fills the filter, unless the transaction has used filters and so may be
-// filling it.
+// filling it. A filter that knows other rows may know those of a table that is `attached`, too: of
+// a partition that was detached.
 void hint_to_fill(const Trigger* trigger, Relation table, const TriggerPlan* plan,
-                  const FilterRelation* filter);
+                  const FilterRelation* filter, bool attached);
 
 }  // namespace streamfilter::pg

@@ -97,18 +97,23 @@ bool lasts(const RowJudge* judge, const DeclaredTrigger& declared) {
   const char* trigger = judge->row.trigger->tgname;
   const char* table = RelationGetRelationName(judge->row.table);
   const bool asked = filter->last.asked_in >= judge->statement.number;
-  ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("filter \"%s\" would judge a row twice", filter->relation->name),
-          asked
-              ? errdetail("The statement gives it keys by streamfilter_seen() or INSERT, which it "
+  const bool same = filter->last.fired_by == judge->found.created;
+  ereport(
+      ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+      errmsg("filter \"%s\" would judge a row twice", filter->relation->name),
+      asked  ? errdetail("The statement gives it keys by streamfilter_seen() or INSERT, which it "
                           "remembers; trigger \"%s\" of table \"%s\" would then take their rows "
                           "for repeats.",
-                          trigger, table)
-              : errdetail("The statement puts rows into another table whose trigger uses it, too; "
-                          "trigger \"%s\" of table \"%s\" would take the same rows for repeats.",
-                          trigger, table),
-          asked ? errhint("Leave it to the trigger, or to the query while the trigger is disabled.")
-                : errhint("Give the two tables different filters, or use two statements."));
+                         trigger, table)
+      : same ? errdetail("A trigger or a function of the statement puts other rows into the same "
+                         "table; trigger \"%s\" of table \"%s\" would judge them in between.",
+                         trigger, table)
+             : errdetail("The statement puts rows into another table whose trigger uses it, too; "
+                         "trigger \"%s\" of table \"%s\" would take the same rows for repeats.",
+                         trigger, table),
+      asked  ? errhint("Leave it to the trigger, or to the query while the trigger is disabled.")
+      : same ? errhint("Insert them in an AFTER trigger, or by a statement of their own.")
+             : errhint("Give the two tables different filters, or use two statements."));
   pg_unreachable();
 }
 

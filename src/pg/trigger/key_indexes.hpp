@@ -19,8 +19,9 @@ bool may_refuse_new_keys(const ResultRelInfo* target, const TriggerPlan* plan);
 // Is the row in one of these indexes? Waits for a transaction that has inserted or deleted it.
 bool is_in_indexes(const List* indexes, Relation table, TupleTableSlot* row);
 
-// For a filter before a unique index: a NOTICE that says what to type.
-void hint_at_key_index(const Trigger* trigger, Relation table, const TriggerPlan* plan,
-                       const char* filter);
+// For a filter before a unique index: a NOTICE that says what to type. Raises 42P17 if the trigger
+// is to look into such an index, but the table has none.
+void check_key_indexes(const Trigger* trigger, TriggerKind kind, Relation table,
+                       const TriggerPlan* plan, const FilterRelation* filter);
 
 }  // namespace streamfilter::pg

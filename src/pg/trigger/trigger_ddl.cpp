@@ -164,8 +164,8 @@ void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
     warn_if_less_durable(declared.table, target);
   }
   bind_trigger(trigger->tgoid, {filter, target});
-  hint_at_key_index(trigger, table, plan, relation->name);
-  if (!is_made_by_citus(table)) hint_to_fill(trigger, table, plan, relation);
+  check_key_indexes(trigger, kind, table, plan, relation);
+  if (!is_made_by_citus(table)) hint_to_fill(trigger, table, plan, relation, false);
 }
 
 // `schema` is that of CREATE SCHEMA, whose elements do not name it since PostgreSQL 19.
@@ -337,6 +337,26 @@ void warn_of_crash_of(const RangeVar* name) {
   }
 }
 
+// The rows of a partition that is attached have not come through the trigger.
+void hint_to_fill_attached(const AlterTableStmt* statement) {
+  ListCell* cell;
+  foreach (cell, statement->cmds) {
+    const auto* command = lfirst_node(AlterTableCmd, cell);
+    if (command->subtype != AT_AttachPartition) continue;
+    const Oid relid = RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true);
+    Relation table = OidIsValid(relid) ? try_relation_open(relid, AccessShareLock) : nullptr;
+    if (table == nullptr) continue;
+    visit_own_triggers(table, [table](const Trigger* trigger, TriggerKind kind) {
+      const DeclaredTrigger declared = find_declared(trigger, table);
+      const Oid filter = find_filter(trigger, kind, &declared);
+      if (!judges(kind) || !trigger->tgisclone || !OidIsValid(filter)) return;
+      const FilterRelation* relation = load_filter_relation(filter);
+      hint_to_fill(trigger, table, make_plan(trigger, kind, table, relation), relation, true);
+    });
+    relation_close(table, NoLock);
+  }
+}
+
 // A new owner must have the rights at once. Rights of others may be granted later, as dumps do it.
 int level_after(const AlterTableStmt* statement) {
   ListCell* cell;
@@ -407,7 +427,35 @@ void follow_name_of(const char* schema, const char* name) {
       follow_names(relid);
 }
 
+// The trigger goes on with the same columns, as an index does: their new names are written into its
+// arguments, which a dump contains.
+void follow_column(const Trigger* trigger, TriggerKind kind, Relation table,
+                   const RenameStmt* renamed) {
+  const DeclaredTrigger declared = find_declared(trigger, table);
+  const Oid filter = find_filter(trigger, kind, &declared);
+  if (!OidIsValid(filter)) return;
+  const List* arguments = arguments_with_column(trigger, kind, table, load_filter_relation(filter),
+                                                {renamed->subname, renamed->newname});
+  if (arguments != NIL) write_arguments(trigger->tgoid, arguments);
+}
+
+void follow_column_of_table(const RenameStmt* renamed) {
+  const Oid relid = RangeVarGetRelid(renamed->relation, NoLock, true);
+  if (!OidIsValid(relid)) return;
+  ListCell* cell;
+  foreach (cell, find_all_inheritors(relid, AccessShareLock, nullptr)) {
+    if (!has_triggers(lfirst_oid(cell))) continue;
+    Relation table = relation_open(lfirst_oid(cell), NoLock);
+    visit_own_triggers(table, [=](const Trigger* trigger, TriggerKind kind) {
+      follow_column(trigger, kind, table, renamed);
+    });
+    relation_close(table, NoLock);
+  }
+}
+
 void check_renamed(const RenameStmt* statement) {
+  if (statement->renameType == OBJECT_COLUMN && statement->relationType == OBJECT_TABLE)
+    follow_column_of_table(statement);
   if (statement->relation != nullptr && statement->subname != nullptr)
     check_altered(statement->relation, WARNING);  // a column or a trigger
   else if (statement->relation != nullptr)
@@ -496,6 +544,7 @@ void check_triggers(Node* statement) {
     const auto* alter = castNode(AlterTableStmt, statement);
     check_altered(alter->relation, level_after(alter));
     if (alters_persistence(alter)) warn_of_crash_of(alter->relation);
+    hint_to_fill_attached(alter);
     adopt_altered(alter);
   } else if (IsA(statement, RenameStmt)) {
     check_renamed(castNode(RenameStmt, statement));

@@ -128,6 +128,12 @@ void remember(FunctionCallInfo fcinfo, const CallSite* site, GrowingState* state
   insert(state->filter, element);
 }
 
+// A state of a process that has met no key. Filters that keep an order would notice a merge with
+// it.
+bool is_nothing(const GrowingState* state) {
+  return state->filter != nullptr && is_empty(state->filter);
+}
+
 // Parameters for states of a combine function, in fn_extra: one copy of equal ones.
 const Parameters* keep_parameters(FunctionCallInfo fcinfo, const GrowingState* state) {
   if (state->filter != nullptr) return nullptr;
@@ -167,8 +173,8 @@ SF_FUNCTION(approx_count_distinct_transition) {
 SF_FUNCTION(streamfilter_agg_combine) {
   GrowingState* into = get_state(fcinfo, 0);
   GrowingState* from = get_state(fcinfo, 1);
-  if (from == nullptr) return return_state(fcinfo, into);
-  if (into == nullptr)
+  if (from == nullptr || (into != nullptr && is_nothing(from))) return return_state(fcinfo, into);
+  if (into == nullptr || is_nothing(into))
     PG_RETURN_POINTER(
         copy_growing_state(from, keep_parameters(fcinfo, from), aggregate_context(fcinfo)));
   merge_state(fcinfo, into, from);
@@ -176,7 +182,10 @@ SF_FUNCTION(streamfilter_agg_combine) {
 }
 
 SF_FUNCTION(streamfilter_agg_serialize) {
-  PG_RETURN_POINTER(serialize_state(get_state(fcinfo, 0)));
+  if (GrowingState* state = get_state(fcinfo, 0)) PG_RETURN_POINTER(serialize_state(state));
+  Datum prototype;
+  if (!constant_prototype(fcinfo, &prototype)) PG_RETURN_NULL();
+  PG_RETURN_POINTER(get_value(prototype));
 }
 
 SF_FUNCTION(streamfilter_agg_deserialize) {
@@ -185,8 +194,10 @@ SF_FUNCTION(streamfilter_agg_deserialize) {
 
 SF_FUNCTION(streamfilter_agg_final) {
   GrowingState* state = get_state(fcinfo, 0);
-  if (state == nullptr) PG_RETURN_NULL();
-  PG_RETURN_DATUM(finished_value(state));
+  if (state != nullptr) PG_RETURN_DATUM(finished_value(state));
+  Datum prototype;
+  if (!constant_prototype(fcinfo, &prototype)) PG_RETURN_NULL();
+  PG_RETURN_DATUM(prototype);
 }
 
 SF_FUNCTION(approx_count_distinct_final) {

@@ -1,10 +1,12 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "executor/executor.h"
 #include "nodes/primnodes.h"
 }
 
 #include "core/base/math_policy.hpp"
+#include "pg/server/compat_private.hpp"
 #include "pg/server/rows.hpp"
 #include "pg/value/compact_value.hpp"
 #include "pg/value/growing_state.hpp"
@@ -339,8 +341,7 @@ MemoryContext aggregate_context(FunctionCallInfo fcinfo) {
 
 namespace {
 
-const Node* argument_of(FunctionCallInfo fcinfo, int number) {
-  const Aggref* call = AggGetAggref(fcinfo);
+const Node* argument_of(const Aggref* call, int number) {
   if (call == nullptr || call->args == NIL) return nullptr;
   const List* arguments = call->args;
   const Node* last =
@@ -353,17 +354,36 @@ const Node* argument_of(FunctionCallInfo fcinfo, int number) {
              : argument;
 }
 
+bool is_constant(const Node* argument) {
+  return argument != nullptr && (IsA(argument, Const) || IsA(argument, Param));
+}
+
 }  // namespace
 
 // A parameter counts as constant: it does not change while the aggregate runs.
 bool is_constant_argument(FunctionCallInfo fcinfo, int number) {
-  const Node* argument = argument_of(fcinfo, number);
-  return argument != nullptr && (IsA(argument, Const) || IsA(argument, Param));
+  return is_constant(argument_of(AggGetAggref(fcinfo), number));
 }
 
 bool is_literal_argument(FunctionCallInfo fcinfo, int number) {
-  const Node* argument = argument_of(fcinfo, number);
+  const Node* argument = argument_of(AggGetAggref(fcinfo), number);
   return argument != nullptr && IsA(argument, Const);
+}
+
+// Neither a final function nor one that serializes gets the aggregate's arguments. A plan that
+// combines partial results has them nowhere, but there the states of all processes have come: a
+// process without a row sends the prototype.
+bool constant_prototype(FunctionCallInfo fcinfo, Datum* value) {
+  if (fcinfo->context == nullptr || !IsA(fcinfo->context, AggState)) return false;
+  auto* aggregate = reinterpret_cast<AggState*>(fcinfo->context);
+  const Aggref* call = serialized_call(aggregate, fcinfo->flinfo);
+  const Node* argument = argument_of(call != nullptr ? call : AggGetAggref(fcinfo), 1);
+  if (!is_constant(argument)) return false;
+  ExprState* expression =
+      ExecInitExpr(reinterpret_cast<Expr*>(const_cast<Node*>(argument)), nullptr);
+  bool is_null;
+  *value = ExecEvalExpr(expression, aggregate->ss.ps.ps_ExprContext, &is_null);
+  return !is_null;
 }
 
 void check_prototype(FunctionCallInfo fcinfo, int number) {

@@ -124,6 +124,10 @@ bool is_constant_argument(FunctionCallInfo fcinfo, int number);
 // Is it the same, too, whenever the aggregate runs again?
 bool is_literal_argument(FunctionCallInfo fcinfo, int number);
 
+// In a function that finishes or serializes a state that no row has begun: the prototype in
+// argument 1 of the aggregate, if it is constant and not NULL.
+bool constant_prototype(FunctionCallInfo fcinfo, Datum* value);
+
 // The prototype in argument `number` of the transition function. Both raise if it is NULL.
 const Header* get_prototype(FunctionCallInfo fcinfo, int number);
 void check_prototype(FunctionCallInfo fcinfo, int number);

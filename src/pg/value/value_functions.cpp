@@ -142,8 +142,11 @@ SF_FUNCTION(streamfilter_contains) {
                  test(header, element));
 }
 
-// streamfilter_union(a, b), a || b. Error: the two differ in kind, parameters or seed.
+// streamfilter_union(a, b), a || b; NULL adds nothing. Error: the two differ in kind, parameters or
+// seed.
 SF_FUNCTION(streamfilter_union) {
+  if (PG_ARGISNULL(0) && PG_ARGISNULL(1)) PG_RETURN_NULL();
+  if (PG_ARGISNULL(0) || PG_ARGISNULL(1)) PG_RETURN_DATUM(PG_GETARG_DATUM(PG_ARGISNULL(0) ? 1 : 0));
   const Datum left = PG_GETARG_DATUM(0), right = PG_GETARG_DATUM(1);
   if (WordsOfValue words, more; read_words(left, &words) && read_words(right, &more)) {
     add_words(&words, more);
