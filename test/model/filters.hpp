@@ -67,7 +67,7 @@ struct RateSpec {
 
 inline const std::vector<RateSpec> kRateFilters = {
     {"r_bloom", "kind 'bloom', fpr '0.01', keys '4000'", false},
-    {"r_capped", "kind 'capped', fpr '0.01', keys '4000'", false},
+    {"r_vqf", "kind 'vqf', fpr '0.01', keys '4000'", false},
     {"r_rsbf", "kind 'rsbf', fpr '0.05', keys '3000'", false},
     {"r_rlbsbf", "kind 'rlbsbf', fpr '0.02', keys '3000'", false},
     {"r_timer", "kind 'timer', fpr '0.01', window '500 rows'", false},

@@ -7,6 +7,7 @@ extern "C" {
 }
 
 #include "core/base/math_policy.hpp"
+#include "core/kind/timing_options.hpp"
 #include "pg/catalog/element_roles.hpp"
 
 namespace streamfilter::pg {
@@ -91,10 +92,11 @@ bool is_nan(Oid type, Datum value) {
 int64 current_time() { return since_1970(GetCurrentTimestamp()); }
 
 int64 max_future_of(const FilterRelation* relation) {
-  const uint64 window = time_window(relation->definition.parameters);
-  if (window == 0 || relation->time == nullptr) return PG_INT64_MAX;
+  const uint64 tick = window_of(relation->definition.parameters).length;
+  if (tick == 0 || relation->time == nullptr) return PG_INT64_MAX;
   if (relation->options.max_future >= 0) return relation->options.max_future;
-  return is_point_in_time(role_type(relation->time)) ? static_cast<int64>(window) : PG_INT64_MAX;
+  return is_point_in_time(role_type(relation->time)) ? static_cast<int64>(Max(tick, USECS_PER_SEC))
+                                                     : PG_INT64_MAX;
 }
 
 Element new_element(const Parameters& parameters) {
@@ -120,10 +122,12 @@ void set_role(Element* element, const FilterColumn* column, const FilterRelation
   const Oid type = role_type(column);
   if (!OidIsValid(type)) check_role(column, relation);
   const bool known = !isnull && !is_nan(type, value);
-  if (column->role == Role::importance)
+  if (column->role == Role::importance) {
     element->importance = known ? to_double(type, value) : 0;
-  else
-    element->time = known ? to_microseconds(type, value) : current_time();
+    return;
+  }
+  element->time = known ? to_microseconds(type, value) : PG_INT64_MAX;
+  if (!is_finite(element->time)) element->time = current_time();
 }
 
 }  // namespace streamfilter::pg

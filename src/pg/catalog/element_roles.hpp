@@ -9,9 +9,9 @@ namespace streamfilter::pg {
 // The present, in microseconds since 1970.
 int64 current_time();
 
-// How far an event may be ahead of the server's clock, in microseconds: option max_future, one
-// window by default; PG_INT64_MAX: no limit. Numbers may come from any clock, so they have no
-// default.
+// How far an event may be ahead of the server's clock, in microseconds: option max_future, by
+// default one tick, at least a second; PG_INT64_MAX: no limit. Numbers may come from any clock, so
+// they have no default.
 int64 max_future_of(const FilterRelation* relation);
 
 // An element without values from role columns: unimportant, and arriving now.

@@ -94,9 +94,6 @@ bool keeps_state(List* options);
 // Names in option servers (char*), NIL if not given. Fault: 22023.
 bool read_server_names(const RelationOptions* relation_options, List** names, Fault& fault);
 
-// The window of time, in microseconds; 0: none.
-uint64 time_window(const Parameters& parameters);
-
 // The role of a column. Faults: HV00D, 22023.
 bool read_column_options(List* options, Role* role, Fault& fault);
 

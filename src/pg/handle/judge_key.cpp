@@ -3,6 +3,7 @@
 #include "pg/server/postgres.hpp"
 
 #include "pg/handle/judge_key.hpp"
+#include "pg/handle/key_builder.hpp"
 #include "pg/handle/key_reservation.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/shared_memory.hpp"
@@ -15,7 +16,7 @@ namespace {
 // Was the key seen? If so, the filter promotes it at once, without waiting for commit: the key is
 // inserted anyway.
 bool test_and_promote(FilterHandle* filter, const Element& element) {
-  if (!ops_of(filter->header).learns_from_repeats) return is_in_filter(filter, element);
+  if (!learns_from_repeats(filter->header->parameters)) return is_in_filter(filter, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
   unsigned position;
   LWLockAcquire(lock, LW_EXCLUSIVE);
@@ -84,9 +85,17 @@ void add_value(FilterHandle* filter, const Header* value, int64 slice, Size byte
 [[gnu::always_inline]] inline void note_repeat(const FilterHandle* filter,
                                                TransactionChanges* changes, const Element& element,
                                                const IndexHint& hint) {
-  if (!ops_of(filter->header).learns_from_repeats) return;
+  if (!learns_from_repeats(filter->header->parameters)) return;
   reserve_own_change(changes);
   append_own_change(changes, ChangeType::repeat, as_accepted(changes, element, hint), hint);
+}
+
+// The own changes as an event to be judged sees them.
+[[gnu::always_inline]] inline OwnKey as_judged(const FilterHandle* filter,
+                                               const TransactionChanges* changes,
+                                               const Element& element, OwnKey own) {
+  if (unlikely(comes_late(filter, changes, element))) own.view = OwnView::late;
+  return own;
 }
 
 // ---- for other purposes than to be judged -------------------------------------------------------
@@ -162,7 +171,7 @@ Verdict judge_local_key(FilterHandle* filter, const Element& element, Intent int
     prefetches.start();
   }
   await_key(filter, element);
-  const OwnKey own = find_own(changes, element);
+  const OwnKey own = as_judged(filter, changes, element, find_own(changes, element));
   if (own.view == OwnView::added) {
     note_repeat(filter, changes, element, own.hint);
     return Verdict::seen;
@@ -178,6 +187,7 @@ Verdict judge_local_key(FilterHandle* filter, const Element& element, Intent int
   if (seen && may_be_erased(filter) && await_erasure(filter, element))
     return judge_local_key(filter, element, intent);
   if (seen && !lets_pass(filter, element)) return Verdict::seen;
+  if (unlikely(own.view == OwnView::late)) note_late(filter);
   if (changes == nullptr) changes = begin(filter);
   return test_and_reserve(filter, changes, element, own.hint, applied, in_sight);
 }
@@ -311,6 +321,8 @@ void look_into_own_changes(KeyBatch& batch) {
           batch.own[i] = view_at(batch.changes, element, guess_key(log, element.hash));
         });
   }
+  for (int i = 0; unlikely(batch.filter->times.used) && i < batch.count; ++i)
+    batch.own[i] = as_judged(batch.filter, batch.changes, *batch.elements[i], batch.own[i]);
   batch.untouched_count = 0;
   for (int i = 0; i < batch.count; ++i) {
     batch.untouched[batch.untouched_count] = static_cast<uint16>(i);
@@ -323,7 +335,7 @@ void look_into_own_changes(KeyBatch& batch) {
 void look_into_filter(KeyBatch& batch) {
   FilterHandle* filter = batch.filter;
   Header* header = filter->header;
-  const bool learns = ops_of(header).learns_from_repeats;
+  const bool learns = learns_from_repeats(header->parameters);
   const auto untouched = static_cast<uint32>(batch.untouched_count);
   const auto key = [&](uint32 i) -> const Element& { return *batch.elements[batch.untouched[i]]; };
   if (header->parameters.k1 > 0) {
@@ -373,12 +385,14 @@ bool answer(KeyBatch& batch, int i) {
   if (batch.changes != nullptr)
     own = view_at(batch.changes, element,
                   confirm_key(&batch.changes->log, element.hash, batch.own[i].hint));
+  own = as_judged(filter, batch.changes, element, own);
   if (own.view == OwnView::added) {
     note_repeat(filter, batch.changes, element, own.hint);
     return true;
   }
   if (unlikely(own.view != batch.own[i].view)) return answer_alone(filter, element);
   if (batch.found[i] && !lets_pass(filter, element)) return true;
+  if (unlikely(own.view == OwnView::late)) note_late(filter);
   if (batch.changes == nullptr) batch.changes = begin(filter);
   return test_and_reserve(filter, batch.changes, element, own.hint, batch.applied,
                           batch.own[i].view == OwnView::untouched) != Verdict::fresh;

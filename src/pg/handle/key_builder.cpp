@@ -122,7 +122,7 @@ void warn(FilterHandle* filter) {
   ereport(WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
           errmsg("an event is too far ahead for filter \"%s\"", filter->relation->name),
           errdetail("Its time is later than the server's clock by more than max_future. It counts "
-                    "as an event of the filter's present, and does not move the window."),
+                    "as an event of now."),
           errhint("Check the times of events and their time zones, or set option max_future. "
                   "Column ahead of streamfilter_stats counts such events."));
 }
@@ -161,12 +161,12 @@ void follow_clock(FilterHandle* filter, Element* element) {
 }
 
 void check_time(FilterHandle* filter, Element* element) {
-  if (!is_finite(element->time)) return;
   // Reads the clock only if the last reading does not decide.
-  if (pg_add_s64_overflow(current_time(), filter->times.max_future, &filter->times.latest))
+  const int64 now = current_time();
+  if (pg_add_s64_overflow(now, filter->times.max_future, &filter->times.latest))
     filter->times.latest = PG_INT64_MAX;
   if (element->time <= filter->times.latest) return;
-  element->time = PG_INT64_MAX;
+  element->time = now;
   count_row(filter, RowCount::ahead);
   warn(filter);
 }
@@ -178,19 +178,28 @@ void bound_event_time(FilterHandle* filter, Element* element) {
   if (filter->times.by_clock) follow_clock(filter, element);
 }
 
-void warn_of_late(const FilterHandle* filter) {
+bool is_behind(const FilterHandle* filter, const TransactionChanges* changes,
+               const Element& element) {
+  int64 clock = changes == nullptr ? PG_INT64_MIN : changes->latest;
+  if (!has_truncated(filter)) clock = Max(clock, clock_of(filter->header, element.hash));
+  return is_late(filter->header->parameters, element, clock);
+}
+
+void note_late(FilterHandle* filter) {
+  count_row(filter, RowCount::late);
   static List* told = NIL;  // filters that this session has been told about
   const Oid relid = filter->relation->relid;
   if (list_member_oid(told, relid)) return;
   const MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
   told = lappend_oid(told, relid);
   MemoryContextSwitchTo(caller);
-  ereport(WARNING, errcode(kLateEvent),
-          errmsg("an event comes too late for filter \"%s\"", filter->relation->name),
-          errdetail("Its time is before the filter's window and lateness. It passes and is not "
-                    "remembered."),
-          errhint("Look at the times that come in (column late of streamfilter_stats counts such "
-                  "events), or set option lateness."));
+  ereport(
+      WARNING, errcode(kLateEvent),
+      errmsg("an event comes too late for filter \"%s\"", filter->relation->name),
+      errdetail("Its time is behind that of a newer event by more than lateness. It passes, even "
+                "if it is a repeat."),
+      errhint("Look at the times that come in (column late of streamfilter_stats counts such "
+              "events), or set option lateness."));
 }
 
 }  // namespace streamfilter::pg

@@ -311,7 +311,6 @@ void add(const PreparedKey& key) {
   const uint32 phase = enter_phase(&slot->copy.applying);
   if (FilterSlot* copy = copy_of(slot)) change_copy(copy, ChangeType::add, element);
   count_work(Work::bytes, kLine);
-  count_if_late(slot, header, element);
   insert_new_in_slices(slot, header, element);
   leave_phase(&slot->copy.applying, phase);
 }

@@ -53,7 +53,7 @@ struct TransactionChanges {
                         // merged nothing, and keys do not expire
   bool announced_keys;  // counted in Unfinished::arriving_keys
   bool announced_erasures;
-  int64 latest;         // latest time of a key
+  int64 latest;         // time of the newest event
   uint32 registered;    // keys in the table of keys in flight
   uint32 unregistered;  // keys only in the log
   uint32 published;     // of these, counted in Unfinished::unregistered
@@ -165,8 +165,9 @@ void retract_changes_of_subtransaction();
 
 // What the transaction's own changes say about a key, before others see them.
 
-// A key that has left the window since is untouched.
-enum class OwnView : uint8 { untouched, added, forgotten };
+// A key whose event is not in the window of the judged one is untouched. `late`: the judged event
+// is, whatever the filter has.
+enum class OwnView : uint8 { untouched, added, forgotten, late };
 struct OwnKey {
   OwnView view = OwnView::untouched;
   IndexHint hint;  // of its changes; valid until the next change
