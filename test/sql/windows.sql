@@ -248,3 +248,40 @@ DROP FOREIGN TABLE in_order, out_of_order, out_of_order_clq;
 DROP FOREIGN TABLE recent, recent_clq, of_any_clock;
 DROP FUNCTION window_of, minute;
 DROP TABLE beginning;
+
+-- Times that are numbers, in a unit.
+CREATE FOREIGN TABLE t_ms (id int, ts bigint OPTIONS (role 'time', unit 'ms'))
+  SERVER streamfilter OPTIONS (window '1 hour', keys '10000');
+CREATE TABLE events_ms (id int, ts bigint);
+CREATE TRIGGER zz BEFORE INSERT ON events_ms FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('t_ms');
+INSERT INTO events_ms VALUES (1, 1700000000);  -- seconds
+INSERT INTO events_ms VALUES (1, 17);
+INSERT INTO events_ms SELECT 1, 1700000000000 + d::bigint * 86400000 FROM generate_series(0, 30) d;
+INSERT INTO events_ms VALUES (1, 1700000000000 + 30::bigint * 86400000 + 3599000);
+SELECT count(*) FROM events_ms;
+INSERT INTO events_ms VALUES (2, 17);          -- late: the filter is not empty
+INSERT INTO events_ms VALUES (3, 4102444800001);
+SELECT late, ahead FROM streamfilter_stats WHERE filter = 't_ms'::regclass;
+ALTER FOREIGN TABLE t_ms ALTER COLUMN ts OPTIONS (SET unit 'ns');
+INSERT INTO events_ms VALUES (1, 1700000000000000000), (1, 1700003599000000000);
+SELECT count(*) FROM events_ms WHERE ts > 1e18;
+-- fractions of seconds
+CREATE FOREIGN TABLE t_s (id int, ts numeric OPTIONS (role 'time', unit 's'))
+  SERVER streamfilter OPTIONS (kind 'timer', window '1 second', tick '1 ms', keys '100');
+INSERT INTO t_s VALUES (1, 1e300);
+SELECT streamfilter_seen('t_s', 1, 1700000000.5), streamfilter_seen('t_s', 1, 1700000001.49),
+       streamfilter_seen('t_s', 1, 1700000001.51);
+-- without a unit they are microseconds by any clock
+CREATE FOREIGN TABLE t_any (id int, ts bigint OPTIONS (role 'time')) SERVER streamfilter OPTIONS (window '1 hour', keys '100');
+SELECT streamfilter_seen('t_any', 1, 5), streamfilter_seen('t_any', 1, 1700000000000000);
+SELECT streamfilter_seen('t_any', 2, 1700000000000), streamfilter_seen('t_any', 2, 1700000000);
+CREATE FOREIGN TABLE t_none (id int, ts bigint OPTIONS (role 'time', unit 'none')) SERVER streamfilter OPTIONS (window '1 hour', keys '100');
+SELECT streamfilter_seen('t_none', 1, 5), streamfilter_seen('t_none', 1, 1700000000000);
+CREATE FOREIGN TABLE t_wrong (id int, ts bigint OPTIONS (role 'time', unit 'none'))
+  SERVER streamfilter OPTIONS (window '1 hour', keys '100', max_future '1 minute');
+CREATE FOREIGN TABLE t_wrong (id int, ts timestamptz OPTIONS (role 'time', unit 's')) SERVER streamfilter OPTIONS (window '1 hour', keys '100');
+CREATE FOREIGN TABLE t_wrong (id int OPTIONS (unit 's')) SERVER streamfilter OPTIONS (keys '100');
+CREATE FOREIGN TABLE t_wrong (id int, ts bigint OPTIONS (role 'time', unit 'h')) SERVER streamfilter OPTIONS (window '1 hour', keys '100');
+CREATE FOREIGN TABLE t_wrong (id int, ts bigint OPTIONS (role 'time', units 's')) SERVER streamfilter OPTIONS (window '1 hour', keys '100');
+DROP TABLE events_ms;
+DROP FOREIGN TABLE t_ms, t_s, t_any, t_none;

@@ -256,17 +256,20 @@ bool takes_fpr(List* options, const char* fpr, Fault& fault) {
   return may_override ? false : set_cannot_keep(fault, ignored, fpr);
 }
 
-bool read_column_options(List* options, Role* role, Fault& fault) {
+bool read_column_options(List* options, Role* role, TimeUnit* unit, Fault& fault) {
   *role = Role::key;
+  *unit = TimeUnit::unsaid;
   ListCell* cell;
   foreach (cell, options) {
     auto* option = static_cast<DefElem*>(lfirst(cell));
-    if (!is_named(option, "role"))
-      return unknown_option(option, "column of a filter", "role", fault);
-    constexpr WordList kWords = kRoleWords + 1;  // a key's column has no option
-    const int word = find_word(kWords, value_of(option));
-    if (word < 0) return refuse_value(option, nullptr, kWords, fault);
-    *role = static_cast<Role>(word + 1);
+    const bool is_role = is_named(option, "role");
+    if (!is_role && !is_named(option, "unit"))
+      return unknown_option(option, "column of a filter", "role, unit", fault);
+    const WordList words = (is_role ? kRoleWords : kUnitWords) + 1;  // the first needs no option
+    const int word = find_word(words, value_of(option));
+    if (word < 0) return refuse_value(option, nullptr, words, fault);
+    if (is_role) *role = static_cast<Role>(word + 1);
+    if (!is_role) *unit = static_cast<TimeUnit>(word + 1);
   }
   return true;
 }
@@ -354,7 +357,8 @@ bool check_options(List* options, Oid of, Fault& fault) {
     }
     case AttributeRelationId: {
       Role role;
-      return read_column_options(options, &role, fault);
+      TimeUnit unit;
+      return read_column_options(options, &role, &unit, fault);
     }
     case ForeignServerRelationId: {
       ServerOptions server;
