@@ -93,6 +93,14 @@ double buckets_of(const Parameters& parameters) noexcept;  // buckets with ranks
 // inserts it as a repeat; otherwise changes nothing. `rank` as in `test`.
 bool promote(Header* header, const Element& element, unsigned& rank) noexcept;
 
+// Would it move the time of its key (FilterOps::renews)?
+inline bool renews(const Header* header, const Element& element) noexcept {
+  const Parameters& parameters = header->parameters;
+  const auto renews = find_ops(parameters.kind)->renews;
+  return renews != nullptr &&
+         renews(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
+}
+
 // Start of the current tick in a key's slice; not finite if nothing tells it.
 inline std::int64_t clock_of(const Header* header, std::uint64_t hash) noexcept {
   const Parameters& parameters = header->parameters;

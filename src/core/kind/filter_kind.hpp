@@ -25,6 +25,7 @@ struct WindowTicks {
   std::uint64_t length = 0;  // of a tick, in microseconds; 0: it is none of time
   std::uint64_t near = 0;    // the greatest distance of two ticks within the window
   std::uint64_t late = 1;    // ticks behind the clock beyond which an event is late
+  bool extends = false;      // by repeats: they renew the time of their key
 };
 
 // Estimates from the state of a slice.
@@ -145,6 +146,10 @@ struct FilterOps {
 
   // Returns true if the key was (probably) seen before and the event is not late, and remembers it.
   bool (*insert)(const Parameters&, Slice, const Element&) noexcept;
+
+  // True if this event, if it is a repeat, moves the time of its key, which others want to know.
+  // Ask before it is inserted. nullptr: repeats never do.
+  bool (*renews)(const Parameters&, ConstSlice, const Element&) noexcept = nullptr;
 
   // The window, within which an event is a repeat of another one (timing_options.hpp). nullptr:
   // keys never expire.

@@ -168,7 +168,10 @@ std::int64_t present(const Parameters& p, ConstSlice slice) noexcept {
 WindowTicks window(const Parameters& p) noexcept {
   if (counts_rows(p)) return {.rows = p.integer(kWindow)};
   if (!has_window(p)) return {};
-  return {.length = p.integer(kTickLength), .near = window_ticks(p), .late = late_ticks(p)};
+  return {.length = p.integer(kTickLength),
+          .near = window_ticks(p),
+          .late = late_ticks(p),
+          .extends = is_extended(p)};
 }
 
 }  // namespace
@@ -190,6 +193,7 @@ const FilterOps vqf_ops = {
     .prefetch = prefetch,
     .test = test,
     .insert = insert,
+    .renews = renews,
     .window = window,
     .clock = present,
     .erase = erase,

@@ -171,6 +171,7 @@ void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept;
 void insert_unconditionally(const Parameters& p, Slice slice, const Element& element) noexcept;
+bool renews(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept;
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept;
 void move(const Parameters& old, ConstSlice from, const Parameters& p, Slice into,

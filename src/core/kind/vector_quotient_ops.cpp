@@ -109,6 +109,13 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return steps_of(p).insert(p, slice, element, /*always=*/false);
 }
 
+bool renews(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
+  if (!is_extended(p)) return false;
+  KeyLines<AnyShape, false, const SliceState, const unsigned char> key(p, slice, element);
+  key.look();
+  return key.has_key() && key.epoch(key.which(), key.slot()) < tick_of(p, *slice.state, element);
+}
+
 void prefetch(const Parameters& p, ConstSlice slice, const Element& element,
               Prefetches& prefetches) noexcept {
   const Lines<const SliceState, const unsigned char> lines(p, slice);

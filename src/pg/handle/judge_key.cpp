@@ -13,6 +13,18 @@
 namespace streamfilter::pg {
 namespace {
 
+TransactionChanges* begin_change(FilterHandle* filter) {
+  TransactionChanges* changes = begin(filter);
+  reserve_own_change(changes);
+  return changes;
+}
+
+// A repeat has moved the time of its key: the log says so, or a restart would move it back.
+void note_renewal(FilterHandle* filter, const Element& element) {
+  if (filter->relation->options.persistence == Persistence::logged)
+    append_own_change(begin_change(filter), ChangeType::promote, element);
+}
+
 // Was the key seen? If so, the filter promotes it at once, without waiting for commit: the key is
 // inserted anyway.
 bool test_and_promote(FilterHandle* filter, const Element& element) {
@@ -20,8 +32,10 @@ bool test_and_promote(FilterHandle* filter, const Element& element) {
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
   unsigned position;
   LWLockAcquire(lock, LW_EXCLUSIVE);
-  const bool seen = promote(filter->header, element, position);
+  const bool is_newer = renews(filter->header, element),
+             seen = promote(filter->header, element, position);
   LWLockRelease(lock);
+  if (seen && is_newer) note_renewal(filter, element);
   if (position != kNoRank) count_found(filter, position);
   if (seen) promote_in_copy(filter->slot, element);
   return seen;
@@ -46,12 +60,6 @@ Owner find_arriving(const FilterHandle* filter, const Element& element) {
 // In this order, because an arriving key is in both places for a while.
 bool is_known(const FilterHandle* filter, const Element& element) {
   return find_arriving(filter, element) != 0 || is_in_filter(filter, element);
-}
-
-TransactionChanges* begin_change(FilterHandle* filter) {
-  TransactionChanges* changes = begin(filter);
-  reserve_own_change(changes);
-  return changes;
 }
 
 // Raises unless the filter's current state can take the value.
@@ -288,6 +296,7 @@ struct KeyBatch {
   int untouched_count;
   uint16 untouched[kTogether];  // keys that the own changes do not have
   bool found[kTogether];        // by the filter
+  bool is_newer[kTogether];     // of them, if the kind learns: a repeat has moved its time
 };
 
 // Calls use(i) for every key, and fetch(i) some keys ahead.
@@ -360,14 +369,20 @@ void look_into_filter(KeyBatch& batch) {
           LWLockAcquire(held, learns ? LW_EXCLUSIVE : LW_SHARED);
         }
         unsigned position = kNoRank;
+        if (learns) batch.is_newer[batch.untouched[at]] = renews(header, key(at));
         batch.found[batch.untouched[at]] =
             learns ? promote(header, key(at), position) : test(header, key(at));
         if (position != kNoRank) count_found(filter, position);
       });
   if (held != nullptr) LWLockRelease(held);
-  if (!learns || likely(copy_of(filter->slot) == nullptr)) return;
-  for (uint32 i = 0; i < untouched; ++i)
+  for (uint32 i = 0; learns && i < untouched; ++i)
     if (batch.found[batch.untouched[i]]) promote_in_copy(filter->slot, key(i));
+}
+
+void note_renewals(const KeyBatch& batch) {
+  for (int i = 0; i < batch.untouched_count; ++i)
+    if (const uint16 at = batch.untouched[i]; batch.found[at] && batch.is_newer[at])
+      note_renewal(batch.filter, *batch.elements[at]);
 }
 
 bool answer_alone(FilterHandle* filter, const Element& element) {
@@ -432,6 +447,7 @@ void judge_batch(KeyBatch& batch) {
   look_into_filter(batch);
   stop_at(FaultPoint::judge);
   answer_all(batch);
+  if (learns_from_repeats(batch.filter->header->parameters)) note_renewals(batch);
 }
 
 }  // namespace

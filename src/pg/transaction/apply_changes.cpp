@@ -58,6 +58,11 @@ uint32 up_to_merge(const ChangeLog* log, uint32 position, uint32 count) {
   return count;
 }
 
+// Others were taken back, or the filter has them already.
+bool is_pending(ChangeType type) {
+  return type != ChangeType::withdrawn && type != ChangeType::promote;
+}
+
 void apply_change(ChangeType type, const Element& element, Header* header) {
   count_work(Work::bytes, kLine);
   switch (type) {
@@ -104,7 +109,7 @@ void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* heade
       lock->acquire(batches.number(i));
     }
     const uint32 at = batches.at(i);
-    if (types[at] == ChangeType::withdrawn || lock->takes(types[at], elements[at])) continue;
+    if (!is_pending(types[at]) || lock->takes(types[at], elements[at])) continue;
     if (is_skipped[at])
       count_insertion(header, batches.number(i), true);
     else
@@ -118,7 +123,7 @@ void apply_probes(const ChangeLog* log, uint32 start, uint32 count, Header* head
                   FilterSlot* slot) {
   ChangeReader reader(log, start);
   for (uint32 i = 0; i < count; ++i) {
-    if (reader.next()->is(ChangeType::withdrawn)) continue;
+    if (!is_pending(reader.next()->what())) continue;
     const Element element = reader.element();
     if (slot == nullptr) {
       insert_new(header, element);
@@ -131,7 +136,7 @@ void apply_probes(const ChangeLog* log, uint32 start, uint32 count, Header* head
 void apply_one(const ChangeLog* log, uint32 position, Header* header, SliceLock* lock) {
   ChangeReader reader(log, position);
   const auto type = reader.next()->what();
-  if (type == ChangeType::withdrawn) return;
+  if (!is_pending(type)) return;
   const Element element = reader.element();
   lock->acquire(slice_of(header->parameters, element.hash));
   if (!lock->takes(type, element)) apply_change(type, element, header);

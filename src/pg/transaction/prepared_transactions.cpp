@@ -500,7 +500,7 @@ void store_keys(const TransactionChanges* changes, FullTransactionId transaction
   ChangeReader reader(log, 0);
   for (uint32 i = 0; i < log->count; ++i) {
     const Change* change = reader.next();
-    if (change->is(ChangeType::withdrawn)) continue;
+    if (change->is(ChangeType::withdrawn) || change->is(ChangeType::promote)) continue;
     const Element element = reader.element();
     store_key(transaction,
               {by, change->registered ? changes->owners[change->owner] : 0, changes->generation,

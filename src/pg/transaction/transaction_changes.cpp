@@ -587,9 +587,11 @@ OwnView view_of_changed(const TransactionChanges* changes, const Element& elemen
 
 Element as_accepted(const TransactionChanges* changes, const Element& element,
                     const IndexHint& hint) {
+  const Parameters& parameters = changes->header->parameters;
   Element result = element;
-  if (uses_time(changes->header->parameters) && hint.last != kNoChange)
-    result.time = element_at(&changes->log, hint.last).time;
+  if (!uses_time(parameters) || hint.last == kNoChange) return result;
+  const int64 kept = element_at(&changes->log, hint.last).time;
+  result.time = window_of(parameters).extends ? Max(kept, element.time) : kept;
   return result;
 }
 

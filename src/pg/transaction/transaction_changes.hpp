@@ -189,7 +189,7 @@ inline OwnKey find_own(const TransactionChanges* changes, const Element& element
 }
 
 // The element with the time of the row that this transaction accepted, if it did: a repeat does not
-// prolong a window.
+// prolong a window, but by option extend.
 Element as_accepted(const TransactionChanges* changes, const Element& element,
                     const IndexHint& hint);
 
