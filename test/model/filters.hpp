@@ -43,6 +43,8 @@ inline const std::vector<FilterSpec> kFilters = {
      Conflict::wait, true, true, false, 1024},
     {"sqf", "kind 'sqf', memory '4MB', fpr '2.4e-7', seed '20240817', persistence 'logged'",
      Conflict::wait, true, true, false, 1024},
+    {"vqf", "kind 'vqf', memory '1MB', bits '32', buckets '19', persistence 'logged'",
+     Conflict::wait, true, true, false, 1024},
     {"vertical",
      "kind 'bloom', memory '2MB', k '8', slices '8', slicing 'vertical', persistence 'logged'",
      Conflict::wait, true, false, false, 8192},
