@@ -152,9 +152,9 @@ bool derive_like(const Definition& asked, const Parameters& from, Parameters* re
       pinned.give(Common::slices);
     }
     // The rate of kinds that inherit from the former size grows with the size, as was planned for.
-    if (!derive_for(pinned, from, result) || (ops->resize.inherit == nullptr &&
-                                              ops->fpr_bound(*result) > asked.wanted_fpr() &&
-                                              ops->fpr_bound(*result) > ops->fpr_bound(from)))
+    if (!derive_for(pinned, from, result) ||
+        (ops->resize.inherit == nullptr && ops->fpr_bound(*result) > asked.wanted_fpr() &&
+         ops->fpr_bound(*result) > ops->fpr_bound(from)))
       continue;
     fit_multiple(pinned, from, result);
     return true;

@@ -161,7 +161,7 @@ inline void count_row(const Parameters& p, SliceState& state) noexcept {
   clock(state) = rows(state) / p.integer(kTickLength);
 }
 
-// ---- functions of the kind (filter_kind.hpp) that have files of their own ------------------------
+// ---- functions of the kind (filter_kind.hpp) that have files of their own -----------------------
 
 extern const OptionSpec kOptions[8];
 bool derive(Definition& definition, Problem& problem) noexcept;

@@ -79,7 +79,8 @@ BOOST_AUTO_TEST_CASE(bits_per_key_are_those_of_the_design) {
                         Case{"0.0001", 17.4, 23.6}, Case{"1e-6", 25.1, 31.8}}) {
     const std::string more = std::string(", fpr=") + c.fpr;
     const Parameters known = parameters_of("vqf(memory=64MB, slices=1" + more + ")"),
-                     window = parameters_of("vqf(memory=64MB, slices=1, window='1 hour'" + more + ")");
+                     window =
+                         parameters_of("vqf(memory=64MB, slices=1, window='1 hour'" + more + ")");
     BOOST_TEST(8 * 67108864. / ops().held_keys(known) < c.known, more);
     BOOST_TEST(8 * 67108864. / ops().held_keys(window) < c.window, more);
     BOOST_TEST(ops().fpr_bound(known) <= std::atof(c.fpr));
