@@ -389,7 +389,7 @@ walk:
 build/bench/core_speed: BENCH_LIBS = -lbenchmark
 
 # Those that measure time have the core as the extension has it.
-BENCH_TIMED = $(addprefix build/bench/,core_speed kind_speed layouts parallel_batch sqf_figures)
+BENCH_TIMED = $(addprefix build/bench/,core_speed key_costs kind_speed layouts parallel_batch sqf_figures)
 TIMED_OBJS = $(CORE_SOURCES:%.cpp=$(BUILD)/%.o)
 
 $(BENCH_TIMED): build/bench/%: %.cpp $(TIMED_OBJS) build/bench/bench.flags

@@ -16,7 +16,7 @@ done
 # The fastest kind; its usual memory, and its memory where it is to be large.
 FILTER="kind 'clq', fpr '0.01'"
 MEMORY=64MB BIG_MEMORY=1GB
-PLOTTED_KINDS=(clq capped sbf-blocked bloom-blocked bloom sbf rlbsbf sqf lru)
+PLOTTED_KINDS=(clq vqf sbf-blocked bloom-blocked bloom sbf rlbsbf sqf lru)
 
 # Scales; --quick and --full have others. No ROWS: 1 and 5 million, if bulk loads are not all that is measured.
 ROWS=() AGGREGATE_ROWS=10000000 MANY_KEYS=10000000 REDIS_ROWS=1000000 DISTRIBUTED_ROWS=500000

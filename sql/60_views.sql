@@ -46,7 +46,7 @@ COMMENT ON COLUMN streamfilter_stats.mode IS 'what it does with repeats: enforce
 COMMENT ON COLUMN streamfilter_stats.would_discard IS 'repeats that passed in mode shadow';
 COMMENT ON COLUMN streamfilter_stats.diverted IS 'repeats that were diverted to another table';
 COMMENT ON COLUMN streamfilter_stats.ahead IS 'events whose time was too far ahead';
-COMMENT ON COLUMN streamfilter_stats.late IS 'events that came later than window and lateness: not remembered';
+COMMENT ON COLUMN streamfilter_stats.late IS 'events behind a newer one by more than lateness: they passed';
 COMMENT ON COLUMN streamfilter_stats.passed_overfull IS 'repeats that passed because the filter held too much';
 COMMENT ON COLUMN streamfilter_stats.overfull IS 'whether it holds more than its rate of false positives allows';
 COMMENT ON COLUMN streamfilter_stats.lost_estimate IS 'estimated number of new rows that were discarded as repeats';

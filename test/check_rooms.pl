@@ -39,6 +39,7 @@ core/base/prefetch_list.hpp   face of batches: addresses to fetch
 core/base/status.cpp          list: what can be wrong, in words
 core/bits/avx512.hpp          face of the instructions that a machine may have
 core/bits/line_tail.hpp       face of what a line keeps besides fingerprints
+core/filter/auto_kind.cpp     one choice, that of kind auto
 core/filter/parallel_batch.cpp  face of batches for programs that link the core
 core/format/copies.hpp        face of entries that a resize leaves twice
 core/format/importance_levels.hpp  face of importance, for all kinds that have it
@@ -47,8 +48,10 @@ core/kind/cache_line_choice.hpp  face of the two lines that a key can have
 core/kind/kind_list.hpp       list: the kinds
 core/kind/kind_registry.cpp   face of that list
 core/model/slicing_model.cpp  formulas of one subject
+core/model/blocked_model.cpp  formulas of one subject
 core/model/stream.cpp         formulas of one subject
 core/model/timing_model.cpp   formulas of one subject
+core/model/vector_quotient_model.cpp  formulas of one subject
 pg/catalog/option_list.hpp    face of OPTIONS (...)
 pg/fdw/fdw_handler.cpp        list: the callbacks of foreign tables
 pg/remote/wire_answers.cpp    face of answers; compiled without PostgreSQL, too

@@ -136,9 +136,8 @@ std::vector<Case> all_cases() {
     if (name == "bloom") options = "k=7";
     if (name == "bsbf" || name == "bsbfsd" || name == "rlbsbf") options = "k=2";
     if (name == "timer") options += ", window=\"100000 rows\"";
-    if (name == "capped") options = "k=6, cap=0.65";
     const bool prefetches = ops->prefetch != nullptr;
-    cases.push_back({name, options, prefetches, name == "clq" || name == "capped"});
+    cases.push_back({name, options, prefetches, name == "clq"});
     if (ops->has_blocked_layout)
       cases.push_back({name + "-blocked", options + ", layout=blocked", prefetches, true});
   }

@@ -32,8 +32,8 @@ struct Score {
 };
 
 struct Scores {
-  Score keeps, fewer, fewer_whole, not_both, not_both_from_4, rlbsbf, rlbsbf_below_4, no_coin,
-      two_lines, two_lines_few, nearly_best, nearly_best_from_4, nearly_best_finite;
+  Score keeps, fewer, fewer_whole, not_both, not_both_from_4, rlbsbf, rlbsbf_below_4, two_lines,
+      two_lines_few, nearly_best, nearly_best_from_4, nearly_best_finite;
 };
 
 // With more false positives a promise would be broken: four standard errors and one.
@@ -100,23 +100,6 @@ void judge(const ComparedStream& stream, double bits, const Point& point, Runner
   if (what != nullptr) exceptions.push_back(line_of(stream, bits, point, &chosen, what));
 }
 
-// Where auto is capped: does it miss fewer, by more than four standard errors, if a coin decides
-// which new keys are remembered?
-void judge_coin(Runner& runner, Scores& scores) {
-  for (const double fpr : {.6, .5, .3, .2, .1, .05, .03}) {
-    Point chosen, tossed;
-    if (!runner.run_auto(fpr, chosen) || chosen.setting.compare(0, 6, "capped") != 0) continue;
-    const std::string shape = chosen.setting.substr(chosen.setting.find("k="));
-    for (const char* admission : {"0.95", "0.87", "0.75", "0.65"}) {
-      const std::string options =
-          shape.substr(0, shape.find("admission=")) + "admission=" + admission;
-      if (runner.run({"coin", false, {}}, options, tossed))
-        scores.no_coin.count(chosen.all.negatives <=
-                             tossed.all.negatives + 4 * std::sqrt(tossed.all.negatives));
-    }
-  }
-}
-
 // clq with two lines and with one, for the same rate: do two lines miss fewer, or none?
 void judge_lines(Runner& runner, Scores& scores) {
   for (const char* rate : kForgettingRates) {
@@ -165,7 +148,7 @@ void judge_best(const ComparedStream& stream, double bits, Runner& runner, Score
       {"lru", true, {""}},
       {"fplru", true, {""}},
       {"clq", false, {"", ", lines=2", ", policy=second", ", keys=%keys"}},
-      {"capped", false, {"", ", keys=%keys"}},
+      {"vqf", false, {"", ", keys=%keys"}},
       {"bloom", false, {", keys=%keys"}},
   };
   for (const double rate : {.3, .1, .03, .01, .003, .001, .0001}) {
@@ -245,12 +228,11 @@ int main(int count, char** words) {
         if (is_shown(kind)) std::printf(" %12s", rates(least_sum(points)).c_str());
         if (std::strcmp(kind.name, "rlbsbf") == 0) best_known = points;
         if (std::strcmp(kind.definition(), "clq") == 0 ||
-            std::strcmp(kind.definition(), "capped") == 0)
+            std::strcmp(kind.definition(), "vqf") == 0)
           ours.insert(ours.end(), points.begin(), points.end());
         draw(data, kind.name, points);
       }
       draw(data, "auto", autos);
-      if (stream.gap == 0) judge_coin(runner, scores);
       judge_lines(runner, scores);
       judge_best(stream, bits, runner, scores, exceptions, rule);
       if (stream.gap == 0)
@@ -260,7 +242,7 @@ int main(int count, char** words) {
           });
           (bits >= kFrom ? scores.rlbsbf : scores.rlbsbf_below_4).count(beaten);
           if (!beaten)
-            exceptions.push_back(line_of(stream, bits, theirs, nullptr, "no clq, capped below it"));
+            exceptions.push_back(line_of(stream, bits, theirs, nullptr, "no clq, vqf below it"));
         }
       std::printf("\n");
       std::fflush(stdout);
@@ -279,10 +261,9 @@ int main(int count, char** words) {
   print_score("and is not above the setting in both errors, from 1 bit on:", scores.not_both);
   print_score("asked for the rate over the whole stream, it misses fewer, from 4 bits on:",
               scores.fewer_whole);
-  print_score("rlbsbf: some clq or capped is below in both errors, finite, from 4 bits on:",
+  print_score("rlbsbf: some clq or vqf is below in both errors, finite, from 4 bits on:",
               scores.rlbsbf);
   print_score("rlbsbf: the same, below 4 bits:", scores.rlbsbf_below_4);
-  print_score("where auto is capped, a coin would not make it miss fewer:", scores.no_coin);
   print_score("two lines miss fewer than one (or none), where one misses up to 5 %:",
               scores.two_lines_few);
   print_score("the same, where one misses more:", scores.two_lines);

@@ -19,12 +19,8 @@ struct ComparedKind {
   bool of_a_paper;
   std::vector<std::string> options;
 
-  // "coin" is capped with an admission, "clq 2 lines" clq with a choice of lines.
-  const char* definition() const {
-    return std::strcmp(name, "coin") == 0          ? "capped"
-           : std::strcmp(name, "clq 2 lines") == 0 ? "clq"
-                                                   : name;
-  }
+  // "clq 2 lines" is clq with a choice of lines.
+  const char* definition() const { return std::strcmp(name, "clq 2 lines") == 0 ? "clq" : name; }
 };
 
 constexpr const char* kForgettingRates[] = {"0.00003", "0.0001", "0.0003", "0.001", "0.003",
@@ -43,17 +39,6 @@ inline std::vector<ComparedKind> compared_kinds() {
   }
   for (const char* rate : {"0.06", "0.12", "0.2", "0.3"})
     forgetting.push_back(std::string("policy=second, fpr=") + rate);
-  std::vector<std::string> tossed;  // capped
-  const auto toss = [&](const char* k, const char* cap, const char* admission) {
-    tossed.push_back(text("k=%s, cap=%s, admission=%s", k, cap, admission));
-  };
-  for (const char* k : {"1", "2", "3", "4", "5", "6", "8", "11"})
-    for (const char* admission : {"0.95", "0.87", "0.75", "0.65"}) toss(k, "0.65", admission);
-  // For few bits a key, where most keys must be left out.
-  for (const char* k : {"1", "2", "3"})
-    for (const char* cap : {"0.5", "0.6", "0.7", "0.76"})
-      for (const char* admission : {"0.98", "0.95", "0.9", "0.83", "0.75", "0.65", "0.5", "0.3"})
-        toss(k, cap, admission);
   return {
       {"sbf",
        true,
@@ -78,11 +63,7 @@ inline std::vector<ComparedKind> compared_kinds() {
       {"bloom", false, {"k=1", "k=2", "k=3", "k=4", "k=5", "k=6", "k=8", "k=11"}},
       {"clq", false, forgetting},
       {"clq 2 lines", false, of_two_lines},
-      {"capped",
-       false,
-       {"k=1, cap=0.65", "k=2, cap=0.65", "k=3, cap=0.65", "k=4, cap=0.65", "k=6, cap=0.65",
-        "k=8, cap=0.65", "k=3, cap=0.45", "k=4, cap=0.5", "fpr=0.03", "fpr=0.1", "fpr=0.3"}},
-      {"coin", false, tossed},
+      {"vqf", false, up_to_keys},
       {"two buffers", false, {"3", "4", "5", "6", "8", "10"}},
       {"partitioned", false, {"2 2", "3 3", "4 3", "5 7", "7 5", "8 8", "10 7"}},
   };

@@ -38,7 +38,6 @@ inline std::vector<WindowKind> window_kinds() {
       {"ibf2c", false, {"fpr=%fpr"}},
       {"ibfmc", false, {"fpr=%fpr"}},
       {"ibfh", false, {"fpr=%fpr"}},
-      {"capped", true, {"fpr=%fpr"}},
       {"timer", false, {}},
       {"two buffers", false, {}},
       {"age-partitioned", false, {}},

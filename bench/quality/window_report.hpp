@@ -101,7 +101,7 @@ inline void report_models() {
       "|---|---|---|---|---|---|---|\n");
   for (const char* kind : {"clq(fpr=%g", "clq(lines=2, fpr=%g", "lru(fpr=%g", "fplru(fpr=%g",
                            "sqf(fpr=%g", "dsqf(fpr=%g", "sbf(max=7, k=6, fpr=%g", "rsbf(fpr=%g",
-                           "rsbf(variant=measured, fpr=%g", "ibf2c(fpr=%g", "capped(fpr=%g"}) {
+                           "rsbf(variant=measured, fpr=%g", "ibf2c(fpr=%g"}) {
     const std::string options = kind;
     const std::size_t end = options.find(", fpr");
     std::printf("| `%s` |", end == std::string::npos ? options.substr(0, options.find('(')).c_str()

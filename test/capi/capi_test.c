@@ -73,8 +73,8 @@ static const char* const kinds[] = {
     "lru(memory=64kB)",
     "fplru(memory=64kB)",
     "clq(memory=16kB)",
-    "capped(memory=16kB)",
     "ell(memory=16kB)",
+    "vqf(memory=16kB)",
     "auto(keys=1000)",
 };
 enum { kind_count = sizeof kinds / sizeof *kinds };

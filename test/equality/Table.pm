@@ -58,7 +58,7 @@ sub create_filter {
 	my $dice = $self->{dice};
 	return if $self->{judge} eq 'none';
 	my %type = (k => $self->{key_type}, t => 'text');
-	$self->{kind} = $dice->one_of(qw(clq clq clq bloom sbf lru sqf capped));
+	$self->{kind} = $dice->one_of(qw(clq clq clq bloom sbf lru sqf vqf));
 	my @options = ("seed '42'", "kind '$self->{kind}'", "memory '64kB'");
 	push @options, "nulls 'not distinct'" if $dice->chance(20);
 	push @options, "mode '" . $dice->one_of(qw(shadow off)) . "'" if $dice->chance(12);

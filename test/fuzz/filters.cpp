@@ -43,14 +43,18 @@ void insert_some(Block& block, std::uint64_t seed) {
     const Element element = element_of(mix64(seed + i));
     const bool seen = test(header, element);
     switch (i % 4) {
-      case 0: FUZZ_REQUIRE(insert(header, element) == seen); break;
+      case 0: {
+        const bool is_late =
+            streamfilter::is_late(parameters, element, clock_of(header, element.hash));
+        FUZZ_REQUIRE(insert(header, element) == (seen && !is_late));
+        break;
+      }
       case 1: promote(header, element, rank); break;
       case 2: insert_new(header, element); break;
       default: test(header, element, rank);
     }
     if (i % 8 == 7 && ops_of(header).erase != nullptr) erase(header, element);
-    if (const auto expired = ops_of(header).expired; expired != nullptr)
-      expired(parameters, element, element_of(mix64(seed + i + 1)), i);
+    are_in_window(window_of(parameters), element, element_of(mix64(seed + i + 1)), i);
   }
 }
 

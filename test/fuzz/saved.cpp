@@ -34,6 +34,11 @@ void apply(const RowHead& head, const char* data, Block& block) {
     switch (it.change) {
       case ChangeType::add:
       case ChangeType::roles: insert_new(block.header(), it.element); break;
+      case ChangeType::promote: {
+        unsigned rank;
+        promote(block.header(), it.element, rank);
+        break;
+      }
       case ChangeType::erase:
         if (ops_of(block.header()).erase != nullptr) erase(block.header(), it.element);
         break;

@@ -57,7 +57,9 @@ const Own kOwn[] = {
     {"clq", "window=50 rows"},
     {"clq", "importance_range='0,100'"},
     {"clq", "bits=12, bucket=8"},
-    {"capped", "k=4, cap=0.3"},
+    {"vqf", "window=10 minutes"},
+    {"vqf", "window=50 rows"},
+    {"vqf", "bits=6, origin='9,4'"},
 };
 
 // In the least memory that will do; false: the kind has no such form.

@@ -43,6 +43,8 @@ inline const std::vector<FilterSpec> kFilters = {
      Conflict::wait, true, true, false, 1024},
     {"sqf", "kind 'sqf', memory '4MB', fpr '2.4e-7', seed '20240817', persistence 'logged'",
      Conflict::wait, true, true, false, 1024},
+    {"vqf", "kind 'vqf', memory '1MB', bits '32', buckets '19', persistence 'logged'",
+     Conflict::wait, true, true, false, 1024},
     {"vertical",
      "kind 'bloom', memory '2MB', k '8', slices '8', slicing 'vertical', persistence 'logged'",
      Conflict::wait, true, false, false, 8192},
@@ -67,7 +69,7 @@ struct RateSpec {
 
 inline const std::vector<RateSpec> kRateFilters = {
     {"r_bloom", "kind 'bloom', fpr '0.01', keys '4000'", false},
-    {"r_capped", "kind 'capped', fpr '0.01', keys '4000'", false},
+    {"r_vqf", "kind 'vqf', fpr '0.01', keys '4000'", false},
     {"r_rsbf", "kind 'rsbf', fpr '0.05', keys '3000'", false},
     {"r_rlbsbf", "kind 'rlbsbf', fpr '0.02', keys '3000'", false},
     {"r_timer", "kind 'timer', fpr '0.01', window '500 rows'", false},

@@ -119,10 +119,10 @@ WHERE a.place < b.place AND a.fpr_bound <= 0.01 AND b.fpr_bound <= 0.01
   AND t.fnr > u.fnr + 4 * (a.fnr_error + b.fnr_error);
 -- Half and double the memory, as filters of that size do.
 SELECT bool_and(abs(a.fnr_half - e.fnr) < 4 * a.fnr_half_error) AS half_foretold
-FROM streamfilter_evaluate('SELECT key FROM stream ORDER BY i', ARRAY['capped(memory=64kB, fpr=0.01)', 'lru(memory=64kB)']::streamfilter[]) AS e
+FROM streamfilter_evaluate('SELECT key FROM stream ORDER BY i', ARRAY['vqf(memory=64kB, fpr=0.01)', 'lru(memory=64kB)']::streamfilter[]) AS e
 JOIN advised AS a ON split_part(e.filter, '(', 1) = a.kind AND a.prototype !~ 'keys';
 SELECT bool_and(abs(a.fnr_double - e.fnr) < 4 * a.fnr_double_error) AS double_foretold
-FROM streamfilter_evaluate('SELECT key FROM stream ORDER BY i', ARRAY['capped(memory=256kB, fpr=0.01)', 'lru(memory=256kB)']::streamfilter[]) AS e
+FROM streamfilter_evaluate('SELECT key FROM stream ORDER BY i', ARRAY['vqf(memory=256kB, fpr=0.01)', 'lru(memory=256kB)']::streamfilter[]) AS e
 JOIN advised AS a ON split_part(e.filter, '(', 1) = a.kind AND a.prototype !~ 'keys';
 -- All rows of a short stream, and several columns.
 SELECT kind, sampled_rows, predicted_fnr FROM streamfilter_advise('SELECT ROW(i % 100, 1) FROM generate_series(1, 1000) AS i', '64kB', 0.01) LIMIT 1;

@@ -57,7 +57,7 @@ SELECT * FROM streamfilter_evaluate('SELECT 1', '{"bloom(memory=64kB, keys=50000
 SELECT * FROM streamfilter_profile('SELECT 1', '{"bloom(memory=64kB, keys=5000000, fpr=0.001)"}', 'lag');
 CREATE FOREIGN TABLE one (id bigint) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', keys '5000000', fpr '0.001');
 \echo :LAST_ERROR_SQLSTATE
--- A window makes it a timer.
+-- A window makes it kind vqf.
 SELECT 'auto(memory=1kB, window="1000000 rows", fpr=0.001)'::streamfilter;
 -- With contents it is state, and read whatever it promises.
 SET check_function_bodies = off;

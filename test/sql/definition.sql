@@ -10,7 +10,7 @@ CREATE FOREIGN TABLE stable (id int) SERVER streamfilter OPTIONS (kind 'sbf', me
 CREATE FOREIGN TABLE near (id int) SERVER streamfilter OPTIONS (kind 'sbf', memory '64kB', gap '100', fpr '0.01');
 -- bloom: memory and k from keys and fpr.
 CREATE FOREIGN TABLE classic (id int) SERVER streamfilter OPTIONS (kind 'bloom', keys '100000', fpr '0.001');
--- auto: bloom where it keeps fpr for so many keys, capped where it forgets few of them, else clq.
+-- auto: bloom or vqf where they keep fpr for so many keys, vqf where it forgets few of them, else clq.
 CREATE FOREIGN TABLE roomy (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '100000');
 CREATE FOREIGN TABLE tight (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '900000', fpr '0.01');
 CREATE FOREIGN TABLE crowded (id int) SERVER streamfilter OPTIONS (memory '1MB', keys '100000000', fpr '0.01');

@@ -43,8 +43,7 @@ CREATE FOREIGN TABLE k_fplru (id int) SERVER streamfilter OPTIONS (kind 'fplru',
 CREATE FOREIGN TABLE k_clq (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '16kB', fpr '0.01', seed '1');
 CREATE FOREIGN TABLE k_clq_fifo (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '16kB', fpr '0.01', policy 'fifo', seed '1');
 -- A Bloom filter that clears bits where it gets too full: for a number of keys, or for ever.
-CREATE FOREIGN TABLE k_capped (id int) SERVER streamfilter OPTIONS (kind 'capped', memory '16kB', keys '10000', seed '1', fpr '0.01');
-CREATE FOREIGN TABLE k_capped_forever (id int) SERVER streamfilter OPTIONS (kind 'capped', memory '16kB', fpr '0.1', seed '1');
+CREATE FOREIGN TABLE k_vqf (id int) SERVER streamfilter OPTIONS (kind 'vqf', memory '16kB', keys '10000', seed '1', fpr '0.01');
 
 -- What was derived. The rate is promised up to `keys` where that is given, for ever where it is not.
 SELECT filter, kind, memory, params->>'keys' AS keys, round(fpr_bound::numeric, 4) AS fpr_bound,
@@ -55,7 +54,7 @@ FROM streamfilter_stats WHERE filter::text LIKE 'k\_%' ORDER BY filter::text;
 SELECT format('SELECT streamfilter_seen(%1$L, 1%2$s) AS first, streamfilter_seen(%1$L, 1%2$s) AS repeat,
        streamfilter_seen(%1$L, 2%3$s) AS other', f, CASE WHEN f LIKE 'k\_ibf%' THEN ', 50' END, CASE WHEN f LIKE 'k\_ibf%' THEN ', 500' END)
 FROM unnest('{k_bloom,k_bloom_grow,k_sbf,k_rsbf,k_rsbf_measured,k_bsbf,k_bsbfsd,k_rlbsbf,k_sqf,k_dsqf,k_ibf2c,k_ibfmc,k_ibfh,
-  k_timer_rows,k_lru,k_lru_clock,k_fplru,k_clq,k_clq_fifo,k_capped,k_capped_forever}'::text[]) AS f \gexec
+  k_timer_rows,k_lru,k_lru_clock,k_fplru,k_clq,k_clq_fifo,k_vqf}'::text[]) AS f \gexec
 SELECT streamfilter_seen('k_timer', 1, '2026-01-01 12:00+00') AS first,
        streamfilter_seen('k_timer', 1, '2026-01-01 12:01+00') AS repeat,
        streamfilter_seen('k_timer', 2, '2026-01-01 12:02+00') AS other;
@@ -137,19 +136,13 @@ FROM generate_series(1, 16) AS i;
 DELETE FROM queue WHERE id = 14;
 SELECT array_agg(i) FILTER (WHERE streamfilter_test('queue', i)) AS lru
 FROM generate_series(1, 16) AS i;
-DELETE FROM k_capped WHERE id = 1;
+DELETE FROM k_rsbf WHERE id = 1;
 
--- ---- capped -------------------------------------------------------------------------------------
--- Up to the promised number of keys nearly nothing is forgotten. Without one, old keys are, and there
--- are no more false positives than promised, however long the stream is.
-INSERT INTO k_capped SELECT i FROM generate_series(3, 10000) AS i;
-SELECT count(*) FILTER (WHERE streamfilter_test('k_capped', i)) > 9950 AS remembered,
-       count(*) FILTER (WHERE streamfilter_test('k_capped', -i)) < 150 AS few_false_positives
-FROM generate_series(1, 10000) AS i;
-INSERT INTO k_capped_forever SELECT i FROM generate_series(3, 100000) AS i;
-SELECT count(*) FILTER (WHERE streamfilter_test('k_capped_forever', 100000 - i)) AS youngest,
-       count(*) FILTER (WHERE streamfilter_test('k_capped_forever', -i)) < 125 AS few_false_positives
-FROM generate_series(0, 999) AS i;
+-- ---- vqf ----------------------------------------------------------------------------------------
+INSERT INTO k_vqf SELECT i FROM generate_series(3, 10000) AS i;
+SELECT count(*) FILTER (WHERE streamfilter_test('k_vqf', i)) > 9990 AS remembered,
+       count(*) FILTER (WHERE streamfilter_test('k_vqf', -i)) < 150 AS few_false_positives
+FROM generate_series(3, 10000) AS i;
 
 -- ---- growing ------------------------------------------------------------------------------------
 -- Up to the promised number of keys: no false negatives, and few false positives.
@@ -182,8 +175,8 @@ INSERT INTO kinds VALUES
   (9, 'sqf(memory=16kB)'), (10, 'dsqf(memory=16kB)'), (11, 'ibf2c(memory=16kB)'), (12, 'ibfmc(memory=16kB)'),
   (13, 'ibfh(memory=16kB, fpr=0.1)'), (14, 'timer(memory=64kB, slices=1, window="1000 rows", tick="1 row")'),
   (15, 'lru(memory=16kB)'), (16, 'lru(memory=16kB, policy=clock, entry_bits=32)'), (17, 'fplru(memory=16kB, fpr=0.05)'),
-  (18, 'clq(memory=16kB)'), (19, 'clq(memory=16kB, bits=16, bucket=8, policy=fifo)'), (20, 'capped(memory=16kB, keys=10000)'),
-  (21, 'capped(memory=16kB, fpr=0.1)'), (22, 'ell(memory=16kB)'), (23, 'clq(memory=16kB, lines=2)');
+  (18, 'clq(memory=16kB)'), (19, 'clq(memory=16kB, bits=16, bucket=8, policy=fifo)'), (20, 'vqf(memory=16kB, keys=10000)'),
+  (21, 'vqf(memory=16kB, fpr=0.1)'), (22, 'ell(memory=16kB)'), (23, 'clq(memory=16kB, lines=2)');
 
 -- A key that was added is contained; text form and value agree. (fplru guesses: key 1 happens to be
 -- among the 5 % that it calls repeats at the start.)
@@ -258,24 +251,23 @@ SELECT format('SELECT %L::streamfilter', f) FROM (VALUES
   ('timer(memory=64kB, k=3, window="10 minutes", size=8192)'), ('lru(memory=64kB, entry_bits=15)'),
   ('lru(memory=64kB, policy=fifo)'), ('fplru(memory=64kB, q=1.5)'), ('clq(memory=64kB, bits=1)'),
   ('clq(memory=64kB, bits=12, bucket=43)'), ('clq(memory=64kB, bits=6)'), ('clq(memory=64kB, policy=clock)'),
-  ('clq(memory=64kB, lines=3)'), ('clq(memory=64kB, lines=2, policy=fifo)'), ('capped(memory=64kB, k=33)'),
-  ('capped(memory=64kB, cap=1.5)'), ('capped(memory=64kB, k=10, cap=0.01)'), ('capped(memory=64kB, admission=0)')) AS bad (f) \gexec
+  ('clq(memory=64kB, lines=3)'), ('clq(memory=64kB, lines=2, policy=fifo)'), ('vqf(memory=64kB, bits=33)'),
+  ('vqf(memory=64kB, buckets=128)'), ('vqf(memory=64kB, growth=0.5)')) AS bad (f) \gexec
 
 -- Options of another kind.
 SELECT format('SELECT %L::streamfilter', f) FROM (VALUES
   ('bloom(memory=64kB, keys=1000, max=3)'), ('sbf(memory=64kB, buckets=4)'), ('bsbf(memory=64kB, k=2, p_star=0.03)'),
   ('sqf(memory=64kB, rows=4)'), ('ibfmc(memory=64kB, gap=100)'),
   ('timer(memory=64kB, k=3, window="10 minutes", delete=value)'), ('lru(memory=64kB, q=0.1)'), ('clq(memory=64kB, k=3)'),
-  ('capped(memory=64kB, bits=8)')) AS bad (f) \gexec
+  ('vqf(memory=64kB, k=8)')) AS bad (f) \gexec
 
 -- Promises that a kind cannot make.
 SELECT format('SELECT streamfilter_add(%L, 1)', f) FROM (VALUES
   ('bsbf(memory=16kB, keys=10000)'), ('bsbf(memory=64kB)'), ('bsbfsd(memory=64kB)'), ('rlbsbf(memory=64kB, fpr=0.1)'),
-  ('rsbf(memory=64kB, fpr=0.0000001)'), ('sqf(memory=64kB, fpr=0.00000001)'), ('timer(memory=1kB, window="1000000 rows")'),
-  ('capped(memory=16kB, keys=100000)')) AS bad (f) \gexec
+  ('rsbf(memory=64kB, fpr=0.0000001)'), ('sqf(memory=64kB, fpr=0.00000001)'), ('timer(memory=1kB, window="1000000 rows")')) AS bad (f) \gexec
 SELECT format('SELECT %L::streamfilter', f) FROM (VALUES
   ('fplru(memory=64kB, entry_bits=16, fpr=0.000001)'), ('clq(memory=64kB, fpr=1e-15)'), ('ell(memory=64kB, fpr=0.01)'),
-  ('capped(memory=16kB, fpr=1e-60)')) AS bad (f) \gexec
+  ('vqf(memory=16kB, fpr=1e-60)')) AS bad (f) \gexec
 SELECT 'ell(memory=700)'::streamfilter, 'ell(memory=600)'::streamfilter;
 
 DROP TABLE kinds, events;

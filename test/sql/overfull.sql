@@ -73,7 +73,7 @@ INSERT INTO kinds VALUES
   ($$kind 'bsbf', keys '1000', fpr '0.01', memory '4kB'$$),
   ($$kind 'bsbfsd', keys '1000', fpr '0.01', memory '8kB'$$),
   ($$kind 'rlbsbf', keys '1000', fpr '0.01', memory '8kB'$$),
-  ($$kind 'capped', keys '1000', fpr '0.01', memory '2kB'$$),
+  ($$kind 'vqf', keys '1000', fpr '0.01', memory '2kB'$$),
   ($$kind 'timer', window '1 hour', keys '1000', fpr '0.01', memory '8kB'$$),
   ($$kind 'timer', window '1000 rows', fpr '0.01', memory '16kB'$$);
 CREATE TABLE results (options text, lost bigint, fpr_now float8);

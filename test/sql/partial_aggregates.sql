@@ -62,7 +62,7 @@ INSERT INTO kinds VALUES
   ('sqf', 'sqf(memory=4kB)'), ('dsqf', 'dsqf(memory=8kB)'),
   ('ibf2c', 'ibf2c(memory=4kB)'), ('ibfmc', 'ibfmc(memory=4kB)'), ('ibfh', 'ibfh(memory=4kB)'),
   ('timer', 'timer(memory=16kB, k=4, window="10000 rows")'), ('clq', 'clq(memory=4kB)'),
-  ('capped', 'capped(memory=4kB)'), ('ell', 'ell(memory=4kB)');
+  ('vqf', 'vqf(memory=4kB)'), ('ell', 'ell(memory=4kB)');
 
 -- streamfilter_hash_agg: as the union of the filters of the shards, in their order; and while nothing
 -- is forgotten, every key of any shard is there (the kinds by importance keep little of what has none).

@@ -152,7 +152,7 @@ BEGIN
 END$$;
 CALL resize($$kind 'clq'$$, 5000);
 CALL resize($$kind 'sbf'$$, 5000);
-CALL resize($$kind 'capped'$$, 5000);
+CALL resize($$kind 'vqf', growth '2'$$, 5000);
 CALL resize($$kind 'bloom', keys '50000', fpr '0.01'$$, 5000);
 CALL resize($$kind 'bloom', keys '20000', grow 'density'$$, 5000);
 CALL resize($$kind 'bloom', keys '20000', grow 'cardinality'$$, 5000);

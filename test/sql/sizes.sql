@@ -7,7 +7,7 @@ INSERT INTO kinds VALUES
   ($$kind 'bloom', layout 'blocked'$$, 16384, 4500, 0.01),
   ($$kind 'bloom', slices '4'$$, 16384, 5500, 0.01),
   ($$kind 'bloom', slices '4', slicing 'vertical'$$, 16384, 5500, 0.01),
-  ($$kind 'capped'$$, 16384, 5000, 0.01),
+  ($$kind 'vqf'$$, 16384, 5000, 0.01),
   ($$kind 'bsbf'$$, 16384, 3000, 0.02),
   ($$kind 'bsbfsd'$$, 16384, 3000, 0.02),
   ($$kind 'rlbsbf'$$, 16384, 3000, 0.02),

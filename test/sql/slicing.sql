@@ -112,7 +112,7 @@ SELECT streamfilter_test('t', 1), fill FROM streamfilter_stats WHERE filter = 't
 -- ---- Windows --------------------------------------------------------------------------------------
 CREATE FOREIGN TABLE clicks (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
   OPTIONS (kind 'timer', memory '64kB', keys '1000', window '1 hour', tick '1 minute',
-           slices '8', slicing 'vertical', fpr '0.01');
+           slices '8', slicing 'vertical', fpr '0.01', seed '1');
 CREATE FUNCTION click(id int, minute int) RETURNS boolean LANGUAGE sql AS
   $$SELECT streamfilter_seen('clicks', id, timestamptz '2020-01-01 UTC' + minute * interval '1 minute')$$;
 SELECT click(1, 0) AS first, click(1, 30) AS repeat, click(1, 60) AS last, click(1, 62) AS later;

@@ -194,6 +194,30 @@ SELECT level, sum(hits) AS hits FROM streamfilter_tree WHERE filter::text LIKE '
 GROUP BY level ORDER BY level;
 DROP FOREIGN TABLE sliced, sliced_a, sliced_b;
 
+-- ---- kind vqf ------------------------------------------------------------------------------------
+CREATE FOREIGN TABLE known (id int) SERVER streamfilter OPTIONS (kind 'vqf', memory '64kB', fpr '1e-6');
+CREATE FOREIGN TABLE known_a (id int) SERVER streamfilter OPTIONS (kind 'vqf', memory '64kB', fpr '1e-6', parent 'known');
+CREATE FOREIGN TABLE known_b (id int) SERVER streamfilter OPTIONS (kind 'vqf', memory '64kB', fpr '1e-6', parent 'known', tree 'dense');
+SELECT streamfilter_seen('known_a', 1) AS new, streamfilter_seen('known_a', 1) AS again, streamfilter_seen('known_b', 1) AS there,
+       streamfilter_seen('known_b', 2) AS new, streamfilter_seen('known_a', 2) AS there, streamfilter_seen('known', 2) AS above;
+CREATE FOREIGN TABLE lately (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
+  OPTIONS (memory '64kB', fpr '1e-6', window '1 hour', lateness '10 minutes');
+CREATE FOREIGN TABLE lately_a (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
+  OPTIONS (memory '64kB', fpr '1e-6', window '1 hour', lateness '10 minutes', parent 'lately');
+CREATE FOREIGN TABLE lately_b (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
+  OPTIONS (memory '64kB', fpr '1e-6', window '1 hour', lateness '10 minutes', parent 'lately');
+SET client_min_messages = error;
+SELECT kind, streamfilter_seen('lately_a', 1, '2026-01-01 00:00Z') AS new, streamfilter_seen('lately_b', 1, '2026-01-01 00:30Z') AS there,
+       streamfilter_seen('lately_b', 2, '2026-01-01 00:40Z') AS new, streamfilter_seen('lately_a', 2, '2026-01-01 00:35Z') AS before,
+       streamfilter_seen('lately_a', 2, '2026-01-01 00:10Z') AS late, streamfilter_seen('lately_b', 1, '2026-01-01 01:10Z') AS left_the_window
+FROM streamfilter_stats WHERE filter = 'lately'::regclass;
+RESET client_min_messages;
+\set VERBOSITY terse
+ALTER FOREIGN TABLE lately_a OPTIONS (ADD tree 'dense');
+ALTER FOREIGN TABLE known_a OPTIONS (ADD top_down '1');
+\set VERBOSITY default
+DROP FOREIGN TABLE known_a, known_b, known, lately_a, lately_b, lately;
+
 -- ---- three levels, a window of time -------------------------------------------------------------
 CREATE FOREIGN TABLE hour (id int, at timestamptz OPTIONS (role 'time')) SERVER streamfilter
   OPTIONS (kind 'timer', memory '32kB', k '4', window '1 hour');

@@ -23,7 +23,7 @@ sql(q{
 	INSERT INTO prototypes (prototype) VALUES ('bloom(memory=4kB, keys=2000)'), ('bloom(memory=2003, k=4)'),
 		('bloom(memory=16kB, k=5, layout=blocked, slices=3)'),
 		('bloom(memory=8kB, slices=4, slicing=vertical)'), ('clq(memory=4kB)'), ('sbf(memory=4kB)'),
-		('capped(memory=4kB)'), ('sqf(memory=4kB)'), ('timer(memory=8kB, window=10 minutes, k=3)'), ('rsbf(memory=4kB)');
+		('vqf(memory=4kB)'), ('sqf(memory=4kB)'), ('timer(memory=8kB, window=10 minutes, k=3)'), ('rsbf(memory=4kB)');
 
 	CREATE FUNCTION play(steps int, p streamfilter, OUT short streamfilter, OUT long streamfilter) LANGUAGE plpgsql AS $$
 	DECLARE

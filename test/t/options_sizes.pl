@@ -11,7 +11,7 @@ my @kinds = (
 	["kind 'bloom', keys '15000', layout 'blocked'", 0.01, 15_000],
 	["kind 'bloom', keys '15000', grow 'density'", 0.01, 15_000],
 	["kind 'bloom', keys '15000', slices '4', slicing 'vertical'", 0.01, 15_000],
-	["kind 'capped', keys '15000'", 0.01, 15_000],
+	["kind 'vqf', keys '15000'", 0.01, 15_000],
 	["kind 'bsbf', keys '15000'", 0.02, 15_000],
 	["kind 'bsbf', keys '15000', slices '4'", 0.02, 15_000],
 	["kind 'bsbfsd', keys '15000', slices '4'", 0.02, 15_000],

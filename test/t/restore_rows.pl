@@ -83,7 +83,7 @@ is(sql('SELECT count(*) FROM events WHERE round = 4'), 101, 'whose rows are ther
 # One slice, or two, of kinds whose keys use one line each, come by ranges of lines; other kinds as a whole.
 my %single = (
 	a => q{kind 'clq', bits '32', slices '1'},
-	b => q{kind 'capped', keys '2000000', slices '2'},
+	b => q{kind 'bloom', layout 'blocked', keys '2000000', slices '2'},
 	c => q{kind 'bloom', layout 'blocked', k '10', slices '1'},
 	d => q{kind 'clq', bits '32', slices '1', lines '2'},
 	e => q{kind 'bloom', layout 'scattered', k '10', slices '1'});

@@ -28,7 +28,8 @@ sql(join '', map { server_sql($_, $node{$_}, q{connect_timeout '2s', timeout '8s
 my %kinds = (
 	bloom => q{kind 'bloom', memory '1MB', fpr '0.001'},
 	lru   => q{kind 'lru', memory '1MB'},
-	clq   => q{kind 'clq', memory '1MB'});
+	clq   => q{kind 'clq', memory '1MB'},
+	vqf   => q{kind 'vqf', memory '1MB'});
 for my $kind (sort keys %kinds)
 {
 	sql("CREATE FOREIGN TABLE r_$kind (id int) SERVER streamfilter OPTIONS (servers 'a, b, c', $kinds{$kind});

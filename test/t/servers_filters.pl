@@ -57,6 +57,9 @@ is(sql(q{SELECT streamfilter_seen('timed', 1, '2026-01-01 00:00Z'),
                 streamfilter_seen('timed', 1, '2026-01-01 00:09Z'),
                 streamfilter_seen('timed', 1, '2026-01-01 00:30Z')}),
 	'f|t|f', 'the time of a row travels');
+sql(q{CREATE FOREIGN TABLE numbered (id int, ts bigint OPTIONS (role 'time', unit 'ms')) SERVER a OPTIONS (window '10 minutes', keys '1000')});
+is(sql(q{SELECT streamfilter_seen('numbered', 1, 1700000000000), streamfilter_seen('numbered', 1, 1700000500000),
+                streamfilter_seen('numbered', 1, 1700000900000)}), 'f|t|f', 'times in a unit are those of another server, too');
 
 # ---- several servers -------------------------------------------------------------------------------
 
@@ -192,6 +195,9 @@ is(other(q{SELECT string_agg(format_type(atttypid, atttypmod), ',' ORDER BY attn
 is(other(q{SELECT streamfilter_test('single', 1, 'x'), streamfilter_test('vertical', 10001),
                   streamfilter_test('horizontal', 10001), streamfilter_test('horizontal', 10018)}),
 	't|t|t|f', 'an imported filter knows the keys');
+
+is(other(q{SELECT attfdwoptions FROM pg_attribute WHERE attrelid = 'numbered'::regclass AND attname = 'ts'}), '{role=time,unit=ms}',
+	'IMPORT takes over the unit of times');
 
 # Equal keys from two sides at once, in the same order: exactly one of each is kept.
 for my $name (qw(horizontal vertical pipelined))

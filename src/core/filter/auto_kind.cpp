@@ -1,11 +1,11 @@
 #include "core/filter/auto_kind.hpp"
 
-#include <cstdio>
+#include <cmath>
+#include <limits>
 
 #include "core/filter/derivation.hpp"
 #include "core/filter/options.hpp"
 #include "core/kind/cache_line_queue.hpp"
-#include "core/model/capped_model.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -26,54 +26,42 @@ bool is_possible(Definition attempt) noexcept {
   return derive_parameters(attempt, ignored);
 }
 
-// Chooses a Bloom filter if it keeps fpr up to the number of keys: no other kind misses no repeat.
-bool choose_bloom(Definition& definition) noexcept {
-  Definition attempt = definition;
-  attempt.parameters.kind = Kind::bloom;
-  if (definition.parameters.keys == 0 || !is_possible(attempt)) return false;
-  if (!definition.is_given(Common::layout) && definition.is_given(Common::memory) &&
-      definition.parameters.memory >= kBeyondCache) {
-    attempt.parameters.layout = Layout::blocked;
-    if (is_possible(attempt)) definition.parameters.layout = Layout::blocked;
-  }
-  return choose(definition, Kind::bloom, "it keeps fpr up to that many keys and misses no repeat");
+// The memory in which a kind keeps fpr for the keys and misses none of them; infinity: none, or it
+// is more than was given and the kind cannot do with less.
+double memory_of(Definition attempt, Kind kind) noexcept {
+  attempt.parameters.kind = kind;
+  const std::uint64_t memory = is_possible(attempt) ? memory_for_keys(attempt) : 0;
+  return memory > 0 ? static_cast<double>(memory) : std::numeric_limits<double>::infinity();
 }
 
-}  // namespace
-
-CappedLines roomiest_lines(double fpr) noexcept {
-  CappedLines best;
-  for (unsigned k = 1; k <= capped_model::kMaxHashes; ++k) {
-    const unsigned ones = std::min(capped_model::most_ones(fpr, k), 511u);
-    if (ones <= k) continue;
-    const double filling =
-        capped_model::filling({static_cast<double>(k), static_cast<double>(ones)});
-    if (filling > best.filling) best = {k, ones, filling};
+// Of two kinds that miss no repeat up to the number of keys, the one that needs less memory: vqf
+// below an fpr of about .7 %. Where both fit, that one leaves the rate lower, too. A key takes as
+// long in either of them, or less in vqf: it reads two lines, a Bloom filter of fpr .7 % seven, or
+// one where it is blocked (docs/benchmarks.md).
+bool choose_known(Definition& definition) noexcept {
+  if (definition.parameters.keys == 0) return false;
+  constexpr double kMemoryToVqf = 1;  // of bloom
+  Definition blocked = definition;
+  blocked.parameters.kind = Kind::bloom;
+  blocked.parameters.layout = Layout::blocked;
+  const double bloom = memory_of(definition, Kind::bloom), vqf = memory_of(definition, Kind::vqf),
+               given = definition.is_given(Common::memory)
+                           ? static_cast<double>(definition.parameters.memory)
+                           : std::numeric_limits<double>::max();
+  if (vqf <= given && vqf <= bloom * kMemoryToVqf)
+    return choose(definition, Kind::vqf,
+                  "it keeps fpr for ever, and misses none of that many keys");
+  if (std::isfinite(bloom)) {
+    if (!definition.is_given(Common::layout) && definition.is_given(Common::memory) &&
+        definition.parameters.memory >= kBeyondCache && is_possible(blocked))
+      definition.parameters.layout = Layout::blocked;
+    return choose(definition, Kind::bloom,
+                  "it keeps fpr up to that many keys and misses no repeat");
   }
-  return best;
-}
-
-namespace {
-
-bool choose_capped(Definition& definition) noexcept {
-  const Parameters& p = definition.parameters;
-  const CappedLines lines = roomiest_lines(definition.wanted_fpr());
-  if (lines.k >= sizeof kMaxKeysToFilling / sizeof *kMaxKeysToFilling) return false;
-  const double keys = static_cast<double>(p.keys) * 64 / static_cast<double>(p.memory);
-  if (!(keys <= kMaxKeysToFilling[lines.k] * lines.filling)) return false;
-  Definition attempt = definition;
-  attempt.parameters.kind = Kind::capped;
-  attempt.parameters.layout = Layout::scattered;
-  char k[8], cap[32];
-  std::snprintf(k, sizeof k, "%u", lines.k);
-  std::snprintf(cap, sizeof cap, "%.10g", lines.ones / 512.0);
-  Problem ignored;
-  if (!set_option(attempt, "k", k, ignored) || !set_option(attempt, "cap", cap, ignored) ||
-      !is_possible(attempt))
-    return false;
-  definition = attempt;
-  return choose(definition, Kind::capped,
-                "it keeps fpr for ever, and forgets few of that many keys");
+  // Beyond, vqf misses fewer until there are twice as many keys as it holds; then it is better to
+  // remember those that were seen last.
+  return vqf <= 2 * given &&
+         choose(definition, Kind::vqf, "it keeps fpr for ever, and forgets few of that many keys");
 }
 
 // Number of 64-byte lines, as a double.
@@ -110,7 +98,7 @@ void choose_kind(Definition& definition) noexcept {
     choose(definition, ops->kind, "repeats count within a window only");
     return;
   }
-  if (choose_bloom(definition) || (p.keys > 0 && choose_capped(definition))) return;
+  if (choose_known(definition)) return;
   // A key of this kind lies in one line anyway.
   p.layout = Layout::scattered;
   choose(definition, Kind::clq,

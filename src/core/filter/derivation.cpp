@@ -39,14 +39,18 @@ bool keeps_fpr(const Definition& definition) noexcept {
          definition.wanted_fpr();
 }
 
+double held_keys(const Parameters& p) noexcept {
+  const auto held = find_ops(p.kind)->held_keys;
+  return held != nullptr ? held(p) : window_keys(p, kForgettable);
+}
+
 // Would the kind keep fpr in this memory, and remember the keys?
 bool suffices(Definition attempt, std::uint64_t memory) noexcept {
   Problem ignored;
   Parameters& p = attempt.parameters;
   p.memory = memory;
   return derive_in_memory(attempt, ignored) && keeps_fpr(attempt) &&
-         (!find_ops(p.kind)->remembers_keys ||
-          window_keys(p, kForgettable) >= static_cast<double>(p.keys));
+         (!find_ops(p.kind)->remembers_keys || held_keys(p) >= static_cast<double>(p.keys));
 }
 
 }  // namespace
@@ -235,11 +239,10 @@ bool check_slicing(Definition& definition, const FilterOps& ops, Problem& proble
     return problem.add_hint("For example: slicing 'diced', dice 'vh', slices '8,5'.");
   }
   if (p.slicing == Slicing::horizontal && !definition.has_probes()) return true;
-  if (ops.insert_unconditionally == nullptr) {
+  if (!ops.has_probes) {
     problem.set(Error::unsupported, "kind %s can be sliced horizontally only", ops.name);
     char names[80];
-    list_kinds([](const FilterOps& other) { return other.insert_unconditionally != nullptr; },
-               names, sizeof names);
+    list_kinds([](const FilterOps& other) { return other.has_probes; }, names, sizeof names);
     return problem.add_hint("Leave slicing out, or use one of the kinds: %s.", names);
   }
   if (p.layout == Layout::blocked) {

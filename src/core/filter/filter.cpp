@@ -153,7 +153,8 @@ bool test_probes(const Header* header, const Element& element) noexcept {
 
 bool insert_probes(Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
-  const bool seen = test_probes(header, element);
+  const bool seen =
+      test_probes(header, element) && !is_late(parameters, element, clock_of(header, element.hash));
   for (unsigned i = 0; i < parameters.k1 && !seen; ++i)
     insert_probe(header, element, probe_of(parameters, element.hash, i));
   count_insertion(header, probe_of(parameters, element.hash, 0).slice, seen);
@@ -204,8 +205,7 @@ bool promote(Header* header, const Element& element, unsigned& rank) noexcept {
 }
 
 bool inserts_unconditionally(const Parameters& parameters) noexcept {
-  const FilterOps* ops = find_ops(parameters.kind);
-  return ops->insert_unconditionally != nullptr && ops->expired != nullptr;
+  return find_ops(parameters.kind)->insert_unconditionally != nullptr && keys_expire(parameters);
 }
 
 void insert_new(Header* header, const Element& element) noexcept {

@@ -89,9 +89,17 @@ bool test(const Header* header, const Element& element, unsigned& rank) noexcept
 unsigned ranks_of_bucket(const Parameters& parameters) noexcept;
 double buckets_of(const Parameters& parameters) noexcept;  // buckets with ranks, in all slices
 
-// For hosts that add new keys later: was the key seen? If so, inserts it as a repeat; otherwise
-// changes nothing. `rank` as in `test`.
+// For hosts that add new keys later, and know that the event is not late: was the key seen? If so,
+// inserts it as a repeat; otherwise changes nothing. `rank` as in `test`.
 bool promote(Header* header, const Element& element, unsigned& rank) noexcept;
+
+// Would it move the time of its key (FilterOps::renews)?
+inline bool renews(const Header* header, const Element& element) noexcept {
+  const Parameters& parameters = header->parameters;
+  const auto renews = find_ops(parameters.kind)->renews;
+  return renews != nullptr &&
+         renews(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
+}
 
 // Start of the current tick in a key's slice; not finite if nothing tells it.
 inline std::int64_t clock_of(const Header* header, std::uint64_t hash) noexcept {
@@ -101,13 +109,12 @@ inline std::int64_t clock_of(const Header* header, std::uint64_t hash) noexcept 
                           : clock(parameters, slice_at(header, slice_of(parameters, hash)));
 }
 
-// Is the event so late that `insert_new` will not remember its key?
-inline bool is_too_late(const Header* header, const Element& element) noexcept {
-  const Parameters& parameters = header->parameters;
-  const FilterOps* ops = find_ops(parameters.kind);
-  if (ops->clock == nullptr || !is_finite(element.time)) return false;
-  const Element present{element.hash, 0, clock_of(header, element.hash)};
-  return ops->expired(parameters, element, present, 0);
+// Is the event late (timing_options.hpp) by this clock?
+inline bool is_late(const Parameters& parameters, const Element& element,
+                    std::int64_t clock) noexcept {
+  const WindowTicks window = window_of(parameters);
+  return window.length != 0 && is_finite(element.time) &&
+         is_late(tick_at(element.time, window.length), tick_at(clock, window.length), window.late);
 }
 
 bool erase(Header* header, const Element& element) noexcept;

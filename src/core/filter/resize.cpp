@@ -59,6 +59,8 @@ bool derive_for(Definition definition, const Parameters& from, Parameters* resul
   if (!complete(definition, ignored)) return false;
   *result = definition.parameters;
   result->seed = from.seed;
+  const auto inherit = find_ops(from.kind)->resize.inherit;
+  if (inherit != nullptr && !inherit(from, *result)) return false;
   return has_same_places(from, *result);
 }
 
@@ -88,12 +90,12 @@ void multiply_slices(const Definition& definition, const Parameters& from, doubl
 
 // Where the memory is about a whole multiple of the former one, or a whole part, so much less of it
 // is used that the places are, too: then no two of them have to share one. What lies ahead of the
-// bytes of a slice is of one size in all filters.
+// bytes of a slice is of one size in all filters. Kinds that inherit share no places by chance.
 void fit_multiple(const Definition& definition, const Parameters& from,
                   Parameters* result) noexcept {
   constexpr double kAbout = 0.02;
   constexpr std::uint64_t kTries = 16;
-  if (are_multiples(from, *result)) return;
+  if (are_multiples(from, *result) || find_ops(from.kind)->resize.inherit != nullptr) return;
   const double ratio = static_cast<double>(result->memory) / static_cast<double>(from.memory);
   const double whole = std::round(std::max(ratio, 1 / ratio)), near = ratio > 1 ? whole : 1 / whole;
   if (std::abs(ratio / near - 1) > kAbout) return;
@@ -149,8 +151,10 @@ bool derive_like(const Definition& asked, const Parameters& from, Parameters* re
       pinned.parameters.slices2 = from.slices2;
       pinned.give(Common::slices);
     }
-    if (!derive_for(pinned, from, result) || (ops->fpr_bound(*result) > asked.wanted_fpr() &&
-                                              ops->fpr_bound(*result) > ops->fpr_bound(from)))
+    // The rate of kinds that inherit from the former size grows with the size, as was planned for.
+    if (!derive_for(pinned, from, result) ||
+        (ops->resize.inherit == nullptr && ops->fpr_bound(*result) > asked.wanted_fpr() &&
+         ops->fpr_bound(*result) > ops->fpr_bound(from)))
       continue;
     fit_multiple(pinned, from, result);
     return true;

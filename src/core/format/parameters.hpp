@@ -25,8 +25,8 @@ enum class Kind : std::uint8_t {
   lru = 13,
   fplru = 14,
   clq = 15,
-  capped = 16,
-  ell = 17,
+  ell = 16,
+  vqf = 17,
 };
 
 // scattered: the cells of a key lie anywhere, as in the papers. blocked: all lie in one 64-byte

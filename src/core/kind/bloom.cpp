@@ -18,7 +18,7 @@
 #include "core/base/math_policy.hpp"
 #include "core/format/counting_cells.hpp"
 #include "core/kind/kind_list.hpp"
-#include "core/model/capped_model.hpp"
+#include "core/model/blocked_model.hpp"
 #include "core/model/slicing_model.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -109,14 +109,14 @@ slicing_model::SlicingShape shape_of(const Parameters& p) noexcept {
 // Deng, Rafiei 2006 §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits, scattered. The keys are
 // those of the slices that a key can be in.
 double rate(const Parameters& p, double keys) noexcept {
-  return p.layout == Layout::blocked ? capped_model::blocked_bound(real_k(p), keys, lines(p))
+  return p.layout == Layout::blocked ? blocked_model::blocked_bound(real_k(p), keys, lines(p))
                                      : slicing_model::group_rate(shape_of(p), keys);
 }
 
 // A blocked filter mostly does best with fewer hashes than a scattered one.
 std::uint64_t best_k(const Parameters& p, double keys) noexcept {
   return p.layout == Layout::blocked
-             ? capped_model::best_k_by_bound(keys, lines(p), kMaxDerivedHashes)
+             ? blocked_model::best_k_by_bound(keys, lines(p), kMaxDerivedHashes)
              : timing_model::best_k(keys, real_m(p) * slices_of_group(p));
 }
 
@@ -361,7 +361,7 @@ double keys_of_ones(const Parameters& p, std::uint64_t count) noexcept {
 double mean_rate_of_lines(const Parameters& p, ConstSlice slice) noexcept {
   double sum = 0;
   for (std::uint64_t start = 0; start < filter_bytes(p); start += kRegionLineBytes)
-    sum += capped_model::line_fpr(
+    sum += blocked_model::line_fpr(
         real_k(p), static_cast<double>(count_ones(slice.body() + start, kRegionLineBytes)));
   return sum / lines(p);
 }
@@ -612,6 +612,7 @@ const FilterOps bloom_ops = {
     .summary = "classic Bloom filter: no false negatives, for a known number of distinct keys",
     .options = kOptions,
     .has_blocked_layout = true,
+    .has_probes = true,
     .forgets = Forgets::never,
     .derive = derive,
     .needs_keys = [](const Definition& definition) noexcept { return !definition.has(kK); },

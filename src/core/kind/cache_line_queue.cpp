@@ -163,14 +163,13 @@ const FilterOps clq_ops = {
     .remembers_keys = true,
     .uses_importance = has_importance,
     .uses_time = has_window,
-    .learns_from_repeats = true,
+    .learns_from_repeats = always,
     .derive = derive,
     .prefetch = prefetch,
     .in_one_line = in_one_line,
     .test = test,
     .insert = insert,
-    .expired = expired,
-    .expires = has_window,
+    .window = window,
     .clock = present,
     .erase = erase,
     .merge = merge,
@@ -242,10 +241,12 @@ bool derive_ticks(Definition& definition, Problem& problem) noexcept {
   }
   if (!check_lateness(definition, kWindow, kLateness, problem)) return false;
   if (!definition.has(kWindow)) return true;
-  const std::uint64_t rest = kept_for(p, kWindow, kLateness) - 1;
-  const std::uint64_t tick = std::max<std::uint64_t>(1, (rest + kAges - 2) / (kAges - 1));
+  const std::uint64_t rest = p.integer(kWindow) - 1, late = p.integer(kLateness);
+  std::uint64_t ticks = kAges, tick;
+  do tick = std::max<std::uint64_t>(1, ticks_of(rest, --ticks));
+  while (ticks > 1 && ticks + ticks_of(late, tick) >= kAges);
   p.set_integer(kTickLength, tick);
-  p.set_integer(kTicks, (rest + tick - 1) / tick + 1);
+  p.set_integer(kTicks, ticks_of(rest, tick) + 1 + ticks_of(late, tick));
   return true;
 }
 

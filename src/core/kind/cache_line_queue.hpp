@@ -93,8 +93,7 @@ bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcep
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept;
 unsigned find_rank(const Parameters& p, ConstSlice slice, const Element& element) noexcept;
 bool promote(const Parameters& p, Slice slice, const Element& element, unsigned& rank) noexcept;
-bool expired(const Parameters& p, const Element& added, const Element& present,
-             std::uint64_t since) noexcept;
+WindowTicks window(const Parameters& p) noexcept;
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept;
 
 // The field of a bucket that an element enters.

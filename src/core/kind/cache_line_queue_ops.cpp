@@ -119,10 +119,13 @@ bool promote(const Parameters& p, Slice slice, const Element& element, unsigned&
   return at != kNoRank;
 }
 
-bool expired(const Parameters& p, const Element& added, const Element& present,
-             std::uint64_t) noexcept {
-  return has_window(p) &&
-         has_left(added.time, present.time, p.integer(kTickLength), p.integer(kTicks));
+WindowTicks window(const Parameters& p) noexcept {
+  if (!has_window(p)) return {};
+  const std::uint64_t length = p.integer(kTickLength),
+                      late = ticks_of(p.integer(kLateness), length);
+  return {.length = length,
+          .near = p.integer(kTicks) - 1 - late,
+          .late = std::max<std::uint64_t>(1, late)};
 }
 
 namespace {

@@ -47,12 +47,13 @@ ALWAYS_INLINE unsigned find(const Parameters& p, ConstSlice slice,
   if (!queue.find(bucket.fingerprint, reach)) return kNoRank;
   const unsigned at = queue.last_field(reach);
   if (!has_window(p)) return at;
-  const std::uint64_t present = clock(*slice.state),
-                      now = std::max(present, tick_of(p, *slice.state, element));
+  const std::uint64_t present = clock(*slice.state);
   const auto ages = ages_of(p, slice.body() + bucket.line);
-  const bool lives = is_live(p, ages.get(bucket.start / bucket.width + at),
-                             ages.since_stamp(present) + (now - present));
-  return lives ? at : kNoRank;
+  const unsigned age = ages.get(bucket.start / bucket.width + at);
+  const std::uint64_t later = ages.since_stamp(present);
+  const bool is_near = is_live(p, age, later) && are_near(tick_of(p, *slice.state, element),
+                                                          present - later - age, window(p).near);
+  return is_near ? at : kNoRank;
 }
 
 // Without a window.
@@ -112,23 +113,26 @@ ALWAYS_INLINE bool enter_specially(const Parameters& p, Slice slice,
   }
   BasicFingerprintQueue<kWide> queue(bucket.width, bucket.length, line, bucket.start);
   LineVector reach;
-  const bool seen = queue.find(bucket.fingerprint, reach);
+  const bool is_there = queue.find(bucket.fingerprint, reach);
+  const unsigned last = queue.last_field(reach), first = bucket.start / bucket.width;
+  bool seen = is_there;
+  unsigned age = 0;
+  if (has_window(p)) {
+    const WindowTicks window = clq::window(p);
+    age = is_there ? ages_of(p, line).get(first + last) : kAges;
+    seen = is_there && late <= window.late && are_near(late, age, window.near);
+    if (!is_there && late >= p.integer(kTicks)) return false;
+    if (!seen && late < age) age = static_cast<unsigned>(late);
+  }
   if (p.integer(kPolicy) == fifo && seen) return true;
-  if (!seen && has_window(p) && late >= p.integer(kTicks)) return false;
   const bool is_full = queue.is_full();
-  const unsigned last = queue.last_field(reach);
-  unsigned to = seen && !has_importance(p) ? 0 : entrance(p, element.importance);
-  if (to > last) return true;
-  if (to > 0 && !seen && !is_full) to = std::min(to, queue.size());
-  used(state) += !seen && !is_full;
+  unsigned to = is_there && !has_importance(p) ? 0 : entrance(p, element.importance);
+  if (to > last) return seen;
+  if (to > 0 && !is_there && !is_full) to = std::min(to, queue.size());
+  used(state) += !is_there && !is_full;
   queue.push_to(to, bucket.fingerprint, reach);
   queue.store(line);
-  if (has_window(p)) {
-    const auto ages = ages_of(p, line);
-    const unsigned first = bucket.start / bucket.width;
-    const unsigned age = seen ? ages.get(first + last) : static_cast<unsigned>(late);
-    ages.push(first + to, first + last, age);
-  }
+  if (has_window(p)) ages_of(p, line).push(first + to, first + last, age);
   return seen;
 }
 

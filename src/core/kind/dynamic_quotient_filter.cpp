@@ -502,7 +502,7 @@ const FilterOps dsqf_ops = {
         "forgotten",
     .options = kOptions,
     .keeps_fpr_forever = true,
-    .learns_from_repeats = true,
+    .learns_from_repeats = always,
     .derive = derive,
     .test = test,
     .insert = insert,

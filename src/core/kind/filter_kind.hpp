@@ -19,6 +19,15 @@ struct Element {
   std::int64_t time = 0;  // the role 'time' column or the clock, microseconds
 };
 
+// A window: a number of accepted rows, or a time in ticks.
+struct WindowTicks {
+  std::uint64_t rows = 0;    // 0: it is none of rows
+  std::uint64_t length = 0;  // of a tick, in microseconds; 0: it is none of time
+  std::uint64_t near = 0;    // the greatest distance of two ticks within the window
+  std::uint64_t late = 1;    // ticks behind the clock beyond which an event is late
+  bool extends = false;      // by repeats: they renew the time of their key
+};
+
 // Estimates from the state of a slice.
 struct Estimate {
   double fill;      // share of cells (slots, entries) in use, 0..1
@@ -38,6 +47,10 @@ struct Resizing {
 
   // Says whether parameters allow it. nullptr: always.
   bool (*possible)(const Parameters&) noexcept = nullptr;
+
+  // Completes the parameters of another size with what depends on the former ones. False: there
+  // are no such parameters. nullptr: nothing does.
+  bool (*inherit)(const Parameters& from, Parameters& p) noexcept = nullptr;
 
   // The number of places of a slice, as in format/spread.hpp.
   std::uint64_t (*places)(const Parameters&) noexcept = nullptr;
@@ -81,6 +94,7 @@ struct OptionToTry {
 // When a kind forgets a key. Trees, advice and what is done about an overfull filter depend on it.
 enum class Forgets : std::uint8_t {
   in_its_own_time,  // by the keys that came to the filter after it, or by chance
+  when_full,        // where there is no room left, and with a window after it
   after_window,     // the option `window`, which must be given, says when, whatever else comes
   never,
 };
@@ -96,6 +110,7 @@ struct FilterOps {
   // Then `keys`, if it is given, says how many are to be remembered. Other kinds that forget would
   // need far too much memory.
   bool remembers_keys = false;
+  bool has_probes = false;   // keys can have several probes: any slicing (layout.hpp)
   bool counts_only = false;  // counts distinct keys, and finds repeats only while there are few
   Forgets forgets = Forgets::in_its_own_time;
 
@@ -107,7 +122,8 @@ struct FilterOps {
   bool (*uses_importance)(const Parameters&) noexcept = nullptr;
   bool (*uses_time)(const Parameters&) noexcept = nullptr;
 
-  bool learns_from_repeats = false;  // inserting a key that is there changes more than counters
+  // True if inserting a key that is there changes more than counters. nullptr: never.
+  bool (*learns_from_repeats)(const Parameters&) noexcept = nullptr;
 
   // Checks the given parameters and derives the others, for slices of slice_bytes each.
   bool (*derive)(Definition& definition, Problem& problem) noexcept;
@@ -125,18 +141,19 @@ struct FilterOps {
   // never.
   bool (*in_one_line)(const Parameters&, const SliceState&) noexcept = nullptr;
 
-  // Returns true if the key was (probably) seen. Changes nothing.
+  // Returns true if the key was (probably) seen, however late this event is. Changes nothing.
   bool (*test)(const Parameters&, ConstSlice, const Element&) noexcept;
 
-  // Returns true if the key was (probably) seen before, and remembers it.
+  // Returns true if the key was (probably) seen before and the event is not late, and remembers it.
   bool (*insert)(const Parameters&, Slice, const Element&) noexcept;
 
-  // True if a key inserted as `added`, with `since` other keys after it, has expired by the time of
-  // `present`, however much room there is. nullptr: keys never expire.
-  bool (*expired)(const Parameters&, const Element& added, const Element& present,
-                  std::uint64_t since) noexcept = nullptr;
-  // True if keys can expire with these parameters. nullptr: always.
-  bool (*expires)(const Parameters&) noexcept = nullptr;
+  // True if this event, if it is a repeat, moves the time of its key, which others want to know.
+  // Ask before it is inserted. nullptr: repeats never do.
+  bool (*renews)(const Parameters&, ConstSlice, const Element&) noexcept = nullptr;
+
+  // The window, within which an event is a repeat of another one (timing_options.hpp). nullptr:
+  // keys never expire.
+  WindowTicks (*window)(const Parameters&) noexcept = nullptr;
 
   // Where events tell the time: the start of this slice's present, in microseconds; not finite: no
   // event has come. Safe while others write. nullptr: the kind has no clock.
@@ -175,12 +192,16 @@ struct FilterOps {
   // The predicted false-negative rate of a key last seen `gap` elements ago.
   double (*fnr_at)(const Parameters&, double gap) noexcept = nullptr;
 
+  // The number of distinct keys up to which no more are lost than the kind calls none: so many are
+  // what `keys` asks for where the kind remembers_keys. nullptr: those with an fnr_at of 1 %.
+  double (*held_keys)(const Parameters&) noexcept = nullptr;
+
   // The predicted error rates of an empty filter on a stream whose rows have importance 0. nullptr:
   // the kind has no such model.
   Prediction (*predict)(const Parameters&, const Stream&) noexcept = nullptr;
 
   // Puts a new key into one of its probes, whatever the slice holds; Element.hash is the probe's.
-  // nullptr: horizontal slices only (layout.hpp).
+  // nullptr: `insert` does the same.
   void (*insert_unconditionally)(const Parameters&, Slice, const Element&) noexcept = nullptr;
 
   // For kinds with ranks in the order of recency (tuning.hpp): the number of ranks of a bucket, up

@@ -20,8 +20,8 @@ extern const FilterOps timer_ops;   // timing_bloom.cpp
 extern const FilterOps lru_ops;     // lru_buffer.cpp
 extern const FilterOps fplru_ops;   // lru_buffer.cpp
 extern const FilterOps clq_ops;     // cache_line_queue.cpp
-extern const FilterOps capped_ops;  // capped_bloom.cpp
 extern const FilterOps ell_ops;     // exa_log_log.cpp
+extern const FilterOps vqf_ops;     // vector_quotient.cpp
 
 // clang-format off
 inline constexpr const FilterOps* kKinds[] = {
@@ -40,8 +40,8 @@ inline constexpr const FilterOps* kKinds[] = {
     &lru_ops,
     &fplru_ops,
     &clq_ops,
-    &capped_ops,
     &ell_ops,
+    &vqf_ops,
 };
 // clang-format on
 

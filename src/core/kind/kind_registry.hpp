@@ -28,10 +28,20 @@ inline bool uses_time(const Parameters& parameters) noexcept {
   return uses != nullptr && uses(parameters);
 }
 
-// True if time, or other keys, can make the filter forget a key.
+inline bool learns_from_repeats(const Parameters& parameters) noexcept {
+  const auto learns = find_ops(parameters.kind)->learns_from_repeats;
+  return learns != nullptr && learns(parameters);
+}
+
+inline WindowTicks window_of(const Parameters& parameters) noexcept {
+  const auto window = find_ops(parameters.kind)->window;
+  return window != nullptr ? window(parameters) : WindowTicks{};
+}
+
+// True if time, or the number of other keys, can make the filter forget a key.
 inline bool keys_expire(const Parameters& parameters) noexcept {
-  const FilterOps* ops = find_ops(parameters.kind);
-  return ops->expired != nullptr && (ops->expires == nullptr || ops->expires(parameters));
+  const WindowTicks window = window_of(parameters);
+  return window.length != 0 || window.rows != 0;
 }
 
 // All rows, for tests and listings.

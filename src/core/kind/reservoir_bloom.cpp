@@ -151,7 +151,7 @@ const FilterOps rsbf_ops = {
         "reservoir sampling Bloom filter: remembers a sample of the stream, later what is recent",
     .options = kOptions,
     .keeps_fpr_forever = true,
-    .learns_from_repeats = true,
+    .learns_from_repeats = always,
     .derive = derive,
     .test = biased_bit_arrays::test,
     .insert = insert,

@@ -133,8 +133,14 @@ class Filters : public Counters<State> {
     return counts_rows(p_) || !is_finite(element.time) ? clock : tick(p_, element.time);
   }
 
-  // Definition 4, `after` ticks from now.
-  bool has(std::uint64_t hash, std::uint64_t after) const noexcept {
+  // Definition 4, for an event at tick `then`. A key's own timers began no later than any that now
+  // runs for it: if all end late enough to have begun within the window before the event, its own
+  // may have. None began further than the window behind the event, unless that is late.
+  bool has(std::uint64_t hash, std::uint64_t then) const noexcept {
+    const std::uint64_t late = late_ticks(p_), after = then >= clock ? then - clock + late
+                                                       : clock - then <= late
+                                                           ? late - (clock - then)
+                                                           : 0;
     if (after >= p_.integer(kTicks)) return false;
     for (std::uint64_t i = open; i > 0; --i)
       if (has(filter(i - 1), hash, static_cast<std::int64_t>(after))) return true;

@@ -38,8 +38,7 @@ namespace {
 
 bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcept {
   const auto all = filters(p, slice);
-  const std::uint64_t now = all.tick_of(element);
-  return all.has(element.hash, now > all.clock ? now - all.clock : 0);
+  return all.has(element.hash, all.tick_of(element));
 }
 
 void count_row(const Parameters& p, Slice slice) noexcept {
@@ -75,8 +74,10 @@ void insert_unconditionally(const Parameters& p, Slice slice, const Element& ele
 
 bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   const auto all = filters(p, slice);
-  all.advance(all.tick_of(element));
-  if (all.has(element.hash, 0)) {
+  const std::uint64_t then = all.tick_of(element);
+  all.advance(then);
+  if (!is_late(then, all.clock, std::max<std::uint64_t>(1, late_ticks(p))) &&
+      all.has(element.hash, then)) {
     if (counts_rows(p) && is_crowded(p, all)) count_row(p, slice);
     return true;
   }
@@ -84,10 +85,12 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
   return false;
 }
 
-bool expired(const Parameters& p, const Element& added, const Element& present,
-             std::uint64_t since) noexcept {
-  if (counts_rows(p)) return since >= p.integer(kWindow);
-  return has_left(added.time, present.time, p.integer(kTickLength), p.integer(kTicks));
+WindowTicks window(const Parameters& p) noexcept {
+  if (counts_rows(p)) return {.rows = p.integer(kWindow)};
+  const std::uint64_t late = late_ticks(p);
+  return {.length = p.integer(kTickLength),
+          .near = p.integer(kTicks) - 1 - late,
+          .late = std::max<std::uint64_t>(1, late)};
 }
 
 std::int64_t clock(const Parameters& p, ConstSlice slice) noexcept {
@@ -426,7 +429,7 @@ constexpr FilterOps row() noexcept {
       .summary =
           "Bloom filter over a sliding window of time or rows: forgets exactly what has left it",
       .options = kOptions,
-      .chosen_by = words(kWindow, kLateness),
+      .has_probes = true,
       .forgets = Forgets::after_window,
       .uses_time = always,
       .derive = derive,
@@ -437,7 +440,7 @@ constexpr FilterOps row() noexcept {
           },
       .test = test,
       .insert = insert,
-      .expired = expired,
+      .window = window,
       .clock = clock,
       .merge = merge,
       .check = check,

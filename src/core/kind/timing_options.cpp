@@ -31,9 +31,9 @@ bool derive_ticks(Definition& definition, Problem& problem) noexcept {
     return problem.add_detail("Both are times, or both are rows.");
   }
   const std::uint64_t parts = counts_rows(p) ? p.slices : 1;
-  const std::uint64_t window = (kept_for(p, kWindow, kLateness) + parts - 1) / parts;
+  const std::uint64_t window = (p.integer(kWindow) + parts - 1) / parts;
   const std::uint64_t tick = std::max<std::uint64_t>(1, p.integer(kTick) / parts);
-  const std::uint64_t ticks = (window - 1 + tick - 1) / tick + 1;
+  const std::uint64_t ticks = ticks_of(window - 1, tick) + 1 + ticks_of(p.integer(kLateness), tick);
   if (ticks > kMaxTicks) {
     problem.set(Error::out_of_range, "option tick is too short for this window");
     return problem.add_detail("A window can have up to %llu ticks.",

@@ -28,6 +28,11 @@ constexpr unsigned kMaxHashes = 32;
 
 inline bool counts_rows(const Parameters& p) noexcept { return p.integer(kWindow + 1) != 0; }
 
+// Ticks that keys are kept for late events.
+inline std::uint64_t late_ticks(const Parameters& p) noexcept {
+  return (p.integer(kLateness) + p.integer(kTickLength) - 1) / p.integer(kTickLength);
+}
+
 // The timers of a key in a slice: all k, or fewer if it lies in several slices.
 inline unsigned own_k(const Parameters& p) noexcept {
   return static_cast<unsigned>(bits_per_probe(p, p.integer(kK)));
@@ -69,12 +74,18 @@ double fpr_bound(const Parameters& p) noexcept;
 
 }  // namespace streamfilter::timing
 
-// Windows of time: the time of elements in ticks, and late events.
+// Windows of time.
 //
-// A filter's clock is the latest time of any event. If a key's first event is d late, the key is
-// forgotten a window after that event's time, although an equally late repeat comes d after that. A
-// filter that remembers keys for window + lateness finds such a repeat if neither event is later
-// than `lateness`. It also finds repeats that come up to `lateness` after the window.
+// An event is judged by its own time: it is a repeat if its key is kept with a time that differs
+// from its own by less than the window, whichever is the later one. A slice's clock is the latest
+// time of its events. An event that is behind it by more than `lateness` is late: it is never a
+// repeat, and it is remembered with its own time if that is still within reach. So that every event
+// in time meets the keys that it repeats, they are kept for window + lateness.
+//
+// One time a key is enough, the latest one: since `lateness` is no longer than the window, an event
+// in time that is near an earlier time of its key is near all that came after, too.
+//
+// Times are compared in ticks, so a repeat may come up to a tick after the window.
 
 namespace streamfilter {
 
@@ -100,27 +111,42 @@ inline std::int64_t begin_of_tick(std::uint64_t tick, std::uint64_t length) noex
   return static_cast<std::int64_t>(tick * length - (std::uint64_t{1} << 63));
 }
 
-// True if a key of that time has left the window, of so many ticks. The clock that stood in for a
-// missing time is not known any more: better accept a repeat.
-inline bool has_left(std::int64_t added, std::int64_t present, std::uint64_t length,
-                     std::uint64_t ticks) noexcept {
-  if (!is_finite(added)) return true;
-  return is_finite(present) && tick_at(present, length) >= tick_at(added, length) + ticks;
+// True if two ticks are in one window.
+inline bool are_near(std::uint64_t a, std::uint64_t b, std::uint64_t near) noexcept {
+  return a + near - b <= 2 * near;
+}
+
+inline bool is_late(std::uint64_t tick, std::uint64_t clock, std::uint64_t late) noexcept {
+  return tick < clock && clock - tick > late;
+}
+
+// Is an event a repeat of its key's `kept` one, with `since` accepted rows in between? The clock
+// that stood in for a missing time is not known any more: better accept a repeat.
+inline bool are_in_window(const WindowTicks& window, const Element& kept, const Element& event,
+                          std::uint64_t since) noexcept {
+  if (window.rows != 0) return since < window.rows;
+  if (window.length == 0) return true;
+  return is_finite(kept.time) &&
+         (!is_finite(event.time) || are_near(tick_at(event.time, window.length),
+                                             tick_at(kept.time, window.length), window.near));
+}
+
+inline std::uint64_t ticks_of(std::uint64_t time, std::uint64_t length) noexcept {
+  return (time + length - 1) / length;
 }
 
 inline bool check_lateness(const Definition& definition, unsigned window, unsigned lateness,
                            Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
   if (!definition.has(lateness)) return true;
-  if (definition.has(window) && p.integer(window + 1) == 0 && p.integer(lateness + 1) == 0)
-    return true;
+  if (definition.has(window) && p.integer(window + 1) == 0 && p.integer(lateness + 1) == 0) {
+    if (p.integer(lateness) <= p.integer(window)) return true;
+    problem.set(Error::unsupported, "option lateness exceeds option window");
+    return problem.add_hint(
+        "Make the window as long as lateness, or leave lateness out if late events may pass.");
+  }
   problem.set(Error::conflict, "option lateness needs a window of time");
   return problem.add_hint("It is a time, too: how late an event may come and still be known.");
-}
-
-// The time that keys are remembered, in the window's unit.
-inline std::uint64_t kept_for(const Parameters& p, unsigned window, unsigned lateness) noexcept {
-  return p.integer(window) + p.integer(lateness);
 }
 
 }  // namespace streamfilter

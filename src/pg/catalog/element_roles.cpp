@@ -7,6 +7,7 @@ extern "C" {
 }
 
 #include "core/base/math_policy.hpp"
+#include "core/kind/timing_options.hpp"
 #include "pg/catalog/element_roles.hpp"
 
 namespace streamfilter::pg {
@@ -60,14 +61,26 @@ int64 since_1970(TimestampTz time) {
   return result;
 }
 
-int64 to_microseconds(Oid type, Datum value) {
+constexpr double kMicroseconds[] = {1, 1e6, 1e3, 1, 1e-3, 1};  // of a TimeUnit
+double microseconds_of(TimeUnit unit) { return kMicroseconds[static_cast<int>(unit)]; }
+
+int64 scale(Oid type, Datum value, TimeUnit unit) {
+  const double factor = microseconds_of(unit);
+  if (factor == 1) return to_integer(type, value);
+  const double number = to_double(type, value);
+  const int64 time = saturate<int64>(std::rint(number * factor));
+  if (is_finite(time) || std::isinf(number)) return time;
+  return time < 0 ? PG_INT64_MIN + 1 : PG_INT64_MAX - 1;
+}
+
+int64 to_microseconds(Oid type, Datum value, TimeUnit unit) {
   switch (type) {
     case TIMESTAMPTZOID: return since_1970(DatumGetTimestampTz(value));
     case TIMESTAMPOID:
       return since_1970(DatumGetTimestampTz(DirectFunctionCall1(timestamp_timestamptz, value)));
     case DATEOID:
       return since_1970(DatumGetTimestampTz(DirectFunctionCall1(date_timestamptz, value)));
-    default: return to_integer(type, value);
+    default: return scale(type, value, unit);
   }
 }
 
@@ -91,10 +104,27 @@ bool is_nan(Oid type, Datum value) {
 int64 current_time() { return since_1970(GetCurrentTimestamp()); }
 
 int64 max_future_of(const FilterRelation* relation) {
-  const uint64 window = time_window(relation->definition.parameters);
-  if (window == 0 || relation->time == nullptr) return PG_INT64_MAX;
+  const uint64 tick = window_of(relation->definition.parameters).length;
+  if (tick == 0 || relation->time == nullptr) return PG_INT64_MAX;
   if (relation->options.max_future >= 0) return relation->options.max_future;
-  return is_point_in_time(role_type(relation->time)) ? static_cast<int64>(window) : PG_INT64_MAX;
+  const TimeUnit unit = relation->time->unit;
+  const bool by_calendar = unit != TimeUnit::unsaid && unit != TimeUnit::none;
+  return by_calendar || is_point_in_time(role_type(relation->time))
+             ? static_cast<int64>(Max(tick, USECS_PER_SEC))
+             : PG_INT64_MAX;
+}
+
+bool expects_usual_times(const FilterRelation* relation) {
+  return window_of(relation->definition.parameters).length != 0 && relation->time != nullptr &&
+         relation->time->unit != TimeUnit::none && is_number(role_type(relation->time));
+}
+
+const char* unit_that_fits(const FilterColumn* column, int64 time) {
+  for (const TimeUnit unit : {TimeUnit::s, TimeUnit::ms, TimeUnit::us, TimeUnit::ns}) {
+    const double factor = microseconds_of(unit) / microseconds_of(column->unit);
+    if (is_usual(saturate<int64>(static_cast<double>(time) * factor))) return name_of(unit);
+  }
+  return nullptr;
 }
 
 Element new_element(const Parameters& parameters) {
@@ -104,13 +134,23 @@ Element new_element(const Parameters& parameters) {
 }
 
 void check_role(const FilterColumn* column, const FilterRelation* relation) {
-  if (column->role == Role::key || OidIsValid(role_type(column))) return;
   const bool time = column->role == Role::time;
+  if (column->unit != TimeUnit::unsaid && !(time && is_number(role_type(column))))
+    ereport(
+        ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+        errmsg("column \"%s\" of filter \"%s\" cannot have a unit", column->name, relation->name),
+        errhint("Option unit is for a column of numbers with role 'time'."));
+  if (column->unit == TimeUnit::none && relation->options.max_future >= 0)
+    ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+            errmsg("option max_future needs a time by the calendar"),
+            errdetail("With unit 'none', column \"%s\" is of any clock.", column->name),
+            errhint("Leave out max_future, or give the unit of the numbers."));
+  if (column->role == Role::key || OidIsValid(role_type(column))) return;
   ereport(
       ERROR, errcode(ERRCODE_DATATYPE_MISMATCH),
       errmsg("column \"%s\" of filter \"%s\" cannot have role '%s': its type is %s", column->name,
              relation->name, time ? "time" : "importance", format_type_be(column->type)),
-      time ? errhint("Use timestamp with time zone, or a number of microseconds.")
+      time ? errhint("Use timestamp with time zone, or a number with option unit.")
            : errhint("Use a number, for example double precision."));
 }
 
@@ -120,10 +160,12 @@ void set_role(Element* element, const FilterColumn* column, const FilterRelation
   const Oid type = role_type(column);
   if (!OidIsValid(type)) check_role(column, relation);
   const bool known = !isnull && !is_nan(type, value);
-  if (column->role == Role::importance)
+  if (column->role == Role::importance) {
     element->importance = known ? to_double(type, value) : 0;
-  else
-    element->time = known ? to_microseconds(type, value) : current_time();
+    return;
+  }
+  element->time = known ? to_microseconds(type, value, column->unit) : PG_INT64_MAX;
+  if (!is_finite(element->time)) element->time = current_time();
 }
 
 }  // namespace streamfilter::pg

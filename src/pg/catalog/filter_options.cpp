@@ -164,21 +164,13 @@ bool give_servers_equally_many(Definition* definition, const RelationOptions* re
 
 bool check_max_future(const Definition* definition, const RelationOptions* relation_options,
                       Fault& fault) {
-  if (relation_options->max_future < 0 || time_window(definition->parameters) != 0) return true;
+  if (relation_options->max_future < 0 || window_of(definition->parameters).length != 0)
+    return true;
   fault.set(ERRCODE_INVALID_PARAMETER_VALUE, "option max_future needs a window of time");
   return fault.add_hint("Add option window, for example window '10 minutes'.");
 }
 
 }  // namespace
-
-uint64 time_window(const Parameters& parameters) {
-  const FilterOps* ops = find_ops(parameters.kind);
-  for (const OptionSpec& option : ops->options) {
-    if (option.type != OptionType::span || strcmp(option.name, "window") != 0) continue;
-    return counts_rows(parameters, option) ? 0 : parameters.integer(option.word);
-  }
-  return 0;
-}
 
 bool read_relation_option(DefElem* given, RelationOptions* relation_options, Fault& fault) {
   const RelationOption* option = find_named(kRelationOptions, given->defname);
@@ -264,17 +256,20 @@ bool takes_fpr(List* options, const char* fpr, Fault& fault) {
   return may_override ? false : set_cannot_keep(fault, ignored, fpr);
 }
 
-bool read_column_options(List* options, Role* role, Fault& fault) {
+bool read_column_options(List* options, Role* role, TimeUnit* unit, Fault& fault) {
   *role = Role::key;
+  *unit = TimeUnit::unsaid;
   ListCell* cell;
   foreach (cell, options) {
     auto* option = static_cast<DefElem*>(lfirst(cell));
-    if (!is_named(option, "role"))
-      return unknown_option(option, "column of a filter", "role", fault);
-    constexpr WordList kWords = kRoleWords + 1;  // a key's column has no option
-    const int word = find_word(kWords, value_of(option));
-    if (word < 0) return refuse_value(option, nullptr, kWords, fault);
-    *role = static_cast<Role>(word + 1);
+    const bool is_role = is_named(option, "role");
+    if (!is_role && !is_named(option, "unit"))
+      return unknown_option(option, "column of a filter", "role, unit", fault);
+    const WordList words = (is_role ? kRoleWords : kUnitWords) + 1;  // the first needs no option
+    const int word = find_word(words, value_of(option));
+    if (word < 0) return refuse_value(option, nullptr, words, fault);
+    if (is_role) *role = static_cast<Role>(word + 1);
+    if (!is_role) *unit = static_cast<TimeUnit>(word + 1);
   }
   return true;
 }
@@ -289,10 +284,11 @@ bool has_window_of_rows(const Parameters& parameters) {
   return false;
 }
 
-template <Forgets when>
+template <Forgets when, Forgets or_when = when>
 const char* kinds_that_forget() {
   auto* names = static_cast<char*>(palloc(256));
-  list_kinds([](const FilterOps& ops) { return ops.forgets == when; }, names, 256);
+  list_kinds([](const FilterOps& ops) { return ops.forgets == when || ops.forgets == or_when; },
+             names, 256);
   return names;
 }
 
@@ -313,12 +309,13 @@ bool check_tree_options(List* options, const Definition& definition,
     fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a filter of kind %s cannot have a parent", ops->name);
     fault.add_detail("It forgets keys in its own time, so its nodes would not agree.");
     return fault.add_hint("Use kind %s, or kind %s with a window of time.",
-                          kinds_that_forget<Forgets::never>(),
+                          kinds_that_forget<Forgets::never, Forgets::when_full>(),
                           kinds_that_forget<Forgets::after_window>());
   }
   if (ops->forgets == Forgets::never) return true;
-  if (relation_options.tree == TreeKind::dense) {
-    fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a tree of kind %s cannot be dense", ops->name);
+  if (keys_expire(definition.parameters) && relation_options.tree == TreeKind::dense) {
+    fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "a tree of kind %s with a window cannot be dense",
+              ops->name);
     fault.add_detail("A repeat that is set again in a lower node would outlive its window there.");
     return fault.add_hint("Use tree 'sparse'.");
   }
@@ -360,7 +357,8 @@ bool check_options(List* options, Oid of, Fault& fault) {
     }
     case AttributeRelationId: {
       Role role;
-      return read_column_options(options, &role, fault);
+      TimeUnit unit;
+      return read_column_options(options, &role, &unit, fault);
     }
     case ForeignServerRelationId: {
       ServerOptions server;

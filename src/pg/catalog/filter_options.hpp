@@ -20,6 +20,12 @@ enum class Role : uint8 { key, importance, time };
 inline constexpr const char* kRoleWords[] = {"key", "importance", "time", nullptr};
 inline const char* name_of(Role role) { return kRoleWords[static_cast<int>(role)]; }
 
+// Unit of a time that is a number. unsaid: microseconds, by any clock, as with `none`; but what
+// looks like a time in another unit is told of.
+enum class TimeUnit : uint8 { unsaid, s, ms, us, ns, none };
+inline constexpr const char* kUnitWords[] = {"", "s", "ms", "us", "ns", "none", nullptr};
+inline const char* name_of(TimeUnit unit) { return kUnitWords[static_cast<int>(unit)]; }
+
 // What to do with a key that another, unfinished transaction has added.
 enum class Conflict : uint8 {
   wait,     // wait for the end of that transaction
@@ -94,11 +100,8 @@ bool keeps_state(List* options);
 // Names in option servers (char*), NIL if not given. Fault: 22023.
 bool read_server_names(const RelationOptions* relation_options, List** names, Fault& fault);
 
-// The window of time, in microseconds; 0: none.
-uint64 time_window(const Parameters& parameters);
-
-// The role of a column. Faults: HV00D, 22023.
-bool read_column_options(List* options, Role* role, Fault& fault);
+// The role of a column, and its unit. Faults: HV00D, 22023.
+bool read_column_options(List* options, Role* role, TimeUnit* unit, Fault& fault);
 
 // ---- options of trees ---------------------------------------------------------------------------
 

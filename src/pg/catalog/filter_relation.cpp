@@ -214,7 +214,7 @@ bool read_columns(FilterRelation* relation, int attributes, Fault& fault) {
       const Datum options =
           SysCacheGetAttr(ATTNUM, tuple, Anum_pg_attribute_attfdwoptions, &isnull);
       List* list = isnull ? NIL : untransformRelOptions(options);
-      sound = read_column_options(list, &column->role, fault);
+      sound = read_column_options(list, &column->role, &column->unit, fault);
     };
     // columns that are dropped keep their row
     if (!read_catalog<FormData_pg_attribute>(ATTNUM, relation->relid, read,
@@ -255,8 +255,9 @@ bool assign_roles(FilterRelation* relation, Fault& fault) {
 uint64 hash_columns_of(const FilterRelation* relation, uint64 signature) {
   for (int i = 0; i < relation->column_count; ++i) {
     const FilterColumn* column = &relation->columns[i];
-    const uint64 parts[] = {signature, static_cast<uint64>(column->role), column->base_type,
-                            column->collation};
+    const uint64 parts[] = {
+        signature, static_cast<uint64>(column->role) | static_cast<uint64>(column->unit) << 8,
+        column->base_type, column->collation};
     signature = hash_columns(parts, lengthof(parts), 0);
   }
   return signature;

@@ -14,7 +14,8 @@ struct FilterColumn {
   int32 typmod;
   Oid collation;
   const char* name;
-  Oid base_type;  // below domains; where it was read as a column of a filter
+  Oid base_type;  // below domains; where it was read as a column of a filter, as is the unit
+  TimeUnit unit = TimeUnit::unsaid;
 };
 
 // Read from the catalogs; lives in one memory context and points to nothing outside it.

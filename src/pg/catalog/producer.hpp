@@ -7,13 +7,13 @@ struct List;
 namespace streamfilter::pg {
 
 // A producer's filter as it describes itself to one of its servers. The text is a JSON object:
-// {"columns": [{"name", "type", "collation", "role"}], "options": {...}, "servers": [{"name",
-// ...}], "position": "1", "identity": "...", "slicing": "horizontal"}, without users and passwords.
-// Anybody may write the option by hand, so all of it may be missing.
+// {"columns": [{"name", "type", "collation", "role", "unit"}], "options": {...}, "servers":
+// [{"name", ...}], "position": "1", "identity": "...", "slicing": "horizontal"}, without users and
+// passwords. Anybody may write the option by hand, so all of it may be missing.
 struct Producer {
-  List* columns;         // for each a list of DefElems: name, type, and collation and role if any
-  List* options;         // DefElems
-  List* servers;         // for each a list of DefElems: name, and how to connect
+  List* columns;  // for each a list of DefElems: name, type, and collation, role, unit if any
+  List* options;  // DefElems
+  List* servers;  // for each a list of DefElems: name, and how to connect
   const char* position;  // of this server among them, from 1; nullptr: not said
   const char* identity;  // of the filter; nullptr: not said
   const char* slicing;   // where it puts the bits of a key; nullptr: not said

@@ -24,6 +24,8 @@ List* describe_column(const FilterColumn* column) {
   if (OidIsValid(column->collation) && column->collation != get_typcollation(column->type))
     parts = lappend(parts, make_option("collation", generate_collation_name(column->collation)));
   if (column->role != Role::key) parts = lappend(parts, make_option("role", name_of(column->role)));
+  if (column->unit != TimeUnit::unsaid)
+    parts = lappend(parts, make_option("unit", name_of(column->unit)));
   return parts;
 }
 
@@ -64,7 +66,7 @@ const char* describe_producer(const FilterRelation* relation, int server, const 
 
 namespace {
 
-// Types, collations and roles in order, as far as hashes depend on them; names may differ.
+// Types, collations, roles and units in order, as far as hashes depend on them; names may differ.
 const char* describe_key(const Producer* producer) {
   if (producer->columns == NIL) return nullptr;
   StringInfoData text;
@@ -75,7 +77,8 @@ const char* describe_key(const Producer* producer) {
     struct Part {
       const char *before, *name;
     };
-    for (const Part& part : {Part{"", "type"}, {" collate ", "collation"}, {" role ", "role"}})
+    for (const Part& part :
+         {Part{"", "type"}, {" collate ", "collation"}, {" role ", "role"}, {" unit ", "unit"}})
       if (const char* value = find_option(static_cast<List*>(lfirst(cell)), part.name))
         appendStringInfo(&text, "%s%s", part.before, value);
   }

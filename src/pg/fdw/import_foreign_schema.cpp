@@ -160,8 +160,11 @@ void append_column(StringInfo command, List* column) {
     appendStringInfo(command, " COLLATE %s",
                      generate_collation_name(
                          get_collation_oid(SF_STRING_TO_QUALIFIED_NAME_LIST(collation), false)));
-  if (const char* role = find_option(column, "role"))
-    appendStringInfo(command, " OPTIONS (role %s)", quote_literal_cstr(role));
+  List* options = NIL;
+  for (const char* name : {"role", "unit"})
+    if (const char* value = find_option(column, name))
+      options = lappend(options, make_option(name, value));
+  append_options(command, options);
 }
 
 // Options of a filter there, checked like those of CREATE, with local names of its servers.

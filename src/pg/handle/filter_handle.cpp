@@ -175,7 +175,12 @@ void load(FilterHandle* filter) {
   filter->times.used = uses_time(relation->definition.parameters);
   filter->times.by_clock = filter->times.used && relation->time == nullptr;
   filter->times.max_future = max_future_of(relation);
-  filter->times.latest = filter->times.max_future == PG_INT64_MAX ? PG_INT64_MAX : PG_INT64_MIN;
+  const bool usual = expects_usual_times(relation);
+  filter->times.numbers = usual ? relation->time : nullptr;
+  filter->times.earliest = usual ? kUsualTimes[0] : PG_INT64_MIN;
+  filter->times.latest = filter->times.max_future != PG_INT64_MAX ? PG_INT64_MIN
+                         : usual                                  ? kUsualTimes[1]
+                                                                  : PG_INT64_MAX;
   filter->times.warned = false;
   filter->hashes_specially = hashes_as_owner(relation, hashers);
   check_key_rule(hashers, relation->key_count, filter->rule);

@@ -147,7 +147,9 @@ struct EventTimes {
   bool by_clock;     // no column has it: the server's clock gives it
   bool warned;       // of an event too far ahead
   int64 max_future;  // how far an event may be ahead of the server's clock
-  int64 latest;      // later times are compared with the server's clock
+  int64 earliest;    // earlier times, and later ones than the latest, are looked at; later ones are
+  int64 latest;      // compared with the server's clock
+  const FilterColumn* numbers;  // tells the time by numbers that should be usual times; or nullptr
 };
 
 // Whether a slice exceeded its limit after transactions had applied keys `applied` - 1 times.

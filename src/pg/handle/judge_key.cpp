@@ -3,6 +3,7 @@
 #include "pg/server/postgres.hpp"
 
 #include "pg/handle/judge_key.hpp"
+#include "pg/handle/key_builder.hpp"
 #include "pg/handle/key_reservation.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/shared_memory.hpp"
@@ -12,15 +13,29 @@
 namespace streamfilter::pg {
 namespace {
 
+TransactionChanges* begin_change(FilterHandle* filter) {
+  TransactionChanges* changes = begin(filter);
+  reserve_own_change(changes);
+  return changes;
+}
+
+// A repeat has moved the time of its key: the log says so, or a restart would move it back.
+void note_renewal(FilterHandle* filter, const Element& element) {
+  if (filter->relation->options.persistence == Persistence::logged)
+    append_own_change(begin_change(filter), ChangeType::promote, element);
+}
+
 // Was the key seen? If so, the filter promotes it at once, without waiting for commit: the key is
 // inserted anyway.
 bool test_and_promote(FilterHandle* filter, const Element& element) {
-  if (!ops_of(filter->header).learns_from_repeats) return is_in_filter(filter, element);
+  if (!learns_from_repeats(filter->header->parameters)) return is_in_filter(filter, element);
   LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
   unsigned position;
   LWLockAcquire(lock, LW_EXCLUSIVE);
-  const bool seen = promote(filter->header, element, position);
+  const bool is_newer = renews(filter->header, element),
+             seen = promote(filter->header, element, position);
   LWLockRelease(lock);
+  if (seen && is_newer) note_renewal(filter, element);
   if (position != kNoRank) count_found(filter, position);
   if (seen) promote_in_copy(filter->slot, element);
   return seen;
@@ -45,12 +60,6 @@ Owner find_arriving(const FilterHandle* filter, const Element& element) {
 // In this order, because an arriving key is in both places for a while.
 bool is_known(const FilterHandle* filter, const Element& element) {
   return find_arriving(filter, element) != 0 || is_in_filter(filter, element);
-}
-
-TransactionChanges* begin_change(FilterHandle* filter) {
-  TransactionChanges* changes = begin(filter);
-  reserve_own_change(changes);
-  return changes;
 }
 
 // Raises unless the filter's current state can take the value.
@@ -84,9 +93,17 @@ void add_value(FilterHandle* filter, const Header* value, int64 slice, Size byte
 [[gnu::always_inline]] inline void note_repeat(const FilterHandle* filter,
                                                TransactionChanges* changes, const Element& element,
                                                const IndexHint& hint) {
-  if (!ops_of(filter->header).learns_from_repeats) return;
+  if (!learns_from_repeats(filter->header->parameters)) return;
   reserve_own_change(changes);
   append_own_change(changes, ChangeType::repeat, as_accepted(changes, element, hint), hint);
+}
+
+// The own changes as an event to be judged sees them.
+[[gnu::always_inline]] inline OwnKey as_judged(const FilterHandle* filter,
+                                               const TransactionChanges* changes,
+                                               const Element& element, OwnKey own) {
+  if (unlikely(comes_late(filter, changes, element))) own.view = OwnView::late;
+  return own;
 }
 
 // ---- for other purposes than to be judged -------------------------------------------------------
@@ -162,7 +179,7 @@ Verdict judge_local_key(FilterHandle* filter, const Element& element, Intent int
     prefetches.start();
   }
   await_key(filter, element);
-  const OwnKey own = find_own(changes, element);
+  const OwnKey own = as_judged(filter, changes, element, find_own(changes, element));
   if (own.view == OwnView::added) {
     note_repeat(filter, changes, element, own.hint);
     return Verdict::seen;
@@ -176,6 +193,7 @@ Verdict judge_local_key(FilterHandle* filter, const Element& element, Intent int
     seen = seen && test_and_promote(filter, element);
   }
   if (seen && !lets_pass(filter, element)) return Verdict::seen;
+  if (unlikely(own.view == OwnView::late)) note_late(filter);
   if (changes == nullptr) changes = begin(filter);
   return test_and_reserve(filter, changes, element, own.hint, applied, in_sight);
 }
@@ -276,6 +294,7 @@ struct KeyBatch {
   int untouched_count;
   uint16 untouched[kTogether];  // keys that the own changes do not have
   bool found[kTogether];        // by the filter
+  bool is_newer[kTogether];     // of them, if the kind learns: a repeat has moved its time
 };
 
 // Calls use(i) for every key, and fetch(i) some keys ahead.
@@ -309,6 +328,8 @@ void look_into_own_changes(KeyBatch& batch) {
           batch.own[i] = view_at(batch.changes, element, guess_key(log, element.hash));
         });
   }
+  for (int i = 0; unlikely(batch.filter->times.used) && i < batch.count; ++i)
+    batch.own[i] = as_judged(batch.filter, batch.changes, *batch.elements[i], batch.own[i]);
   batch.untouched_count = 0;
   for (int i = 0; i < batch.count; ++i) {
     batch.untouched[batch.untouched_count] = static_cast<uint16>(i);
@@ -321,7 +342,7 @@ void look_into_own_changes(KeyBatch& batch) {
 void look_into_filter(KeyBatch& batch) {
   FilterHandle* filter = batch.filter;
   Header* header = filter->header;
-  const bool learns = ops_of(header).learns_from_repeats;
+  const bool learns = learns_from_repeats(header->parameters);
   const auto untouched = static_cast<uint32>(batch.untouched_count);
   const auto key = [&](uint32 i) -> const Element& { return *batch.elements[batch.untouched[i]]; };
   if (header->parameters.k1 > 0) {
@@ -346,14 +367,20 @@ void look_into_filter(KeyBatch& batch) {
           LWLockAcquire(held, learns ? LW_EXCLUSIVE : LW_SHARED);
         }
         unsigned position = kNoRank;
+        if (learns) batch.is_newer[batch.untouched[at]] = renews(header, key(at));
         batch.found[batch.untouched[at]] =
             learns ? promote(header, key(at), position) : test(header, key(at));
         if (position != kNoRank) count_found(filter, position);
       });
   if (held != nullptr) LWLockRelease(held);
-  if (!learns || likely(copy_of(filter->slot) == nullptr)) return;
-  for (uint32 i = 0; i < untouched; ++i)
+  for (uint32 i = 0; learns && i < untouched; ++i)
     if (batch.found[batch.untouched[i]]) promote_in_copy(filter->slot, key(i));
+}
+
+void note_renewals(const KeyBatch& batch) {
+  for (int i = 0; i < batch.untouched_count; ++i)
+    if (const uint16 at = batch.untouched[i]; batch.found[at] && batch.is_newer[at])
+      note_renewal(batch.filter, *batch.elements[at]);
 }
 
 bool answer_alone(FilterHandle* filter, const Element& element) {
@@ -371,12 +398,14 @@ bool answer(KeyBatch& batch, int i) {
   if (batch.changes != nullptr)
     own = view_at(batch.changes, element,
                   confirm_key(&batch.changes->log, element.hash, batch.own[i].hint));
+  own = as_judged(filter, batch.changes, element, own);
   if (own.view == OwnView::added) {
     note_repeat(filter, batch.changes, element, own.hint);
     return true;
   }
   if (unlikely(own.view != batch.own[i].view)) return answer_alone(filter, element);
   if (batch.found[i] && !lets_pass(filter, element)) return true;
+  if (unlikely(own.view == OwnView::late)) note_late(filter);
   if (batch.changes == nullptr) batch.changes = begin(filter);
   return test_and_reserve(filter, batch.changes, element, own.hint, batch.applied,
                           batch.own[i].view == OwnView::untouched) != Verdict::fresh;
@@ -416,6 +445,7 @@ void judge_batch(KeyBatch& batch) {
   look_into_filter(batch);
   stop_at(FaultPoint::judge);
   answer_all(batch);
+  if (learns_from_repeats(batch.filter->header->parameters)) note_renewals(batch);
 }
 
 }  // namespace

@@ -116,13 +116,56 @@ KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,
 
 namespace {
 
+// Has this session been told about a filter? Notes that it has.
+bool was_told(List** told, Oid relid) {
+  if (list_member_oid(*told, relid)) return true;
+  const MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
+  *told = lappend_oid(*told, relid);
+  MemoryContextSwitchTo(caller);
+  return false;
+}
+
+void suggest_unit(const FilterHandle* filter, const char* unit) {
+  static List* told = NIL;
+  const FilterColumn* column = filter->times.numbers;
+  if (was_told(&told, filter->relation->relid)) return;
+  ereport(
+      NOTICE,
+      errmsg("times of filter \"%s\" look like numbers of %s", filter->relation->name, unit),
+      errdetail("Without option unit, column \"%s\" is a number of microseconds, and the window "
+                "is as long in these.",
+                column->name),
+      errhint("ALTER FOREIGN TABLE %s ALTER COLUMN %s OPTIONS (ADD unit '%s'). If these are no "
+              "times of the calendar, give unit 'none'.",
+              quote_identifier(filter->relation->name), quote_identifier(column->name), unit));
+}
+
+// A time outside of 1990 to 2100 in an empty filter: its unit is wrong. Later the clock of the
+// filter bounds it.
+void check_unit(FilterHandle* filter, int64 time) {
+  const FilterColumn* column = filter->times.numbers;
+  const char* unit = unit_that_fits(column, time);
+  if (column->unit == TimeUnit::unsaid) {
+    if (unit != nullptr) suggest_unit(filter, unit);
+    return;
+  }
+  if (filter->header == nullptr || !(has_truncated(filter) || is_empty(filter->header))) return;
+  ereport(ERROR, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+          errmsg("time of an event is out of range for filter \"%s\"", filter->relation->name),
+          errdetail("In unit '%s' of column \"%s\" it is not between 1990 and 2100.",
+                    name_of(column->unit), column->name),
+          unit != nullptr
+              ? errhint("It would be in unit '%s'.", unit)
+              : errhint("Give the unit of the numbers, or 'none' if they are of another clock."));
+}
+
 void warn(FilterHandle* filter) {
   if (filter->times.warned) return;
   filter->times.warned = true;
   ereport(WARNING, errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
           errmsg("an event is too far ahead for filter \"%s\"", filter->relation->name),
           errdetail("Its time is later than the server's clock by more than max_future. It counts "
-                    "as an event of the filter's present, and does not move the window."),
+                    "as an event of now."),
           errhint("Check the times of events and their time zones, or set option max_future. "
                   "Column ahead of streamfilter_stats counts such events."));
 }
@@ -161,12 +204,15 @@ void follow_clock(FilterHandle* filter, Element* element) {
 }
 
 void check_time(FilterHandle* filter, Element* element) {
-  if (!is_finite(element->time)) return;
+  if (filter->times.numbers != nullptr && !is_usual(element->time))
+    check_unit(filter, element->time);
+  if (element->time <= filter->times.latest || filter->times.max_future == PG_INT64_MAX) return;
   // Reads the clock only if the last reading does not decide.
-  if (pg_add_s64_overflow(current_time(), filter->times.max_future, &filter->times.latest))
+  const int64 now = current_time();
+  if (pg_add_s64_overflow(now, filter->times.max_future, &filter->times.latest))
     filter->times.latest = PG_INT64_MAX;
   if (element->time <= filter->times.latest) return;
-  element->time = PG_INT64_MAX;
+  element->time = now;
   count_row(filter, RowCount::ahead);
   warn(filter);
 }
@@ -174,23 +220,29 @@ void check_time(FilterHandle* filter, Element* element) {
 }  // namespace
 
 void bound_event_time(FilterHandle* filter, Element* element) {
-  if (unlikely(element->time > filter->times.latest)) check_time(filter, element);
+  if (unlikely(element->time > filter->times.latest || element->time < filter->times.earliest))
+    check_time(filter, element);
   if (filter->times.by_clock) follow_clock(filter, element);
 }
 
-void warn_of_late(const FilterHandle* filter) {
+bool is_behind(const FilterHandle* filter, const TransactionChanges* changes,
+               const Element& element) {
+  int64 clock = changes == nullptr ? PG_INT64_MIN : changes->latest;
+  if (!has_truncated(filter)) clock = Max(clock, clock_of(filter->header, element.hash));
+  return is_late(filter->header->parameters, element, clock);
+}
+
+void note_late(FilterHandle* filter) {
+  count_row(filter, RowCount::late);
   static List* told = NIL;  // filters that this session has been told about
-  const Oid relid = filter->relation->relid;
-  if (list_member_oid(told, relid)) return;
-  const MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
-  told = lappend_oid(told, relid);
-  MemoryContextSwitchTo(caller);
-  ereport(WARNING, errcode(kLateEvent),
-          errmsg("an event comes too late for filter \"%s\"", filter->relation->name),
-          errdetail("Its time is before the filter's window and lateness. It passes and is not "
-                    "remembered."),
-          errhint("Look at the times that come in (column late of streamfilter_stats counts such "
-                  "events), or set option lateness."));
+  if (was_told(&told, filter->relation->relid)) return;
+  ereport(
+      WARNING, errcode(kLateEvent),
+      errmsg("an event comes too late for filter \"%s\"", filter->relation->name),
+      errdetail("Its time is behind that of a newer event by more than lateness. It passes, even "
+                "if it is a repeat."),
+      errhint("Look at the times that come in (column late of streamfilter_stats counts such "
+              "events), or set option lateness."));
 }
 
 }  // namespace streamfilter::pg

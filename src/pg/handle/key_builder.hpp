@@ -153,23 +153,25 @@ inline void begin_key_call(KeyCall* call, Oid relid, Use use) {
 KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,
                        bool may_leave_out_roles);
 
-// Handles events whose time is too far ahead, which must not end the window of all others; events
-// that come too late to be remembered; and a server clock that goes back, after which new events
-// must not count as late.
+// Handles events whose time is too far ahead, which must not make all others late; events that are
+// late; and a server clock that goes back, after which new events must not count as late.
 
-// Warns, once a session and filter, if a new key comes too late to be remembered. Call it with no
-// lock held.
-void warn_of_late(const FilterHandle* filter);
-inline void look_for_late(const FilterHandle* filter, const Element& element) {
-  if (unlikely(filter->times.used && !filter->times.by_clock) &&
-      is_too_late(filter->header, element))
-    warn_of_late(filter);
+// Is the event late (timing_options.hpp), where this transaction's own events have come, too? Asked
+// before it waits for other transactions, and not again: that of one that comes at once with its
+// repeat must not make the repeat late.
+bool is_behind(const FilterHandle* filter, const TransactionChanges* changes,
+               const Element& element);
+inline bool comes_late(const FilterHandle* filter, const TransactionChanges* changes,
+                       const Element& element) {
+  return unlikely(filter->times.used) && is_behind(filter, changes, element);
 }
 
-// If the event's time is too far ahead, counts it, warns once per session and definition, and
-// treats it as an event of the filter's present, which does not move the window. A time by the
-// server's clock becomes one by a clock that never goes back; warns if it has. Call it for keys to
-// insert, not for look-ups.
+// Counts a late event, and warns once a session and filter. Call it with no lock held.
+void note_late(FilterHandle* filter);
+
+// If the event's time is too far ahead, counts it, warns once per session and definition, and sets
+// the server's time. A time by the server's clock becomes one by a clock that never goes back;
+// warns if it has. Call it for keys to insert, not for look-ups.
 void bound_event_time(FilterHandle* filter, Element* element);
 inline void bound_time(FilterHandle* filter, Element* element) {
   if (unlikely(filter->times.used)) bound_event_time(filter, element);

@@ -377,7 +377,6 @@ const Element* waiting_key = nullptr;
 
 Verdict test_and_reserve(FilterHandle* filter, TransactionChanges* changes, const Element& element,
                          const IndexHint& hint, uint64 applied, bool look_again, bool at_once) {
-  look_for_late(filter, element);
   ReserveRequest request{};
   request.owner = reserve_new_key(changes);
   if (unlikely(is_to_hand_over(changes))) hand_over(changes);

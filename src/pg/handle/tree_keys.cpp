@@ -15,6 +15,7 @@ extern "C" {
 }
 
 #include "pg/handle/judge_key.hpp"
+#include "pg/handle/key_builder.hpp"
 #include "pg/handle/key_reservation.hpp"
 #include "pg/handle/tree_keys.hpp"
 #include "pg/remote/remote_keys.hpp"
@@ -53,10 +54,12 @@ class Access {
     return false;
   }
 
-  // For a row that is judged, a node that holds too much has nothing to say.
+  // Of a row that is judged, a node that holds too much has nothing to say, and one for which the
+  // event is late.
   bool test(Node node) const {
     return has(node) &&
-           !(use_ == Use::insert_granted && node->remote == nullptr && lets_pass(node, element_));
+           !(use_ == Use::insert_granted && node->remote == nullptr &&
+             (lets_pass(node, element_) || comes_late(node, changes_of(node), element_)));
   }
   void insert(Node node) const { judge_local_key(node, element_, Intent::put); }
 

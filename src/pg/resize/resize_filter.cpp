@@ -153,15 +153,20 @@ int give_sizes(const FilterRelation* relation, const Header* former, const Heade
 void warn_of_rate(const FilterRelation* relation, const Header* former, const Header* header) {
   const double fpr = relation->definition.wanted_fpr(), expected = fpr_to_come(header);
   if (expected <= fpr) return;
-  ereport(WARNING, errmsg("filter \"%s\" will exceed its false-positive rate", relation->name),
-          keys_expire(header->parameters)
-              ? errdetail("It keeps its keys. Until they have left the window, its false-positive "
-                          "rate is up to %.2g instead of %g.",
-                          expected, fpr)
-              : errdetail("It keeps its keys. With %llu keys, its false-positive rate will be %.2g "
-                          "instead of %g.",
-                          static_cast<unsigned long long>(header->parameters.keys), expected, fpr),
-          give_sizes(relation, former, header, fpr));
+  ereport(
+      WARNING, errmsg("filter \"%s\" will exceed its false-positive rate", relation->name),
+      keys_expire(header->parameters)
+          ? errdetail("It keeps its keys. Until they have left the window, its false-positive "
+                      "rate is up to %.2g instead of %g.",
+                      expected, fpr)
+      : header->parameters.keys == 0
+          ? errdetail("It keeps its keys. When it is full, its false-positive rate will be %.2g "
+                      "instead of %g.",
+                      expected, fpr)
+          : errdetail("It keeps its keys. With %llu keys, its false-positive rate will be %.2g "
+                      "instead of %g.",
+                      static_cast<unsigned long long>(header->parameters.keys), expected, fpr),
+      give_sizes(relation, former, header, fpr));
 }
 
 bool resized_parameters(const FilterRelation* relation, const FilterSlot* former,

@@ -13,10 +13,10 @@ enum class ChangeType : std::uint8_t {
   reset,      // forgets all keys
   erase,      // forgets one key
   merge,      // merges a value
-  withdrawn,  // an addition, or a repeat of it, that was taken back: the last one of a
-              // transaction's own
-  // Also noted for a copy.
-  promote,  // a key was found
+  withdrawn,  // an addition, or a repeat of it, that was taken back
+  // Also noted for a copy. The last one of a transaction's own.
+  promote,  // a key was found, and the filter has promoted it: a change, where that has moved its
+            // time
   // What COMMIT PREPARED does to a slot, after the keys. ROLLBACK PREPARED frees slots that were to
   // be defined.
   saved,   // an image is saved

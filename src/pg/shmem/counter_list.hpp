@@ -12,33 +12,32 @@ namespace streamfilter::pg {
 
 // Name, unit, help (sql/65_metrics.sql); of a filter also kOnlyThere: for a filter on other servers
 // they alone count it, so it is unknown here.
-#define STREAMFILTER_COUNTS(FILTER, TRIGGER, SLICE)                                             \
-  FILTER(tested, "rows", "rows and keys it was asked about")                                    \
-  FILTER(accepted, "rows", "of these, found new")                                               \
-  FILTER(discarded, "rows", "repeats that were discarded or marked")                            \
-  FILTER(would_discard, "rows", "repeats that passed in mode shadow")                           \
-  FILTER(diverted, "rows", "repeats that were diverted to another table")                       \
-  FILTER(ahead, "rows", "events whose time was too far ahead")                                  \
-  FILTER(late, "rows", "events that came later than window and lateness: not remembered",       \
-         kOnlyThere)                                                                            \
-  FILTER(rolled_back, "keys", "keys of transactions that rolled back")                          \
-  FILTER(waits, "waits", "waits for another transaction with the same key")                     \
-  FILTER(overflowed, "transactions",                                                            \
-         "transactions with more keys in flight than there was room for")                       \
-  FILTER(passed_overfull, "rows", "repeats that passed because the filter held too much",       \
-         kOnlyThere)                                                                            \
-  FILTER(unremembered, "transactions", "transactions whose keys other servers have not taken")  \
-  FILTER(accesses, "keys", "in a tree: keys that have come to this node")                       \
-  FILTER(hits, "keys", "in a tree: repeats that this node has found")                           \
-  FILTER(lost, "rows", "new rows that were probably taken for repeats, in units of 2^-32 rows") \
-  TRIGGER(rows, "rows", "rows that the trigger has judged")                                     \
-  TRIGGER(discarded, "rows", "of these, discarded or marked")                                   \
-  TRIGGER(diverted, "rows", "of these, diverted")                                               \
-  TRIGGER(would_discard, "rows", "repeats that passed in mode shadow")                          \
-  SLICE(answered, "keys", "keys that the slice has answered for")                               \
-  SLICE(unanswered, "keys", "keys that it has not answered for")                                \
-  SLICE(messages, "messages", "messages sent to it")                                            \
-  SLICE(bytes_sent, "bytes", "bytes sent to it")                                                \
+#define STREAMFILTER_COUNTS(FILTER, TRIGGER, SLICE)                                                \
+  FILTER(tested, "rows", "rows and keys it was asked about")                                       \
+  FILTER(accepted, "rows", "of these, found new")                                                  \
+  FILTER(discarded, "rows", "repeats that were discarded or marked")                               \
+  FILTER(would_discard, "rows", "repeats that passed in mode shadow")                              \
+  FILTER(diverted, "rows", "repeats that were diverted to another table")                          \
+  FILTER(ahead, "rows", "events whose time was too far ahead")                                     \
+  FILTER(late, "rows", "events behind a newer one by more than lateness: they passed", kOnlyThere) \
+  FILTER(rolled_back, "keys", "keys of transactions that rolled back")                             \
+  FILTER(waits, "waits", "waits for another transaction with the same key")                        \
+  FILTER(overflowed, "transactions",                                                               \
+         "transactions with more keys in flight than there was room for")                          \
+  FILTER(passed_overfull, "rows", "repeats that passed because the filter held too much",          \
+         kOnlyThere)                                                                               \
+  FILTER(unremembered, "transactions", "transactions whose keys other servers have not taken")     \
+  FILTER(accesses, "keys", "in a tree: keys that have come to this node")                          \
+  FILTER(hits, "keys", "in a tree: repeats that this node has found")                              \
+  FILTER(lost, "rows", "new rows that were probably taken for repeats, in units of 2^-32 rows")    \
+  TRIGGER(rows, "rows", "rows that the trigger has judged")                                        \
+  TRIGGER(discarded, "rows", "of these, discarded or marked")                                      \
+  TRIGGER(diverted, "rows", "of these, diverted")                                                  \
+  TRIGGER(would_discard, "rows", "repeats that passed in mode shadow")                             \
+  SLICE(answered, "keys", "keys that the slice has answered for")                                  \
+  SLICE(unanswered, "keys", "keys that it has not answered for")                                   \
+  SLICE(messages, "messages", "messages sent to it")                                               \
+  SLICE(bytes_sent, "bytes", "bytes sent to it")                                                   \
   SLICE(bytes_received, "bytes", "bytes received from it")
 
 constexpr bool kOnlyThere = true;

@@ -82,8 +82,6 @@ Datum answer(FunctionCallInfo fcinfo, Use use, Intent intent) {
   for (int i = 0; i < count; ++i) {
     CHECK_FOR_INTERRUPTS();
     use_filter(filter, use);
-    if (times != nullptr && use == Use::insert && is_too_late(filter->header, elements[i]))
-      warn_of_late(filter);
     const bool of_bits = intent == Intent::reserve_bits || intent == Intent::put_bits;
     const Verdict verdict = of_bits ? judge_local_key(filter, elements[i], intent)
                                     : judge_key(filter, elements[i], intent);

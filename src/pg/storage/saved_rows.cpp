@@ -11,7 +11,7 @@ struct RolesRecord {
 static_assert(sizeof(RolesRecord) == 24);
 
 // By ChangeType; a space: it is never in the log.
-constexpr char kLetters[] = "a ze      rhic";
+constexpr char kLetters[] = "a ze  p   rhic";
 static_assert(sizeof kLetters - 1 == static_cast<std::size_t>(ChangeType::unknown));
 
 }  // namespace
@@ -24,11 +24,12 @@ ChangeType change_of_letter(char letter) {
 }
 
 std::size_t change_size(ChangeType change) {
-  return change == ChangeType::roles ? sizeof(RolesRecord) : sizeof(std::uint64_t);
+  return change == ChangeType::roles || change == ChangeType::promote ? sizeof(RolesRecord)
+                                                                      : sizeof(std::uint64_t);
 }
 
 void write_change(char* data, ChangeType change, const Element& element) {
-  if (change != ChangeType::roles) {
+  if (change_size(change) != sizeof(RolesRecord)) {
     std::memcpy(data, &element.hash, sizeof element.hash);
     return;
   }
@@ -56,6 +57,7 @@ bool is_sound(const LogRow& row) {
     case ChangeType::collations: return row.size > 0;
     case ChangeType::add:
     case ChangeType::roles:
+    case ChangeType::promote:
     case ChangeType::erase: return row.size > 0 && row.size % change_size(row.change) == 0;
     default: return false;
   }

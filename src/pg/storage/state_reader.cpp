@@ -263,11 +263,14 @@ void end_reading(StateReading* reading) {
 }
 
 void replay_change(FilterSlot* slot, Header* block, const LoggedChange& change) {
-  if (change.change != ChangeType::erase) return insert_new_in_slices(slot, block, change.element);
-  if (ops_of(block).erase == nullptr) return;
+  const bool promotes = change.change == ChangeType::promote;
+  if (!promotes && change.change != ChangeType::erase)
+    return insert_new_in_slices(slot, block, change.element);
+  if (!promotes && ops_of(block).erase == nullptr) return;
   const LockHeld held(slice_lock(slot, slice_of(block->parameters, change.element.hash)),
                       LW_EXCLUSIVE);
-  erase(block, change.element);
+  unsigned rank;
+  promotes ? promote(block, change.element, rank) : erase(block, change.element);
 }
 
 void replay_rows(const StateReading& reading, Header* block, int64 from, int64 identity) {

@@ -57,6 +57,7 @@ class LogWriter {
 
 ChangeType sort_of(const ChangeLog* log, const Change* change) {
   if (change->is(ChangeType::erase)) return ChangeType::erase;
+  if (!change->is(ChangeType::add)) return ChangeType::promote;
   return log->has_roles ? ChangeType::roles : ChangeType::add;
 }
 
@@ -89,10 +90,12 @@ void write_log_records(Relation table, TransactionChanges* changes) {
     writer.write_reset();
     start = log->last_reset + 1;
   }
+  const bool renewing = window_of(changes->header->parameters).extends;
   ChangeReader reader(log, start);
   for (uint32 i = start; i < log->count; ++i) {
     const Change* change = reader.next();
-    if (change->is(ChangeType::add) || change->is(ChangeType::erase))
+    if (change->is(ChangeType::add) || change->is(ChangeType::erase) ||
+        change->is(ChangeType::promote) || (renewing && change->is(ChangeType::repeat)))
       writer.add(sort_of(log, change), reader.element());
   }
   writer.flush();

@@ -58,6 +58,11 @@ uint32 up_to_merge(const ChangeLog* log, uint32 position, uint32 count) {
   return count;
 }
 
+// Others were taken back, or the filter has them already.
+bool is_pending(ChangeType type) {
+  return type != ChangeType::withdrawn && type != ChangeType::promote;
+}
+
 void apply_change(ChangeType type, const Element& element, Header* header) {
   count_work(Work::bytes, kLine);
   switch (type) {
@@ -76,7 +81,7 @@ bool only_last_counts(const Parameters& parameters) {
 // Changes that are applied together, slice by slice. Changes of a key keep their order, because a
 // key has one slice. `kRoom` limits their number, because clearing takes time.
 template <uint32 kRoom>
-void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* header, FilterSlot* slot,
+void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* header,
                  SliceLock* lock) {
   const bool skips = only_last_counts(header->parameters);
   Element elements[kRoom];
@@ -104,8 +109,7 @@ void apply_group(const ChangeLog* log, uint32 start, uint32 count, Header* heade
       lock->acquire(batches.number(i));
     }
     const uint32 at = batches.at(i);
-    if (types[at] == ChangeType::withdrawn || lock->takes(types[at], elements[at])) continue;
-    if (slot != nullptr && types[at] == ChangeType::add) count_if_late(slot, header, elements[at]);
+    if (!is_pending(types[at]) || lock->takes(types[at], elements[at])) continue;
     if (is_skipped[at])
       count_insertion(header, batches.number(i), true);
     else
@@ -119,41 +123,36 @@ void apply_probes(const ChangeLog* log, uint32 start, uint32 count, Header* head
                   FilterSlot* slot) {
   ChangeReader reader(log, start);
   for (uint32 i = 0; i < count; ++i) {
-    if (reader.next()->is(ChangeType::withdrawn)) continue;
+    if (!is_pending(reader.next()->what())) continue;
     const Element element = reader.element();
     if (slot == nullptr) {
       insert_new(header, element);
       continue;
     }
-    count_if_late(slot, header, element);
     insert_new_in_slices(slot, header, element);
   }
 }
 
-void apply_one(const ChangeLog* log, uint32 position, Header* header, FilterSlot* slot,
-               SliceLock* lock) {
+void apply_one(const ChangeLog* log, uint32 position, Header* header, SliceLock* lock) {
   ChangeReader reader(log, position);
   const auto type = reader.next()->what();
-  if (type == ChangeType::withdrawn) return;
+  if (!is_pending(type)) return;
   const Element element = reader.element();
   lock->acquire(slice_of(header->parameters, element.hash));
-  if (!lock->takes(type, element)) {
-    if (slot != nullptr && type == ChangeType::add) count_if_late(slot, header, element);
-    apply_change(type, element, header);
-  }
+  if (!lock->takes(type, element)) apply_change(type, element, header);
   lock->release();
 }
 
 // Most transactions bring few keys, or one. It is one of no other: then it is no repeat, either.
 void apply_slice_by_slice(const ChangeLog* log, uint32 start, uint32 count, Header* header,
-                          FilterSlot* slot, SliceLock* lock) {
+                          SliceLock* lock) {
   constexpr uint32 kFew = 16;
   if (log->count == 1)
-    apply_one(log, start, header, slot, lock);
+    apply_one(log, start, header, lock);
   else if (count <= kFew)
-    apply_group<kFew>(log, start, count, header, slot, lock);
+    apply_group<kFew>(log, start, count, header, lock);
   else
-    apply_group<LockBatches::kMax>(log, start, count, header, slot, lock);
+    apply_group<LockBatches::kMax>(log, start, count, header, lock);
 }
 
 // A change that a copy cannot follow makes the copy useless.
@@ -165,7 +164,7 @@ void apply_to_copy(const ChangeLog* log, FilterSlot* slot, FilterSlot* copy) {
   SliceLock lock(copy, copy);
   for (uint32 position = 0; position < log->count;) {
     const uint32 count = Min(LockBatches::kMax, log->count - position);
-    apply_slice_by_slice(log, position, count, block_of(copy), nullptr, &lock);
+    apply_slice_by_slice(log, position, count, block_of(copy), &lock);
     position += count;
   }
 }
@@ -233,7 +232,7 @@ void apply_changes(const ChangeLog* log, Header* header, FilterSlot* slot) {
     if (header->parameters.k1 > 0)
       apply_probes(log, position, count, header, slot);
     else
-      apply_slice_by_slice(log, position, count, header, slot, &lock);
+      apply_slice_by_slice(log, position, count, header, &lock);
     position += count;
   }
 }

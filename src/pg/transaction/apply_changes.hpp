@@ -26,10 +26,4 @@ bool test_in_slices(const FilterSlot* slot, const Header* header, const Element&
 // not also looks into the table of keys in flight.
 void insert_new_in_slices(const FilterSlot* slot, Header* header, const Element& element);
 
-// Counts an event that is about to be applied but is too late to be remembered.
-inline void count_if_late(FilterSlot* slot, const Header* header, const Element& element) {
-  if (unlikely(is_too_late(header, element)))
-    pg_atomic_fetch_add_u64(slot->stats.counts[RowCount::late], 1);
-}
-
 }  // namespace streamfilter::pg

@@ -149,6 +149,7 @@ Change* append_change(ChangeLog* log, ChangeType type, const Element& element, I
   if (unlikely(log->has_roles)) *log->next_roles++ = {element.importance, element.time};
   *change = {element.hash, kNoChange, static_cast<uint32>(type), 0, 0, 0};
   if (unlikely(!is_indexed(change))) {
+    if (type == ChangeType::promote) return change;
     uint32* last = type == ChangeType::reset ? &log->last_reset : &log->last_merge;
     change->previous = *last;
     *last = position;

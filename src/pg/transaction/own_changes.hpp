@@ -12,7 +12,7 @@ struct Change {
   uint64 hash;  // of the key; for merge, the address of the value
   // the previous change of the same key; for reset and merge, the previous one of these
   uint32 previous;
-  uint32 type : 3;        // up to ChangeType::withdrawn
+  uint32 type : 3;        // up to ChangeType::promote
   uint32 registered : 1;  // in the table of keys in flight, so others see the key
   uint32 repeated : 1;    // the key's next change is a repeat
   uint32 owner : 27;      // if registered: index in TransactionChanges::owners

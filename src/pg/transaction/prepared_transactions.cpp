@@ -311,7 +311,6 @@ void add(const PreparedKey& key) {
   const uint32 phase = enter_phase(&slot->copy.applying);
   if (FilterSlot* copy = copy_of(slot)) change_copy(copy, ChangeType::add, element);
   count_work(Work::bytes, kLine);
-  count_if_late(slot, header, element);
   insert_new_in_slices(slot, header, element);
   leave_phase(&slot->copy.applying, phase);
 }
@@ -501,7 +500,7 @@ void store_keys(const TransactionChanges* changes, FullTransactionId transaction
   ChangeReader reader(log, 0);
   for (uint32 i = 0; i < log->count; ++i) {
     const Change* change = reader.next();
-    if (change->is(ChangeType::withdrawn)) continue;
+    if (change->is(ChangeType::withdrawn) || change->is(ChangeType::promote)) continue;
     const Element element = reader.element();
     store_key(transaction,
               {by, change->registered ? changes->owners[change->owner] : 0, changes->generation,

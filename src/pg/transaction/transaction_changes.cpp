@@ -59,7 +59,21 @@ void forget_all() {
 }
 
 void note_time(TransactionChanges* changes, const Element& element) {
-  if (element.time != PG_INT64_MAX) changes->latest = Max(changes->latest, element.time);
+  if (is_finite(element.time)) changes->latest = Max(changes->latest, element.time);
+}
+
+// A key has one time, the latest (timing_options.hpp): then its last change is all that need be
+// asked.
+Element with_latest_time(const TransactionChanges* changes, const Element& element,
+                         const IndexHint& hint) {
+  const ChangeLog* log = &changes->log;
+  if (likely(!log->has_roles) || !is_finite(element.time)) return element;
+  const uint32 last = hint.index_bits != 0 ? hint.last : find_key(log, element.hash).last,
+               begin = log->last_reset == kNoChange ? 0 : log->last_reset + 1;
+  Element result = element;
+  if (last != kNoChange && last >= begin && !change_at(log, last)->is(ChangeType::erase))
+    result.time = Max(result.time, element_at(log, last).time);
+  return result;
 }
 
 // Removes the keys of all changes from `keep` on from the table of keys in flight. Returns how many
@@ -214,8 +228,10 @@ void note_savepoint(TransactionChanges* changes) {
 
 void append_own_change(TransactionChanges* changes, ChangeType type, const Element& element,
                        const IndexHint& hint) {
-  append_change(&changes->log, type, element, hint);
+  append_change(&changes->log, type,
+                type == ChangeType::add ? with_latest_time(changes, element, hint) : element, hint);
   note_time(changes, element);
+  if (type == ChangeType::reset) changes->latest = PG_INT64_MIN;
   if (type == ChangeType::erase && !changes->erases) {
     changes->erases = true;
     pg_atomic_fetch_add_u32(&changes->slot->unfinished.erasing, 1);
@@ -229,7 +245,8 @@ void append_own_change(TransactionChanges* changes, ChangeType type, const Eleme
 }
 
 void append_registered(TransactionChanges* changes, const Element& element, const IndexHint& hint) {
-  Change* change = append_change(&changes->log, ChangeType::add, element, hint);
+  Change* change =
+      append_change(&changes->log, ChangeType::add, with_latest_time(changes, element, hint), hint);
   change->registered = 1;
   change->owner = changes->savepoints->owner;
   note_time(changes, element);
@@ -543,14 +560,10 @@ OwnView view_of(const TransactionChanges* changes, const Element& element, uint3
   const OwnView rest = log->last_reset == kNoChange ? OwnView::untouched : OwnView::forgotten;
   if (last == kNoChange || (rest == OwnView::forgotten && last < log->last_reset)) return rest;
   if (change_at(log, last)->is(ChangeType::erase)) return OwnView::forgotten;
-  if (const FilterOps& ops = ops_of(changes->header); ops.expired != nullptr) {
-    Element present = element;
-    present.time = Max(present.time, changes->latest);
-    if (ops.expired(changes->header->parameters, element_at(log, last), present,
-                    log->count - last - 1))
-      return rest;
-  }
-  return OwnView::added;
+  const WindowTicks window = window_of(changes->header->parameters);
+  return are_in_window(window, element_at(log, last), element, log->count - last - 1)
+             ? OwnView::added
+             : rest;
 }
 
 // Was the key in one of the values that the transaction has merged? `last` is the key's own last
@@ -576,9 +589,11 @@ OwnView view_of_changed(const TransactionChanges* changes, const Element& elemen
 
 Element as_accepted(const TransactionChanges* changes, const Element& element,
                     const IndexHint& hint) {
+  const Parameters& parameters = changes->header->parameters;
   Element result = element;
-  if (uses_time(changes->header->parameters) && hint.last != kNoChange)
-    result.time = element_at(&changes->log, hint.last).time;
+  if (!uses_time(parameters) || hint.last == kNoChange) return result;
+  const int64 kept = element_at(&changes->log, hint.last).time;
+  result.time = window_of(parameters).extends ? Max(kept, element.time) : kept;
   return result;
 }
 

@@ -52,7 +52,7 @@ struct TransactionChanges {
   bool only_adds;       // a key in the log is an added one: it has forgotten none, emptied and
                         // merged nothing, and keys do not expire
   bool announced_keys;  // counted in Unfinished::arriving_keys
-  int64 latest;         // latest time of a key
+  int64 latest;         // time of the newest event
   uint32 registered;    // keys in the table of keys in flight
   uint32 unregistered;  // keys only in the log
   uint32 published;     // of these, counted in Unfinished::unregistered
@@ -164,8 +164,9 @@ void retract_changes_of_subtransaction();
 
 // What the transaction's own changes say about a key, before others see them.
 
-// A key that has left the window since is untouched.
-enum class OwnView : uint8 { untouched, added, forgotten };
+// A key whose event is not in the window of the judged one is untouched. `late`: the judged event
+// is, whatever the filter has.
+enum class OwnView : uint8 { untouched, added, forgotten, late };
 struct OwnKey {
   OwnView view = OwnView::untouched;
   IndexHint hint;  // of its changes; valid until the next change
@@ -187,7 +188,7 @@ inline OwnKey find_own(const TransactionChanges* changes, const Element& element
 }
 
 // The element with the time of the row that this transaction accepted, if it did: a repeat does not
-// prolong a window.
+// prolong a window, but by option extend.
 Element as_accepted(const TransactionChanges* changes, const Element& element,
                     const IndexHint& hint);
 

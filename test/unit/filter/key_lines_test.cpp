@@ -20,8 +20,6 @@ const char* const kByLine[] = {
     "clq(memory=64kB, bits=12, slices=1)",
     "clq(memory=64kB, bits=16, bucket=20, slices=2)",
     "clq(memory=100kB, bits=48, bucket=10, slices=3)",
-    "capped(memory=64kB, k=5, slices=1)",
-    "capped(memory=64kB, keys=20000, slices=2)",
     "bloom(memory=64kB, k=5, slices=1, layout=blocked)",
     "bloom(memory=64kB, keys=20000, fpr=0.01, slices=2, layout=blocked)",
 };

@@ -63,8 +63,9 @@ const Case kCases[] = {
     {"clq(memory=64kB, lines=2)", 200000},
     {"clq(memory=64kB, window=\"1 hour\")", 200000},
     {"clq(memory=64kB, policy=fifo)", 200000},
-    {"capped(memory=64kB)", 200000},
-    {"capped(memory=64kB, keys=40000)", 40000},
+    {"vqf(memory=64kB)", 200000},
+    {"vqf(memory=64kB, fpr=0.1)", 200000},
+    {"vqf(memory=64kB, window=\"1 hour\")", 200000},
 };
 
 // These, and one of every kind that is not among them.

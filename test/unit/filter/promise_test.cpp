@@ -116,7 +116,6 @@ const Request kContradictions[] = {
     {"lru", {{"memory", "64kB"}, {"fpr", "1e-06"}, {"entry_bits", "16"}}},
     {"fplru", {{"memory", "64kB"}, {"fpr", "0.01"}, {"q", "0.1"}}},
     {"clq", {{"memory", "64kB"}, {"fpr", "0.001"}, {"bits", "6"}, {"bucket", "20"}}},
-    {"capped", {{"memory", "64kB"}, {"fpr", "0.01"}, {"k", "3"}, {"cap", "0.5"}}},
 };
 
 }  // namespace
@@ -170,8 +169,7 @@ BOOST_AUTO_TEST_CASE(promises_that_nothing_derived_keeps) {
         "bsbfsd(memory=64kB, fpr=0.1)", "rlbsbf(memory=16kB, keys=100000)",
         "rsbf(memory=64kB, fpr=1e-7)", "sqf(memory=64kB, fpr=1e-8)",
         "timer(memory=1kB, window='1000000 rows')", "timer(memory=1kB, window='1 hour', keys=9999)",
-        "lru(memory=64kB, fpr=1e-30)", "fplru(memory=64kB, fpr=1e-30)",
-        "capped(memory=16kB, keys=100000)"})
+        "lru(memory=64kB, fpr=1e-30)", "fplru(memory=64kB, fpr=1e-30)"})
     BOOST_TEST_CONTEXT(text) {
       Problem refused, problem;
       Parameters ignored;
@@ -196,9 +194,6 @@ BOOST_AUTO_TEST_CASE(automatic_kinds_keep_their_promise_whoever_reads) {
               std::string("auto(memory=") + memory + keys + ", fpr=" + fpr + ")";
           BOOST_TEST(keeps_promise(read_as(text, reading)), text);
         }
-  Problem problem;
-  for (const Reading reading : {Reading::request, Reading::restored})
-    BOOST_TEST(!is_accepted("auto(memory=1kB, window='1000000 rows')", problem, reading));
 }
 
 // Without a promise there is no contradiction.

@@ -36,7 +36,6 @@ const Case kForgetting[] = {
     {"clq(policy=second)", 200000},
     {"clq(lines=2)", 200000},
     {"clq(window=\"1 hour\")", 200000},
-    {"capped", 300000},
     {"lru", 100000},
     {"lru(policy=clock)", 100000},
     {"lru(entry_bits=40)", 100000},
@@ -381,10 +380,6 @@ BOOST_AUTO_TEST_CASE(another_size_keeps_the_rate_or_says_what_it_comes_to) {
     std::vector<const char*> sizes;
   };
   const Path paths[] = {
-      {"capped(fpr=0.01, keys=60000)", {"128kB", "96kB", "128kB"}},
-      {"capped(fpr=0.01, keys=60000)", {"112kB", "128kB"}},
-      {"capped(fpr=0.01, keys=60000)", {"192kB", "128kB"}},
-      {"capped(fpr=0.01, keys=60000)", {"128kB", "256kB", "128kB"}},
       {"bsbf(fpr=0.02, keys=60000)", {"128kB", "256kB", "128kB"}},
       {"rlbsbf(fpr=0.02, keys=60000)", {"128kB", "256kB", "128kB"}},
       {"bsbfsd(fpr=0.02, keys=60000)", {"128kB", "256kB", "128kB"}},

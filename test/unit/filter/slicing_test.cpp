@@ -215,8 +215,6 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_sliced_so_is_refused) {
 BOOST_AUTO_TEST_CASE(a_kind_that_is_chosen_can_be_sliced) {
   const Parameters p = parameters_of("auto(memory=64kB, keys=10000, slicing=vertical, slices=4)");
   BOOST_TEST((p.kind == Kind::bloom));
-  BOOST_TEST((parameters_of("auto(memory=64kB, window='1 h', keys=1000, slicing=vertical)").kind ==
-              Kind::timer));
 }
 
 BOOST_AUTO_TEST_CASE(stored_slicings_that_contradict_themselves_are_refused) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/model/capped_model.hpp"
+#include "core/model/blocked_model.hpp"
 #include "unit/support/filters.hpp"
 #include "unit/support/kind_checks.hpp"
 #include "unit/support/statistics.hpp"
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(the_bound_is_sharp_for_one_slice) {
 BOOST_AUTO_TEST_CASE(the_model_is_an_upper_bound_of_the_exact_rate_and_close) {
   for (const double bits_per_key : {2.0, 5.0, 8.0, 10.5, 13.0, 16.0}) {
     const double lines = 10000, n = 512 / bits_per_key * lines;
-    const unsigned k = static_cast<unsigned>(capped_model::best_k_by_bound(n, lines, 16));
+    const unsigned k = static_cast<unsigned>(blocked_model::best_k_by_bound(n, lines, 16));
     double exact = 0, ways = 1;
     for (unsigned i = 0; i <= k; ++i) {
       double unset = 1;
@@ -118,24 +118,25 @@ BOOST_AUTO_TEST_CASE(the_model_is_an_upper_bound_of_the_exact_rate_and_close) {
       exact += (i % 2 == 0 ? 1 : -1) * ways * std::pow(1 - (1 - unset) / lines, n);
       ways *= static_cast<double>(k - i) / (i + 1);
     }
-    const double model = capped_model::blocked_bound(k, n, lines);
+    const double model = blocked_model::blocked_bound(k, n, lines);
     BOOST_TEST(model >= exact * (1 - 1e-9));
     BOOST_TEST(model <= exact * 1.06);
   }
 }
 
 BOOST_AUTO_TEST_CASE(the_model_knows_its_limits) {
-  BOOST_TEST(capped_model::blocked_bound(4, 0, 10) == 0);
-  BOOST_TEST(capped_model::blocked_bound(4, 1e15, 10) == 1);
-  BOOST_TEST(capped_model::blocked_bound(4, INFINITY, 10) == 1);
+  BOOST_TEST(blocked_model::blocked_bound(4, 0, 10) == 0);
+  BOOST_TEST(blocked_model::blocked_bound(4, 1e15, 10) == 1);
+  BOOST_TEST(blocked_model::blocked_bound(4, INFINITY, 10) == 1);
   // With one line, all keys are in it.
-  BOOST_TEST(capped_model::blocked_bound(4, 30, 1) == rate_of_line(4, 30), tolerance(1e-9));
+  BOOST_TEST(blocked_model::blocked_bound(4, 30, 1) == rate_of_line(4, 30), tolerance(1e-9));
   // With one bit a key, blocking changes nothing.
-  BOOST_TEST(capped_model::blocked_bound(1, 1e6, 1e4) == -std::expm1(1e6 * std::log1p(-1 / 5.12e6)),
-             tolerance(1e-9));
+  BOOST_TEST(
+      blocked_model::blocked_bound(1, 1e6, 1e4) == -std::expm1(1e6 * std::log1p(-1 / 5.12e6)),
+      tolerance(1e-9));
   double last = 0;
   for (double n = 1; n < 1e7; n *= 1.1) {
-    const double rate = capped_model::blocked_bound(6, n, 1000);
+    const double rate = blocked_model::blocked_bound(6, n, 1000);
     BOOST_TEST(rate >= last);
     BOOST_TEST(rate <= 1);
     last = rate;

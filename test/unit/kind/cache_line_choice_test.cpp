@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(definitions) {
        {"clq(lines=3)", "clq(lines=0)", "clq(lines=2, policy=fifo)", "clq(lines=2, policy=second)",
         "clq(lines=2, window='1 hour')", "clq(lines=2, importance_range='0,1')",
         "clq(lines=2, bits=12, bucket=43)", "clq(lines=2, bits=20, bucket=26)",
-        "clq(lines=2, fpr=1e-15)", "capped(lines=2)"})
+        "clq(lines=2, fpr=1e-15)"})
     refusal(text);
 }
 

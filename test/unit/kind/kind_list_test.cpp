@@ -39,8 +39,8 @@ BOOST_AUTO_TEST_CASE(every_row_is_complete) {
           if (std::string(option.name) == "k") return true;
         return false;
       };
-      BOOST_TEST((ops->insert_unconditionally == nullptr ||
-                  (has_k() && !ops->learns_from_repeats && !ops->erase)));
+      BOOST_TEST((!ops->has_probes || (has_k() && ops->insert_unconditionally &&
+                                       !ops->learns_from_repeats && !ops->erase)));
     }
 }
 

@@ -20,11 +20,12 @@ namespace {
 const char* const kDefinitions[] = {
     "bloom(memory=64kB, k=7)",
     "bloom(memory=64kB, k=7, layout=blocked)",
-    "capped(memory=64kB, k=6, cap=0.65)",
     "ell(memory=64kB)",
     "clq(memory=64kB, fpr=0.01)",
     "clq(memory=64kB, fpr=0.01, lines=2)",
     "clq(memory=64kB, fpr=0.01, window=\"1 hour\")",
+    "vqf(memory=64kB)",
+    "vqf(memory=640kB, window=\"1 hour\")",
 };
 
 constexpr unsigned kLine = 64;

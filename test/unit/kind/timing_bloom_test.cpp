@@ -65,11 +65,12 @@ class Reference {
     }
   }
 
-  bool has(std::uint64_t hash) const {
+  // All timers have more than so many ticks to go.
+  bool has(std::uint64_t hash, std::uint64_t after = 0) const {
     for (const One& one : filters_) {
       std::map<std::uint64_t, unsigned> values;
       for (unsigned i = 0; i < shape_.k; ++i) ++values[one.timers[position(hash, i, shape_.m)]];
-      if (values.count(0)) continue;
+      if (values.begin()->first <= after) continue;
       unsigned largest = 0;
       for (const auto& value : values) largest = std::max(largest, value.second);
       if (largest >= shape_.equal) return true;
@@ -133,6 +134,9 @@ BOOST_AUTO_TEST_CASE(windows_of_time_are_as_in_the_reference) {
     Reference reference(filter.parameters());
     const std::int64_t tick = static_cast<std::int64_t>(option_value(filter.parameters(), "tick"));
     const std::int64_t ticks = static_cast<std::int64_t>(shape_of(filter.parameters()).ticks);
+    const std::int64_t lateness =
+        (static_cast<std::int64_t>(option_value(filter.parameters(), "lateness")) + tick - 1) /
+        tick;
     std::mt19937_64 random(1);
     std::int64_t now = 1000, clock = 0;
     unsigned repeats = 0, late = 0;
@@ -151,8 +155,11 @@ BOOST_AUTO_TEST_CASE(windows_of_time_are_as_in_the_reference) {
       clock = i == 0 ? then : std::max(clock, then);
       late += then < clock;
       const Element element = at(random() % 60 + i / 300 * 10, time);
-      const bool seen = reference.has(element.hash);
-      BOOST_REQUIRE_EQUAL(filter.test(element), seen);
+      const std::int64_t behind = clock - then;
+      const bool known = reference.has(
+          element.hash, static_cast<std::uint64_t>(std::max<std::int64_t>(lateness - behind, 0)));
+      const bool seen = known && behind <= std::max<std::int64_t>(lateness, 1);
+      BOOST_REQUIRE_EQUAL(filter.test(element), known);
       BOOST_REQUIRE_EQUAL(filter.insert(element), seen);
       if (!seen) reference.add(element.hash, ticks - (clock - then));
       repeats += seen;
@@ -255,7 +262,7 @@ BOOST_AUTO_TEST_CASE(late_events_neither_lower_a_timer_nor_outlive_their_window)
   filter.insert(at(1, 1000));
   filter.insert(at(2, 950));  // late by 50
   filter.insert(at(3, 900));  // late by a whole window: not remembered
-  filter.insert(at(1, 960));  // a repeat
+  filter.insert(at(1, 960));  // late, too: it passes
   BOOST_TEST(filter.test(at(1, 1000)));
   BOOST_TEST(filter.test(at(2, 1000)));
   BOOST_TEST(!filter.test(at(3, 1000)));
@@ -263,7 +270,6 @@ BOOST_AUTO_TEST_CASE(late_events_neither_lower_a_timer_nor_outlive_their_window)
   BOOST_TEST(!filter.test(at(2, 1050)));
   BOOST_TEST(filter.test(at(1, 1099)));
   BOOST_TEST(!filter.test(at(1, 1100)));
-  BOOST_TEST(filter.test(at(1, 500)));  // late questions are answered as of now
 }
 
 // ---- parameters ---------------------------------------------------------------------------------

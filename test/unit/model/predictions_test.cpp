@@ -153,10 +153,6 @@ BOOST_AUTO_TEST_CASE(rates_on_uniform_draws) {
       "clq(memory=64kB, lines=2, fpr=0.0001)",
       "clq(memory=32kB, bits=5, bucket=3)",
       "clq(memory=64kB, bits=24, bucket=7, slices=4)",
-      "capped(memory=64kB, fpr=0.1)",
-      "capped(memory=16kB, k=3, cap=0.65)",
-      "capped(memory=64kB, k=6, cap=0.65, slices=2)",
-      "capped(memory=32kB, keys=25000, fpr=0.2)",
   });
   struct Case {
     std::uint64_t rows, universe;
@@ -195,9 +191,6 @@ BOOST_AUTO_TEST_CASE(rates_at_a_gap) {
       {"clq(memory=8kB)", 0.01},
       {"clq(memory=4kB, bits=5, bucket=3)", 0.01},
       {"clq(memory=16kB, bits=24, bucket=7, slices=4)", 0.01},
-      {"capped(memory=64kB, fpr=0.1)", 0.03},
-      {"capped(memory=16kB, k=3, cap=0.65)", 0.03},
-      {"capped(memory=64kB, k=6, cap=0.65)", 0.03},
   };
   struct Repeats {
     std::uint64_t gap;
@@ -238,7 +231,7 @@ BOOST_AUTO_TEST_CASE(rates_of_windows_at_a_gap) {
 BOOST_AUTO_TEST_CASE(rates_on_new_keys_alone) {
   for (const char* text :
        {"sbf(memory=64kB)", "rsbf(memory=64kB, variant=measured)", "sqf(memory=64kB)",
-        "fplru(memory=64kB)", "dsqf(memory=64kB)", "clq(memory=64kB)", "capped(memory=64kB)"}) {
+        "fplru(memory=64kB)", "dsqf(memory=64kB)", "clq(memory=64kB)"}) {
     const Parameters p = parameters_of(text);
     const FilterOps& ops = *find_ops(p.kind);
     const Prediction predicted = ops.predict(p, Stream::uniform(1e8, 1e8));
@@ -252,10 +245,9 @@ BOOST_AUTO_TEST_CASE(rates_on_new_keys_alone) {
 
 // Long streams must not let errors of integration add up: rates stay what they are.
 BOOST_AUTO_TEST_CASE(rates_of_long_streams_tend_to_limits) {
-  for (const char* text :
-       {"sbf(memory=64kB)", "rsbf(memory=64kB)", "sqf(memory=64kB)",
-        "rsbf(memory=64kB, variant=measured)", "rlbsbf(memory=64kB, k=3)", "ibfmc(memory=64kB)",
-        "lru(memory=64kB)", "clq(memory=64kB)", "capped(memory=64kB)"}) {
+  for (const char* text : {"sbf(memory=64kB)", "rsbf(memory=64kB)", "sqf(memory=64kB)",
+                           "rsbf(memory=64kB, variant=measured)", "rlbsbf(memory=64kB, k=3)",
+                           "ibfmc(memory=64kB)", "lru(memory=64kB)", "clq(memory=64kB)"}) {
     const Parameters p = parameters_of(text);
     const auto fnr = [&](double rows) {
       return find_ops(p.kind)->predict(p, Stream::uniform(rows, 1e6)).fnr;
@@ -271,10 +263,10 @@ BOOST_AUTO_TEST_CASE(what_has_no_model_says_so) {
     const Parameters p = parameters_of(text);
     return find_ops(p.kind)->predict(p, stream);
   };
-  for (const char* text : {"timer(window='1 hour', keys=1000, memory=64kB)",
-                           "timer(window='1000 rows', memory=64kB, equal_timers=2)",
-                           "sqf(memory=64kB, fingerprint=integer, p=20)",
-                           "clq(memory=64kB, policy=fifo)", "capped(memory=64kB, admission=0.5)"})
+  for (const char* text :
+       {"timer(window='1 hour', keys=1000, memory=64kB)",
+        "timer(window='1000 rows', memory=64kB, equal_timers=2)",
+        "sqf(memory=64kB, fingerprint=integer, p=20)", "clq(memory=64kB, policy=fifo)"})
     BOOST_TEST(std::isnan(predict(text, uniform).fpr), text);
   for (const char* text :
        {"rsbf(memory=64kB)", "sbf(memory=64kB, layout=blocked)", "dsqf(memory=64kB)"}) {
