@@ -63,13 +63,14 @@ bool is_logged_now(const TransactionChanges* changes) {
 
 void note_persistence() {
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
-    if (is_alive(changes)) changes->saving.logged = is_logged_now(changes);
+    if (is_alive(changes) && is_latest(changes->slot))
+      changes->saving.logged = is_logged_now(changes);
 }
 
-// Must this transaction delete the saved state, or write an image? The log lacks merged values, and
-// keys added while the filter was unlogged.
+// Must this transaction write an image? The log lacks merged values, and keys added while the
+// filter was unlogged.
 bool replaces_saved(const TransactionChanges* changes) {
-  if (!changes->saving.logged) return has_header(changes);
+  if (!changes->saving.logged) return false;
   return changes->saving.needs_image || changes->log.last_merge != kNoChange ||
          !changes->slot->saved.logged || changes->saving.forgotten_level > 0 ||
          (!has_header(changes) && pg_atomic_read_u64(&changes->slot->applied) > 0);
@@ -99,10 +100,28 @@ bool is_locked_by_me(const TransactionChanges* changes) {
   return locked;
 }
 
-void delete_saved(TransactionChanges* changes) {
-  changes->saving.replaced = true;
-  changes->saving.drops_saved = true;
-  delete_saved_state(changes->slot->relation);
+// Of an unlogged filter the log says only that it has contents, so that they can be missed. One
+// that was emptied last has none.
+bool ends_emptied(const TransactionChanges* changes) {
+  return changes->log.count > 0 && changes->log.last_reset == changes->log.count - 1;
+}
+
+bool is_to_be_noted(const TransactionChanges* changes) {
+  return has_header(changes) == ends_emptied(changes);
+}
+
+void note_contents(TransactionChanges* changes) {
+  const Oid relation = changes->slot->relation;
+  changes->saving.drops_saved = ends_emptied(changes);
+  changes->saving.writes_header = !changes->saving.drops_saved;
+  if (changes->saving.drops_saved) {
+    delete_saved_state(relation);
+    return;
+  }
+  Relation log = open_state_table(StateTable::log, relation, RowExclusiveLock);
+  if (log == nullptr) return;
+  write_log_header(log, changes->slot, ChangeType::memory, changes->header);
+  table_close(log, NoLock);
 }
 
 void write_image(TransactionChanges* changes) {
@@ -135,7 +154,7 @@ bool has_unsaved_state(const TransactionChanges* changes) {
 
 bool is_saved(const TransactionChanges* changes) {
   return (has_changes(changes) || has_unsaved_state(changes)) &&
-         (changes->saving.logged || replaces_saved(changes)) && !is_superseded(changes) &&
+         (changes->saving.logged || is_to_be_noted(changes)) && is_latest(changes->slot) &&
          !is_dropped(changes);
 }
 
@@ -244,7 +263,7 @@ void save_transaction_changes() {
   PushActiveSnapshot(is_any_saved(replaces_saved) ? GetTransactionSnapshot() : SnapshotSelf);
   const CommitWait wait;
   for_each_saved(false, [&wait](TransactionChanges* changes) {
-    wait.for_lock(kHeaps, [changes] { delete_saved(changes); });
+    wait.for_lock(kHeaps, [changes] { note_contents(changes); });
   });
   save_logged();
   PopActiveSnapshot();

@@ -212,7 +212,7 @@ void make_copy(Resize* resize, Progress* progress) {
   const char* name = resize->relation->name;
   back_copy(resize->copy, resize->relation);
   format_header(block_of(resize->copy), parameters);
-  begin_saved(resize->copy, resize->relation, parameters);
+  begin_saved(resize->copy, resize->relation);
   under_lock(resize->relid, [&] {
     if (resize->former->generation != resize->generation)
       raise_changed(name, "It was altered or dropped.");

@@ -333,6 +333,14 @@ void make_live(FilterSlot* slot) {
   slot->state = SlotState::live;
 }
 
+void note_kept(FilterSlot* slot, bool logged) {
+  slot->saved.logged = logged;
+  pg_atomic_write_u32(&slot->saved.has_header, 1);
+  if (logged) return;
+  slot->saved.last_saved = slot->saved.image = 0;
+  pg_atomic_write_u64(&slot->log.bytes, 0);
+}
+
 void shrink_slot(FilterSlot* slot, uint64 size) {
   Region* region = region_of(slot);
   const uint64 kept = TYPEALIGN64(region->unit, size), had = slot->place.size;

@@ -34,13 +34,13 @@ enum class SlotState : uint8 {
 // What is saved of a filter's state. Plain fields here and below belong to the session that builds
 // the slot or follows the log.
 struct SavedState {
-  bool logged;                   // by the definition at the slot's last use
-  pg_atomic_uint32 has_header;   // a committed row of the log, or an image, has the seed
-  int64 identity;                // of this state's rows (identity_of); 0: not known yet
-  TimestampTz last_saved;        // 0: never
-  TimestampTz restored;          // 0: not restored
-  TimestampTz image;             // of the image at the last look
-  pg_atomic_uint64 next_worker;  // when a worker may be started again, in monotonic_us()
+  bool logged;                          // by the definition at the slot's last use
+  mutable pg_atomic_uint32 has_header;  // a committed row of the log, or an image, has the seed
+  int64 identity;                       // of this life (saved_definition.hpp)
+  TimestampTz last_saved;               // 0: never
+  TimestampTz restored;                 // 0: not restored
+  TimestampTz image;                    // of the image at the last look
+  pg_atomic_uint64 next_worker;         // when a worker may be started again, in monotonic_us()
 };
 
 // Sessions in the midst of something, by parity of a phase. Who must see the end of all that have
@@ -169,10 +169,9 @@ struct alignas(PG_CACHE_LINE_SIZE) FilterSlot {
   Oid database;  // set, with `relation`, by enter_slot
   Oid relation;
   Oid server;
-  int owner;         // pid, for building, pending and copying
-  uint64 signature;  // FilterRelation::signature that it was built for
-  uint32 asked;  // 32 bits of asked_signature, which outlive a change of derivations; 0: not known
-  uint64 key_signature;  // of the columns that its keys are hashed from; 0: not known yet
+  int owner;             // pid, for building, pending and copying
+  uint64 signature;      // of the definition at its last use: does an ALTER ask for another state?
+  uint64 key_signature;  // of the columns that its keys are hashed from
   uint64 generation;     // differs for every use of a slot
   Header* block;         // its bytes, at the same address in every process
   uint64 size;
@@ -300,6 +299,10 @@ void unpin_slot(FilterSlot* slot);
 
 // Makes the slot its filter's state, in place of the former one.
 void make_live(FilterSlot* slot);
+
+// A transaction has made the filter logged, or unlogged: then its header in the log says so, and
+// nothing else is saved.
+void note_kept(FilterSlot* slot, bool logged);
 
 inline bool is_dynamic(const FilterSlot* slot) {
   return is_within(shared_state->dynamic, slot->place.start);

@@ -5,7 +5,6 @@ extern "C" {
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "storage/lmgr.h"
-#include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/backend_status.h"
 #include "utils/snapmgr.h"
@@ -19,6 +18,7 @@ extern "C" {
 #include "pg/remote/remote_keys.hpp"
 #include "pg/shmem/state_copy.hpp"
 #include "pg/storage/image.hpp"
+#include "pg/storage/restore_ranges.hpp"
 #include "pg/trigger/judge_row.hpp"
 #include "pg/value/value.hpp"
 
@@ -130,13 +130,10 @@ extern "C" {
 PGDLLEXPORT void streamfilter_save_worker(Datum);
 }
 
-void streamfilter_save_worker(Datum) {
+static void save_in_worker(Datum) {
   Oid ids[2];
   memcpy(ids, MyBgworkerEntry->bgw_extra, sizeof ids);
-  // The default handler would end the process at once, even within a critical section.
-  pqsignal(SIGTERM, die);
-  BackgroundWorkerUnblockSignals();
-  BackgroundWorkerInitializeConnectionByOid(ids[0], InvalidOid, 0);
+  connect_worker(ids[0]);
   pgstat_report_activity(STATE_RUNNING, "streamfilter: saving a filter");
   StartTransactionCommand();
   vacuum_after_image(ids[1]);
@@ -152,6 +149,8 @@ void streamfilter_save_worker(Datum) {
   CommitTransactionCommand();
   pgstat_report_activity(STATE_IDLE, nullptr);
 }
+
+void streamfilter_save_worker(Datum) { run_worker(save_in_worker, static_cast<Datum>(0)); }
 
 // ---- forgetting what is saved -------------------------------------------------------------------
 

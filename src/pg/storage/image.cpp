@@ -258,10 +258,11 @@ bool is_anything_saved(Oid relation) {
   return found;
 }
 
+// The filter is locked, so nobody writes an image of it.
 uint64 delete_saved_state(Oid relation, const int64* except) {
   StateTables tables;
   if (!is_anything_saved(relation) ||
-      !open_state_tables(relation, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
+      !open_state_tables(relation, RowExclusiveLock, RowExclusiveLock, &tables))
     return 0;
   CommandCounterIncrement();
   Snapshot snapshot = register_latest_snapshot();

@@ -2,6 +2,9 @@
 
 extern "C" {
 #include "access/xlog.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/snapmgr.h"
@@ -215,11 +218,6 @@ bool is_to_give_way(FilterSlot* slot) {
   return is_restore_worker && !is_any_wanted(slot) && is_awaited_alone(slot->relation);
 }
 
-[[noreturn]] void give_way() {
-  ereport(ERROR, errcode(kGivesWay), errmsg("canceling statement due to lock timeout"));
-  pg_unreachable();
-}
-
 // The ranges of these bits. False: there is more to do, with the log as it is then.
 bool restore_missing(StateReading* reading, const LoggedChanges& log, uint64 ranges) {
   FilterSlot* slot = reading->slot;
@@ -376,6 +374,38 @@ BackgroundWorkerHandle* start_restore_worker(Oid database, Oid filter) {
   worker.bgw_notify_pid = MyProcPid;
   BackgroundWorkerHandle* handle = nullptr;
   return RegisterDynamicBackgroundWorker(&worker, &handle) ? handle : nullptr;
+}
+
+void give_way() {
+  ereport(ERROR, errcode(kGivesWay), errmsg("canceling statement due to lock timeout"));
+  pg_unreachable();
+}
+
+static void end_soon(SIGNAL_ARGS) {
+  const int before = errno;
+  ShutdownRequestPending = true;
+  QueryCancelPending = true;
+  InterruptPending = true;
+  SetLatch(MyLatch);
+  errno = before;
+}
+
+void run_worker(void (*work)(Datum), Datum arg) {
+  PG_TRY();
+  { work(arg); }
+  PG_CATCH();
+  {
+    if (!ShutdownRequestPending) PG_RE_THROW();
+  }
+  PG_END_TRY();
+  proc_exit(0);
+}
+
+// The default handler would end the process at once, even within a critical section.
+void connect_worker(Oid database) {
+  pqsignal(SIGTERM, end_soon);
+  BackgroundWorkerUnblockSignals();
+  BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
 }
 
 bool is_running(BackgroundWorkerHandle* worker) {

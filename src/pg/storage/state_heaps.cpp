@@ -341,6 +341,12 @@ bool read_state_row(Relation table, HeapTuple tuple, ImageRow* row) {
   return read_data(tuple, values[6], &row->data, &row->size);
 }
 
+ChangeType change_in(Relation log, HeapTuple tuple) {
+  bool isnull;
+  const Datum value = heap_getattr(tuple, 2, RelationGetDescr(log), &isnull);
+  return isnull ? ChangeType::unknown : change_of_letter(DatumGetChar(value));
+}
+
 int64 identity_in(Relation table, HeapTuple tuple) {
   bool isnull;
   const int column = is_log(table) ? 4 : 5;
@@ -358,10 +364,6 @@ uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot, const int64* e
   }
   scan.end();
   return bytes;
-}
-
-int64 identity_of(uint64 signature, uint64 seed) {
-  return static_cast<int64>(mix64(signature ^ mix64(seed)));
 }
 
 }  // namespace streamfilter::pg

@@ -3,8 +3,9 @@
 // like user tables.
 //
 // A filter's saved state is its latest image, if there is one, and the rows of the log. Rows of
-// both carry the identity of a state. The log's newest header says which one counts; no row of
-// another is brought into the filter. A committed change is in the image, in the log, or in both:
+// both carry the identity of a life (saved_definition.hpp). The log's newest header says which one
+// counts; no row of another is brought into the filter. A committed change is in the image, in the
+// log, or in both:
 //
 // - An image deletes the log rows that its snapshot sees. These are committed, but their changes
 //   come into the filter only after that. So begin_save takes the snapshot first, then brings in
@@ -104,14 +105,14 @@ void write_state_row(Relation table, const ImageRow& row);
 bool read_state_row(Relation table, HeapTuple tuple, LogRow* row);
 bool read_state_row(Relation table, HeapTuple tuple, ImageRow* row);
 
+// What a row of the log says.
+ChangeType change_in(Relation log, HeapTuple tuple);
+
 // The identity in a row of either heap.
 int64 identity_in(Relation table, HeapTuple tuple);
 
 // Deletes the filter's rows that the snapshot sees, except those of identity `except`, if given.
-// The caller holds a ShareUpdateExclusiveLock on the heap of images. Returns the deleted bytes.
+// Nobody else writes images of it: the caller has locked it, or the heap. Returns deleted bytes.
 uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot, const int64* except = nullptr);
-
-// Ties rows to a filter's state: a hash of its definition and seed.
-int64 identity_of(uint64 signature, uint64 seed);
 
 }  // namespace streamfilter::pg

@@ -48,8 +48,8 @@ void sort_rows(LogRows* rows) {
             [](const LogRow& a, const LogRow& b) { return a.number < b.number; });
 }
 
-// Must the row be read?
-bool is_wanted(StateReading* reading, HeapTupleHeader tuple) {
+// Is the row news? A standby's look wants those, and all headers: are they still there?
+bool is_read(StateReading* reading, HeapTupleHeader tuple) {
   if (reading->seen == nullptr) return true;
   const TransactionId xid = HeapTupleHeaderGetRawXmin(tuple);
   if (!TransactionIdIsNormal(xid) || !is_news(*reading->seen, xid)) return false;
@@ -106,10 +106,15 @@ void read_log(StateReading* reading) {
   StateScan scan(table, reading->relation->relid, reading->snapshot);
   while (HeapTuple tuple = scan.next()) {
     reading->progress->add(1);
-    if (!is_wanted(reading, tuple->t_data)) continue;
+    const bool news = is_read(reading, tuple->t_data);
     LogRow row;
+    if (!news && !is_header(change_in(table, tuple))) continue;
     if (!read_state_row(table, tuple, &row) || !is_sound(row)) {
       ++reading->log.damaged;
+      continue;
+    }
+    if (!news) {
+      keep_log_row(&reading->log, row);
       continue;
     }
     if (reading->sort != nullptr) reading->sort->put(tuple);
@@ -155,13 +160,14 @@ const char* take_image_header(const StateReading& reading, const ImageRow& row, 
   if (row.size != sizeof(Header)) return "Its header has another size.";
   image->chunks = row.chunks;
   reading.progress->begin("reading image", static_cast<uint64>(Max(row.chunks, 0)), "rows");
-  image->refused = take_parameters(row.data, reading.relation, row.image, &image->parameters);
+  image->refused = take_parameters(row.data, reading.relation, 0, &image->parameters);
   image->found = image->refused == nullptr;
   return nullptr;
 }
 
 void take_image_row(StateReading* reading, const ImageRow& row) {
   SavedImage* image = &reading->image;
+  if (reading->life != 0 && row.image != reading->life) return;
   if (++image->read > 1 && row.saved != image->saved)
     image->damage = "Chunks of several images are mixed.";
   image->saved = row.saved;
@@ -226,6 +232,12 @@ const LogRow* newest_header(const LogRows& log) {
   for (uint64 i = log.count; i > 0; --i)
     if (is_header(log.rows[i - 1].change)) return &log.rows[i - 1];
   return nullptr;
+}
+
+const char* take_parameters(const LogRow* row, const FilterRelation* relation, Parameters* result) {
+  SavedHeader saved;
+  memcpy(static_cast<void*>(&saved), row->data, sizeof saved);
+  return take_parameters(row->data, relation, saved.columns, result);
 }
 
 namespace {

@@ -69,7 +69,10 @@ Size write_log_header(Relation table, FilterSlot* slot, ChangeType change, const
                            LogRow{slot->relation, sort, number, slot->saved.identity, data, size},
                            &slot->log.last_page);
   };
-  const Size bytes = write(change, reinterpret_cast<const char*>(header), sizeof(Header));
+  SavedHeader saved{};
+  memcpy(static_cast<void*>(&saved.header), header, sizeof(Header));
+  saved.columns = slot->key_signature;
+  const Size bytes = write(change, reinterpret_cast<const char*>(&saved), sizeof saved);
   const char* collations = collations_of(slot->relation);
   if (collations[0] == '\0') return bytes;
   return bytes + write(ChangeType::collations, collations, Min(strlen(collations), kRowData));

@@ -165,14 +165,6 @@ TransactionChanges* find_changes(Oid relation, const FilterSlot* slot, uint64 ge
   return changes;
 }
 
-bool is_superseded(const TransactionChanges* changes) {
-  const TransactionChanges* other = *bucket_of(changes->relation);
-  while (other != nullptr && !(other->relation == changes->relation && is_alive(other) &&
-                               other->generation > changes->generation))
-    other = other->next_in_bucket;
-  return other != nullptr;
-}
-
 TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged) {
   const Oid relation = slot->relation;
   if (TransactionChanges* changes = find_changes(relation, slot, slot->generation)) return changes;

@@ -124,10 +124,6 @@ inline bool is_alive(const TransactionChanges* changes) {
   return changes->slot->generation == changes->generation;
 }
 
-// Has the transaction altered the filter since, which took these changes over into a state of
-// another size?
-bool is_superseded(const TransactionChanges* changes);
-
 // What the transaction has changed so far, as a list; nullptr: nothing.
 TransactionChanges* first_changes();
 
