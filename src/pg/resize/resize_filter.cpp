@@ -59,6 +59,7 @@ void fill(FilterSlot* slot, void* arg) {
 void take_over_counts(FilterSlot* slot, const FilterSlot* former) {
   take_over_statistics(&slot->stats, former->stats);
   pg_atomic_write_u64(&slot->log.next_number, pg_atomic_read_u64(&former->log.next_number));
+  pg_atomic_write_u64(&slot->log.bytes, pg_atomic_read_u64(&former->log.bytes));
 }
 
 void begin_saved(FilterSlot* slot, const FilterRelation* relation) {

@@ -107,7 +107,8 @@ LoggedChanges collect_changes(const StateReading& reading, int64 first_row) {
   LoggedChanges all;
   LogRow row;
   while (reading.sort->next(&row)) {
-    if (row.number < first_row || row.identity != reading.slot->saved.identity) continue;
+    if (row.number < first_row || !is_of_life(reading, row, reading.slot->saved.identity))
+      continue;
     const uint64 count = count_changes(row);
     for (uint64 i = 0; i < count; ++i) keep_change(&all, logged_change_at(row, i));
   }

@@ -347,18 +347,10 @@ ChangeType change_in(Relation log, HeapTuple tuple) {
   return isnull ? ChangeType::unknown : change_of_letter(DatumGetChar(value));
 }
 
-int64 identity_in(Relation table, HeapTuple tuple) {
-  bool isnull;
-  const int column = is_log(table) ? 4 : 5;
-  const Datum value = heap_getattr(tuple, column, RelationGetDescr(table), &isnull);
-  return isnull ? 0 : DatumGetInt64(value);
-}
-
-uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot, const int64* except) {
+uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot) {
   uint64 bytes = 0;
   StateScan scan(table, filter, snapshot);
   while (HeapTuple tuple = scan.next()) {
-    if (except != nullptr && identity_in(table, tuple) == *except) continue;
     bytes += tuple->t_len;
     simple_heap_delete(table, &tuple->t_self);
   }

@@ -43,11 +43,6 @@ bool brings_no_keys(ChangeType change) {
   return is_header(change) || change == ChangeType::reset || change == ChangeType::collations;
 }
 
-void sort_rows(LogRows* rows) {
-  std::sort(rows->rows, rows->rows + rows->count,
-            [](const LogRow& a, const LogRow& b) { return a.number < b.number; });
-}
-
 // Is the row news? A standby's look wants those, and all headers: are they still there?
 bool is_read(StateReading* reading, HeapTupleHeader tuple) {
   if (reading->seen == nullptr) return true;
@@ -208,9 +203,22 @@ const char* damage_of_whole(const SavedImage& image) {
 
 namespace {
 
+SavedHeader header_in(const LogRow& row) {
+  SavedHeader saved;
+  memcpy(static_cast<void*>(&saved), row.data, sizeof saved);
+  return saved;
+}
+
 bool is_damage(int sqlstate) {
   return sqlstate == ERRCODE_DATA_CORRUPTED || sqlstate == ERRCODE_INTERNAL_ERROR ||
          ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_SYSTEM_ERROR;
+}
+
+void sort_rows(StateReading* reading) {
+  const LogRows& log = reading->log;
+  std::sort(log.rows, log.rows + log.count,
+            [](const LogRow& a, const LogRow& b) { return a.number < b.number; });
+  if (const LogRow* row = newest_header(log)) reading->former = header_in(*row).former;
 }
 
 }  // namespace
@@ -219,12 +227,12 @@ const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {
   // Citus would send a savepoint to other nodes, perhaps in the middle of a COPY.
   if (IsInParallelMode() || distributed_transaction() != 0) {
     read(reading);
-    sort_rows(&reading->log);
+    sort_rows(reading);
     return nullptr;
   }
   ErrorData* error = error_in_savepoint([&] { read(reading); });
   if (error != nullptr && !is_damage(error->sqlerrcode)) ReThrowError(error);
-  sort_rows(&reading->log);
+  sort_rows(reading);
   return error != nullptr ? error->message : nullptr;
 }
 
@@ -235,9 +243,7 @@ const LogRow* newest_header(const LogRows& log) {
 }
 
 const char* take_parameters(const LogRow* row, const FilterRelation* relation, Parameters* result) {
-  SavedHeader saved;
-  memcpy(static_cast<void*>(&saved), row->data, sizeof saved);
-  return take_parameters(row->data, relation, saved.columns, result);
+  return take_parameters(row->data, relation, header_in(*row).columns, result);
 }
 
 namespace {
@@ -287,7 +293,7 @@ void replay_rows(const StateReading& reading, Header* block, int64 from, int64 i
   LogRow row;
   while (reading.sort->next(&row)) {
     reading.progress->advance(1);
-    if (row.number >= from && row.identity == identity && !is_header(row.change))
+    if (row.number >= from && is_of_life(reading, row, identity) && !is_header(row.change))
       replay_row(reading.slot, block, row);
   }
 }

@@ -357,7 +357,7 @@ void pop_savepoint(TransactionChanges* changes) {
 }
 
 void abort_subtransaction(TransactionChanges* changes, int level) {
-  if (changes->saving.level >= level) changes->saving.saved_at = changes->saving.replaced_bytes = 0;
+  if (changes->saving.wanted_level >= level) changes->saving.wanted_level = 0;
   if (changes->saving.forgotten_level >= level) changes->saving.forgotten_level = 0;
   uint32 keep = changes->log.count;
   while (changes->savepoints != nullptr && changes->savepoints->level >= level) {
@@ -377,7 +377,7 @@ void abort_subtransaction(TransactionChanges* changes, int level) {
 
 // Gives a subtransaction's changes to its parent.
 void commit_subtransaction(TransactionChanges* changes, int level, SubTransactionId parent) {
-  if (changes->saving.level == level) --changes->saving.level;
+  if (changes->saving.wanted_level == level) --changes->saving.wanted_level;
   if (changes->saving.forgotten_level == level) --changes->saving.forgotten_level;
   if (changes->savepoints == nullptr || changes->savepoints->level < level) return;
   const Savepoint* below = changes->savepoints->below;
