@@ -11,11 +11,9 @@ extern "C" {
 #include "commands/extension.h"
 #include "pgstat.h"
 #include "postmaster/interrupt.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
-#include "utils/wait_event.h"
 }
 
 #include "pg/handle/filter_handle.hpp"
@@ -32,8 +30,6 @@ PGDLLEXPORT void streamfilter_restore_worker(Datum);
 
 namespace streamfilter::pg {
 namespace {
-
-constexpr int kRestart = 60;  // seconds
 
 void begin_work(Oid database) {
   connect_worker(database);
@@ -191,15 +187,24 @@ void launch_all() {
   }
 }
 
+BackgroundWorker make_launcher() {
+  return make_worker("streamfilter_restore_launcher", "streamfilter restore launcher");
+}
+
 }  // namespace
 
 void init_restore_worker() {
   if (restore_workers == 0 || IsBinaryUpgrade) return;
-  BackgroundWorker worker =
-      make_worker("streamfilter_restore_launcher", "streamfilter restore launcher");
-  // Workers that end are forgotten, and not started again after a crash.
-  worker.bgw_restart_time = kRestart;
+  BackgroundWorker worker = make_launcher();
   RegisterBackgroundWorker(&worker);
+}
+
+void start_restore_launcher_once() {
+  if (restore_workers == 0 || !IsUnderPostmaster ||
+      pg_atomic_exchange_u32(&shared_state->launched, 1) != 0)
+    return;
+  BackgroundWorker worker = make_launcher();
+  RegisterDynamicBackgroundWorker(&worker, nullptr);
 }
 
 }  // namespace streamfilter::pg
@@ -207,13 +212,9 @@ void init_restore_worker() {
 void streamfilter_restore_launcher(Datum) {
   using namespace streamfilter::pg;
   const auto launch = [](Datum) {
+    pg_atomic_write_u32(&shared_state->launched, 1);
     begin_work(InvalidOid);
     launch_all();
-    for (;;) {
-      WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, PG_WAIT_EXTENSION);
-      ResetLatch(MyLatch);
-      CHECK_FOR_INTERRUPTS();
-    }
   };
   run_worker(launch, static_cast<Datum>(0));
 }

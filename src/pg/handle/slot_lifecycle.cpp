@@ -12,6 +12,7 @@ extern "C" {
 
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/server_options.hpp"
+#include "pg/handle/restore_worker.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
 #include "pg/server/shared_memory.hpp"
 #include "pg/shmem/log_pages.hpp"
@@ -370,7 +371,7 @@ void back(const FilterSlot* slot, const FilterRelation* relation) {
 void open_slot(FilterSlot* slot, const FilterRelation* relation, Work* item) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   if (is_uncommitted(relation)) {
-    slot->state = SlotState::pending;
+    move_slot(slot, SlotState::pending);
     item->action = Action::define;
   } else {
     make_live(slot);
@@ -552,6 +553,7 @@ FilterSlot* attach_by_worker(const FilterRelation* relation) {
 FilterSlot* attach_slot(const FilterRelation* relation, bool empties) {
   require_shared_state();
   if (FilterSlot* slot = peek_slot(relation)) return slot;
+  start_restore_launcher_once();
   Parameters parameters = parameters_for(relation);
   // If the memory is derived, another version may have derived another size.
   if (!relation->options.asked.is_given(Common::memory) &&
@@ -642,7 +644,7 @@ FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& para
 FilterSlot* add_copy(const FilterRelation* relation, uint64 size) {
   Work* item = reserve_second(relation, size, /*is_copy=*/true);
   const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);
-  item->slot->state = SlotState::copying;
+  move_slot(item->slot, SlotState::copying);
   return item->slot;
 }
 
@@ -650,7 +652,7 @@ void back_copy(const FilterSlot* copy, const FilterRelation* relation) { back(co
 
 void define_copy(FilterSlot* copy) {
   const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);
-  copy->state = SlotState::pending;
+  move_slot(copy, SlotState::pending);
   for (Work* item = work; item != nullptr; item = item->next)
     if (item->slot == copy) item->action = Action::define;
 }

@@ -17,18 +17,18 @@ extern "C" {
 
 namespace streamfilter::pg {
 
+// docs/internals/architecture.md says which event leads from which state to which.
 enum class SlotState : uint8 {
   free,
-  building,  // `owner` is writing its bytes; others wait
-  pending,   // its definition belongs to the uncommitted transaction of `owner`
-  live,
-  retired,  // has another geometry than the primary's: some sessions may read it, none finds it
-  emptied,  // unused, but the system does not yet have its dynamic memory back
-  left,     // freed while it was pinned: who unpins it frees its memory
-  copying,  // becomes the state of a live one in another size; only `owner` finds it
   // Has only statistics, of a filter that nobody has used since the start, and no block. It can be
   // taken when no slot is free.
   counted,
+  building,  // `owner` is writing its bytes; others wait
+  pending,   // its definition belongs to the uncommitted transaction of `owner`
+  copying,   // becomes the state of a live one in another size; only `owner` finds it
+  live,
+  retired,  // has another geometry than the primary's: some sessions may read it, none finds it
+  going,    // freed, but pinned, or the system does not yet have its dynamic memory back
 };
 
 // What is saved of a filter's state. Plain fields here and below belong to the session that builds
@@ -214,11 +214,12 @@ struct SharedState {
   uint64 emptied_bytes;                // of all emptied slots
   FilterSlot *first_free, *last_free;  // free, then counted
   int free_count;
-  // Slots by database and relation, except free and emptied ones: chains, the older slot first.
+  // Slots by database and relation, except free and going ones: chains, the older slot first.
   FilterSlot** buckets;
   uint32 bucket_mask;
-  int slot_count;        // of all_slots()
-  RunningXids* running;  // by slot; nullptr: the server has not started as a standby
+  int slot_count;             // of all_slots()
+  pg_atomic_uint32 launched;  // the launcher of restore workers has been started
+  RunningXids* running;       // by slot; nullptr: the server has not started as a standby
   FilterSlot slots[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -286,6 +287,10 @@ bool take_space(FilterSlot* slot, uint64 size);
 
 // A place in dynamic memory, of whole pages, within its limit.
 bool take_dynamic(Place* place, uint64 size);
+
+// Every change of a slot's state, along its table. Slots of a relation are in its bucket, those
+// that can be taken in the list of free ones.
+void move_slot(FilterSlot* slot, SlotState to);
 
 // Makes a slot that is free or counted one of a relation.
 void enter_slot(FilterSlot* slot, Oid database, Oid relation, SlotState state);

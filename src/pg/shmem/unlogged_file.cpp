@@ -252,7 +252,7 @@ void start_live(FilterSlot* slot, const FilterRecord& record) {
   slot->saved.identity = record.life;
   pg_atomic_write_u32(&slot->saved.has_header, record.has_header);
   slot->saved.restored = GetCurrentTimestamp();
-  slot->state = SlotState::live;
+  move_slot(slot, SlotState::live);
 }
 
 // Reads one filter into a slot. False: it is damaged.

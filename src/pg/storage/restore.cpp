@@ -284,7 +284,7 @@ namespace {
 // transactions end, so its own stay.
 void retire(FilterSlot* slot, const FilterRelation* relation) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-  if (slot->state == SlotState::live) slot->state = SlotState::retired;
+  if (slot->state == SlotState::live) move_slot(slot, SlotState::retired);
   LWLockRelease(shared_state->directory_lock);
   ereport(
       LOG, errmsg("filter \"%s\" is loaded anew", relation->name),
