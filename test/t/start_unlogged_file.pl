@@ -21,7 +21,7 @@ sql("CREATE FOREIGN TABLE $$_[0] (k bigint) SERVER streamfilter OPTIONS (kind 'c
 my $file = $node->data_dir . '/streamfilter.unlogged';
 my $log_from = 0;
 sub fill { sql("INSERT INTO $_ SELECT generate_series(1, 100)") for @filters; return }
-sub known { return join ' ', map { sql("SELECT known('$_')") } @filters }
+sub all_known { return join ' ', map { sql("SELECT known('$_')") } @filters }
 sub log_since { my $text = slurp_file($node->logfile, $log_from); $log_from = -s $node->logfile; return $text }
 
 # Another size than the definition derives, after a restart from what is saved.
@@ -33,7 +33,7 @@ fill();
 sql(q{ALTER FOREIGN TABLE resized OPTIONS (SET persistence 'unlogged')});
 log_since();
 $node->restart;
-is(known(), '100 100 100', 'a clean restart keeps all, in whatever size');
+is(all_known(), '100 100 100', 'a clean restart keeps all, in whatever size');
 $node->stop;
 unlike(log_since(), qr/FATAL/, 'an ordinary stop, and no FATAL');
 $node->start;
@@ -54,7 +54,7 @@ for my $at (0, 20, 39, 45, 100, 400, map { int rand 100_000 } 1 .. 4)
 	close $bytes or die $!;
 	log_since();
 	$node->start;
-	my $whole = () = known() =~ /100/g;
+	my $whole = () = all_known() =~ /100/g;
 	cmp_ok($whole, '>=', $at < 40 ? 0 : 2, "byte $at");
 	like(log_since(), qr/"streamfilter.unlogged" is damaged or of another past/, '... the log tells');
 }
@@ -63,7 +63,8 @@ for my $at (0, 20, 39, 45, 100, 400, map { int rand 100_000 } 1 .. 4)
 for my $case (
 	[ 'no right to read', sub { chmod 0, $file } ],
 	[ 'another version', sub { open my $f, '+<:raw', $file or die $!; print $f 'SFLU7'; close $f or die $! } ],
-	[ 'cut off', sub { truncate $file, 3000 } ])
+	[ 'cut off', sub { truncate $file, 3000 } ],
+	[ 'fewer filters', sub { $node->append_conf('postgresql.conf', 'streamfilter.max_filters = 1') } ])
 {
 	fill();
 	$node->stop;
@@ -71,8 +72,21 @@ for my $case (
 	log_since();
 	$node->start;
 	is(sql('SELECT 1'), 1, "$$case[0]: the server runs");
-	like(log_since(), qr/streamfilter.unlogged/, '... the log tells');
+	like(log_since(), qr/streamfilter.unlogged|not enough room for an unlogged filter/, '... the log tells');
 }
+$node->append_conf('postgresql.conf', 'streamfilter.max_filters = 100');
+$node->restart;
+
+# The file cannot be written at the stop.
+fill();
+mkdir "$file.tmp" or die $!;
+log_since();
+$node->stop;
+like(log_since(), qr/could not write file "streamfilter.unlogged", unlogged filters will be empty/, 'no room: the stop tells');
+rmdir "$file.tmp" or die $!;
+$node->start;
+like(said(q{SELECT known('small')}), qr/WARNING:  filter "small" starts empty/, '... and so does the first use');
+
 fill();
 $node->stop;
 $node->append_conf('postgresql.conf', q{streamfilter.dynamic_memory = '1MB'});
