@@ -145,6 +145,14 @@ sub compare
 	return if !@them;
 	my ($out, $said) = run(join ' UNION ALL ', map { "SELECT '$_', coalesce(string_agg(k::text, ' ' ORDER BY k), '') FROM generate_series(1, $keys) k WHERE streamfilter_test('$model->{$_}{name}', k)" } @them);
 	return problem("$when: $said") if $said =~ /ERROR|FATAL/;
+	# A filter has at most a 50th less memory than it is given.
+	my ($sizes) = run(q{SELECT string_agg(c.relname || '=' || s.memory, ' ') FROM streamfilter_stats s JOIN pg_class c ON c.oid = s.filter});
+	my %size = map { /(\w+)=(\d+)/ ? ($1 => $2) : () } split / /, $sizes // '';
+	for my $it (map { $model->{$_} } @them)
+	{
+		my ($memory, $given) = ($size{ $it->{name} } // 0, $it->{memory} * 1024);
+		problem("$when: $it->{name} has $memory bytes, not $it->{memory}") if $memory > $given || $memory < $given * .98;
+	}
 	my %found = map { /^(\w+)\|(.*)$/ ? ($1 => $2) : () } split /\n/, $out;
 	for my $one (@them)
 	{

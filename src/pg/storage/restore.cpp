@@ -286,10 +286,18 @@ void retire(FilterSlot* slot, const FilterRelation* relation) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   if (slot->state == SlotState::live) move_slot(slot, SlotState::retired);
   LWLockRelease(shared_state->directory_lock);
-  ereport(
-      LOG, errmsg("filter \"%s\" is loaded anew", relation->name),
-      errdetail("Another version on the primary has derived another geometry. The memory of the "
-                "former one is free after a restart."));
+  ereport(LOG, errmsg("filter \"%s\" is loaded anew", relation->name),
+          errdetail(
+              "On the primary it has another geometry. The memory of the former one is free after "
+              "a restart."));
+}
+
+// What is saved says which geometry the filter has, else its definition.
+bool has_other_geometry(const FilterSlot* slot, const FilterRelation* relation) {
+  Parameters wanted =
+      relation->is_adopted ? relation->derived_now : relation->definition.parameters;
+  if (relation->options.persistence == Persistence::logged) find_saved_geometry(relation, &wanted);
+  return !has_same_geometry(wanted, block_of(slot)->parameters);
 }
 
 // Reads everything again while sessions read the filter.
@@ -298,9 +306,7 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
   Header* block = block_of(slot);
   const bool had_keys = pg_atomic_read_u32(&slot->saved.has_header) != 0;
   const Parameters parameters = block->parameters;
-  if (Parameters saved;
-      find_saved_geometry(relation, &saved) && !has_same_geometry(saved, parameters))
-    return retire(slot, relation);
+  if (has_other_geometry(slot, relation)) return retire(slot, relation);
   auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
       CurrentMemoryContext, parameters.memory, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
   // An error on the way: what the slot says of the image is not yet so of its bytes.
@@ -396,6 +402,7 @@ void stop_following(int, Datum slot) {
 
 // What memory has is from when the filter was logged.
 void empty_unlogged(FilterSlot* slot, const FilterRelation* relation, bool promoted) {
+  if (has_other_geometry(slot, relation)) return retire(slot, relation);
   if (pg_atomic_read_u32(&slot->saved.has_header) != 0) format_all_slices(slot, block_of(slot));
   pg_atomic_write_u32(&slot->saved.has_header, 0);
   slot->saved.identity = begin_life();
