@@ -65,6 +65,7 @@ pg_noinline void commit() {
   end_remote_transactions(true);
   end_transaction_of_handles();
   end_debts();
+  commit_persistence();
   note_saved_changes();
   apply_transaction_changes();
   stop_if_changed(FaultPoint::applied);

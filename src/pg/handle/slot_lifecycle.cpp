@@ -102,8 +102,6 @@ const Work* latest_keep(const FilterSlot* slot) {
 // Needs directory_lock.
 void publish_definitions() {
   for (const Work* item = work; item != nullptr; item = item->next) {
-    if (item->action == Action::keep && latest_keep(item->live) == item)
-      note_kept(item->live, item->logged);
     if (item->action == Action::empty && item->live != nullptr &&
         item->live->generation == item->generation)
       free_slot(item->live);
@@ -427,6 +425,12 @@ void free_superseded_states() {
 bool is_latest(const FilterSlot* slot) {
   const Work* own = latest_of(slot->relation);
   return own == nullptr ? slot->state == SlotState::live : own->slot == slot;
+}
+
+void commit_persistence() {
+  for (const Work* item = work; item != nullptr; item = item->next)
+    if (item->action == Action::keep && latest_keep(item->live) == item)
+      note_kept(item->live, item->logged);
 }
 
 void commit_definitions() {

@@ -61,6 +61,7 @@ void free_superseded_states();
 // The rest is called by the coordinator (pg/commit) when the transaction, or a subtransaction of
 // it, ends. Only prepare_definitions raises: it hands what is to be done, and the keys, over to
 // prepared_transactions.hpp. False: there is nothing.
+void commit_persistence();  // before note_saved_changes: a TRUNCATE may have followed
 void commit_definitions();
 void roll_back_definitions();
 bool prepare_definitions();
