@@ -37,6 +37,8 @@ sub one_of { return $_[ int rand @_ ]; }
 sub chance { return rand() < $_[0]; }
 sub copy { my ($of) = @_; return { map { $_ => { %{ $of->{$_} }, keys => { %{ $of->{$_}{keys} } } } } keys %$of }; }
 
+sub numbers { my ($it) = @_; return join ' ', sort { $a <=> $b } keys %{ $it->{keys} }; }
+
 sub problem
 {
 	my ($what) = @_;
@@ -158,8 +160,12 @@ sub compare
 	{
 		my $it = $model->{$one};
 		my $empty = $said =~ /WARNING:  filter "$it->{name}" starts empty/;
-		my $wanted = join ' ', sort { $a <=> $b } keys %{ $it->{keys} };
-		$it->{keys} = {}, $wanted = '' if $it->{unsure} && ($found{$one} // '-') eq '';
+		my $wanted = numbers($it);
+		if ($it->{unsure} && defined $found{$one} && ($found{$one} eq '' || $found{$one} eq ($it->{before} // '')))
+		{
+			$wanted = $found{$one};
+			$it->{keys} = { map { $_ => 1 } split / /, $wanted };
+		}
 		problem("$when: $it->{name} ($it->{kind}, $it->{persistence}) knows '" . ($found{$one} // 'nothing at all') . "', not '$wanted'") if ($found{$one} // '-') ne $wanted;
 		problem("$when: $it->{name} has lost its keys and says nothing") if $it->{lost} && !$empty && !$it->{unsure};
 		problem("$when: $it->{name} says that it starts empty") if $empty && !$it->{crashed};
@@ -231,9 +237,13 @@ sub end_prepared
 	my (undef, $said) = run(($commits ? 'COMMIT' : 'ROLLBACK') . " PREPARED 'p'");
 	problem("PREPARED: $said") if $said =~ /ERROR/;
 	my ($touched, $model) = @prepared{qw(touched model)};
-	my %unsure = map { $_ => $now{$_}{unsure} } keys %$touched;
-	if ($commits) { $now{$_} = $model->{$_} for keys %$touched }
-	$now{$_}{unsure} ||= $unsure{$_} for keys %$touched;
+	for my $one (keys %$touched)
+	{
+		my $it = $now{$one};
+		$now{$one} = $model->{$one} if $commits;
+		# What it has added to an unlogged filter is forgotten by a restart.
+		@{ $now{$one} }{qw(unsure before)} = (1, numbers($it)) if $it->{unsure};
+	}
 	%prepared = ();
 	return;
 }
