@@ -245,6 +245,15 @@ sub end_prepared
 		@{ $now{$one} }{qw(unsure before)} = (1, numbers($it)) if $it->{unsure};
 	}
 	%prepared = ();
+	settle();
+	return;
+}
+
+# Looks at what may be empty or not, before anything is added to it.
+sub settle
+{
+	my @unsure = grep { $now{$_}{unsure} && !$prepared{touched}{$_} } keys %now;
+	compare(\%now, 'what may be lost', @unsure) if @unsure;
 	return;
 }
 
@@ -276,6 +285,7 @@ sub restart
 	$node->start;
 	note_end($mode eq 'immediate');
 	connect_anew();
+	settle();
 	$count{restart}++;
 	return;
 }
@@ -294,6 +304,7 @@ sub promote
 	on($node);
 	note_end(1);
 	connect_anew();
+	settle();
 	$count{promotion}++;
 	return;
 }

@@ -187,24 +187,12 @@ void launch_all() {
   }
 }
 
-BackgroundWorker make_launcher() {
-  return make_worker("streamfilter_restore_launcher", "streamfilter restore launcher");
-}
-
 }  // namespace
 
 void init_restore_worker() {
   if (restore_workers == 0 || IsBinaryUpgrade) return;
   BackgroundWorker worker = make_launcher();
   RegisterBackgroundWorker(&worker);
-}
-
-void start_restore_launcher_once() {
-  if (restore_workers == 0 || !IsUnderPostmaster ||
-      pg_atomic_exchange_u32(&shared_state->launched, 1) != 0)
-    return;
-  BackgroundWorker worker = make_launcher();
-  RegisterDynamicBackgroundWorker(&worker, nullptr);
 }
 
 }  // namespace streamfilter::pg

@@ -7,8 +7,8 @@
 // What is saved changes hands, too, while others go on logging. save_copy writes an image of the
 // copy, which has a life of its own, so that nobody reads it. swap, when nobody else has the filter
 // locked, puts it in place of the filter's and of the log rows that its snapshot sees
-// (state_heaps.hpp). Rows logged since stay: the header that comes with the image says that they are
-// of this life, too.
+// (state_heaps.hpp). Rows logged since stay: the header that comes with the image says that they
+// are of this life, too.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -49,7 +49,7 @@ struct Resize {
   FilterSlot* former;
   uint64 generation;  // of the former slot
   FilterSlot* copy;
-  SlotSave save;  // of the copy
+  SlotSave save;           // of the copy
   bool is_done_elsewhere;  // on all nodes of Citus that this one knows
 };
 
@@ -213,7 +213,7 @@ void make_copy(Resize* resize, Progress* progress) {
   const char* name = resize->relation->name;
   back_copy(resize->copy, resize->relation);
   format_header(block_of(resize->copy), parameters);
-  begin_saved(resize->copy, resize->relation);
+  begin_saved(resize->copy, resize->former, resize->relation);
   under_lock(resize->relid, [&] {
     if (resize->former->generation != resize->generation)
       raise_changed(name, "It was altered or dropped.");

@@ -51,7 +51,7 @@ void fill(FilterSlot* slot, void* arg) {
   pfree(scratch);
   progress.end();
   take_over_counts(slot, resizing->former);
-  begin_saved(slot, resizing->relation);
+  begin_saved(slot, resizing->former, resizing->relation);
 }
 
 }  // namespace
@@ -62,12 +62,13 @@ void take_over_counts(FilterSlot* slot, const FilterSlot* former) {
   pg_atomic_write_u64(&slot->log.bytes, pg_atomic_read_u64(&former->log.bytes));
 }
 
-void begin_saved(FilterSlot* slot, const FilterRelation* relation) {
+void begin_saved(FilterSlot* slot, const FilterSlot* former, const FilterRelation* relation) {
   SavedState* saved = &slot->saved;
   saved->logged = relation->options.persistence == Persistence::logged;
   saved->identity = begin_life();
-  // Of an unlogged one, who alters the definition writes the header.
-  pg_atomic_write_u32(&saved->has_header, saved->logged ? 0 : 1);
+  // That an unlogged one has contents is noted already, or an ALTER notes it.
+  pg_atomic_write_u32(&saved->has_header,
+                      saved->logged ? 0 : pg_atomic_read_u32(&former->saved.has_header));
 }
 
 namespace {

@@ -107,8 +107,7 @@ LoggedChanges collect_changes(const StateReading& reading, int64 first_row) {
   LoggedChanges all;
   LogRow row;
   while (reading.sort->next(&row)) {
-    if (row.number < first_row || !is_of_life(reading, row, reading.slot->saved.identity))
-      continue;
+    if (row.number < first_row || !is_of_life(reading, row, reading.slot->saved.identity)) continue;
     const uint64 count = count_changes(row);
     for (uint64 i = 0; i < count; ++i) keep_change(&all, logged_change_at(row, i));
   }
@@ -366,6 +365,18 @@ void await_slices(FilterSlot* slot, const FilterRelation* relation, uint64 range
 // ---- workers ------------------------------------------------------------------------------------
 
 bool is_restore_worker = false, opens_early = false;
+
+BackgroundWorker make_launcher() {
+  return make_worker("streamfilter_restore_launcher", "streamfilter restore launcher");
+}
+
+void start_restore_launcher_once() {
+  if (restore_workers == 0 || !IsUnderPostmaster ||
+      pg_atomic_exchange_u32(&shared_state->launched, 1) != 0)
+    return;
+  BackgroundWorker worker = make_launcher();
+  RegisterDynamicBackgroundWorker(&worker, nullptr);
+}
 
 BackgroundWorkerHandle* start_restore_worker(Oid database, Oid filter) {
   if (restore_workers == 0 || !IsUnderPostmaster) return nullptr;

@@ -46,6 +46,11 @@ extern bool is_restore_worker, opens_early;
 constexpr int kGivesWay = ERRCODE_OBJECT_IN_USE;
 [[noreturn]] void give_way();
 
+// The launcher of the workers ends when it has gone through the databases. PostgreSQL does not start
+// it again then, not after a crash either: the first session that uses a filter does.
+BackgroundWorker make_launcher();
+void start_restore_launcher_once();
+
 // Starts one for a database: all that is saved there; or for one filter of it. nullptr: there are
 // to be none, or no place is free.
 BackgroundWorkerHandle* start_restore_worker(Oid database, Oid filter);

@@ -15,7 +15,7 @@
 //   | ALTER that starts empty       | ended   | all rows deleted; the slot goes at commit      |
 //   | ALTER to unlogged             | as it is| all rows deleted, a header `memory`            |
 //   | ALTER to logged               | as it is| image                                          |
-//   | CALL streamfilter_resize()    | new     | image; rows logged since are given to it       |
+//   | CALL streamfilter_resize()    | new     | image; its header says whose later rows count  |
 //   | DROP, streamfilter_forget_saved | as it is | all rows deleted                            |
 //   | unlogged: crash, promotion, backup | new | none: a header `memory` of the former tells  |
 //   | saved state unreadable        | new     | header, with the first key that commits       |
