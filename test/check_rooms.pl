@@ -68,6 +68,7 @@ pg/server/wait_events.cpp     list: the names of wait events
 pg/shmem/change_type.hpp      list: what can happen to a filter
 pg/shmem/locked_work.cpp      tells how long locks are held, for tests
 pg/sql/metrics.cpp            list: what a scraper is told
+pg/storage/saved_definition.cpp face of lives: which rows belong to a filter's contents
 pg/storage/saved_rows.cpp     face of rows of the heaps; compiled without PostgreSQL, too
 pg/storage/write_log.cpp      face of the log: where keys are written
 END

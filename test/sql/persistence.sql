@@ -13,7 +13,7 @@ CREATE FOREIGN TABLE loose (id int) SERVER streamfilter OPTIONS (kind 'bloom', m
 CREATE FOREIGN TABLE wrong (id int) SERVER streamfilter OPTIONS (persistence 'durable');
 
 -- A row of the log for the changes of a transaction that has committed: h is for the header, a for
--- keys, e for erased ones, z for TRUNCATE.
+-- keys, e for erased ones, z for TRUNCATE; u says that an unlogged filter has contents.
 TABLE saved;
 INSERT INTO kept VALUES (1), (2);
 INSERT INTO loose VALUES (1), (2);

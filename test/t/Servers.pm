@@ -12,11 +12,12 @@ use strict;
 use warnings;
 use Exporter qw(import);
 use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
 use Queries;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-our @EXPORT = qw(start_node made server_sql crashes expect_crash wait_for_server);
+our @EXPORT = qw(start_node made server_sql crashes expect_crash wait_for_server await_launcher);
 
 my $main = $$;
 my (@nodes, %expected);
@@ -110,6 +111,18 @@ sub wait_for_server
 		sleep 0.1;
 	}
 	return 0;
+}
+
+# Waits until the launcher of restore workers has gone through the databases. Needs log_min_messages = debug1.
+sub await_launcher
+{
+	my ($node) = @_;
+	for (1 .. 1800)
+	{
+		return if (split /starting PostgreSQL/, slurp_file($node->logfile))[-1] =~ /unregistering background worker "streamfilter restore launcher"/;
+		sleep 0.1;
+	}
+	die 'no launcher ends';
 }
 
 1;

@@ -138,37 +138,6 @@ for my $version (@versions)
 	all_are('golden_filters', 'golden_answers(name::regclass) = answers', "$version: and known once it has committed");
 	drop_golden_filters();
 
-	# What was saved for a definition is not taken for one that asks for something else: each begins empty.
-	my $places = q{k '6', slices '4', k1 '3', k2 '2'};
-	my @others = (
-		[ bloom => q{k '4'}, q{k '4', layout 'blocked'} ],
-		[ bloom_horizontal => q{slices '3'}, q{slices '4'} ],
-		[ bloom_vertical => q{'vertical'}, q{'horizontal'} ],
-		[ bloom_vertical => q{, slicing 'vertical'}, '' ],
-		[ bloom_hv => q{'hv'}, q{'vh'} ],
-		[ bloom_vh => q{'2,3'}, q{'3,2'} ],
-		[ bloom_vh => q{, dice 'vh'}, '' ],
-		[ bloom_places => q{k1 '3', k2 '2'}, q{k1 '2', k2 '3'} ],
-		[ bloom_places => $places, q{slices '4', k1 '2', k2 '2'} ],
-		[ bloom_places => $places, q{slices '4', k1 '3', k2 '1'} ],
-		[ auto_keys => q{'80'}, q{'160'} ],
-		[ bsbf => q{'bsbf'}, q{'bsbfsd'} ],
-		[ rsbf_measured => q{'measured'}, q{'printed'} ],
-		[ sbf => q{'768'}, q{'1kB'} ],
-		[ sbf_gap => q{fpr '0.1'}, q{fpr '0.2'} ],
-		[ sbf_max3 => q{max '3'}, q{max '7'} ]);
-	my $changes = join ', ', map { my ($name, $was, $is) = @{ $others[$_] }; "('$name', '${name}_$_', \$\$$was\$\$, \$\$$is\$\$)" } 0 .. $#others;
-	$node->safe_psql('postgres', join ";\n", "CREATE TABLE others (original, name, was, now) AS VALUES $changes", (map { (
-		"CREATE TABLE all_$_ AS SELECT * FROM $_", "TRUNCATE $_",
-		"INSERT INTO $_ SELECT (json_populate_record(a, json_build_object('name', o.name))).* FROM all_$_ a JOIN others o ON a.name = original", "DROP TABLE all_$_")
-	} qw(golden_filters images logs)), 'UPDATE golden_filters f SET options = replace(options, was, now) FROM others WHERE f.name = others.name');
-	all_are('others JOIN golden_filters USING (name)', 'strpos(options, was) = 0 OR strpos(now, was) > 0', "$version: other definitions");
-	sql('DROP TABLE others', $node);
-	store();
-	$node->restart;
-	all_are('golden_filters', q{golden_answers(name::regclass) !~ '1'}, "$version: another definition begins empty");
-	drop_golden_filters();
-
 	# The file of unlogged filters, in a cluster that has their OIDs free.
 	my $other = new_node("unlogged_$version");
 	($node, $other) = ($other, $node);

@@ -9,6 +9,7 @@ my $node = start_node('removals', q{
 	streamfilter.shared_memory = '4MB'
 	streamfilter.dynamic_memory = '256MB'
 	streamfilter.restore_workers = 1
+	log_min_messages = debug1
 	max_prepared_transactions = 10
 	restart_after_crash = on
 	statement_timeout = '60s'});
@@ -161,9 +162,7 @@ sub start
 {
 	my ($stands) = @_;
 	$node->start;
-	$node->poll_query_until('template1', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'streamfilter restore launcher'
-		AND wait_event = 'Extension'})
-	  or die 'no launcher';
+	await_launcher($node);
 	sql("SELECT streamfilter_fault('restore_range', '$_')", 'template1') for $stands ? ('skip', 'stop') : ();
 	sql('ALTER DATABASE postgres ALLOW_CONNECTIONS true', 'template1');
 	return;

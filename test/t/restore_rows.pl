@@ -13,6 +13,7 @@ $node->append_conf('postgresql.conf', q{
 	streamfilter.shared_memory = '2MB'
 	streamfilter.dynamic_memory = '384MB'
 	streamfilter.restore_workers = 1
+	log_min_messages = debug1
 	max_prepared_transactions = 5
 	restart_after_crash = on
 	statement_timeout = '120s'
@@ -39,9 +40,7 @@ sub restart
 	sql('ALTER DATABASE shop ALLOW_CONNECTIONS false', $node);
 	$node->stop($mode);
 	$node->start;
-	$node->poll_query_until('postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'streamfilter restore launcher'
-		AND wait_event = 'Extension'})
-		or die 'no launcher';
+	await_launcher($node);
 	$set->() if $set;
 	sql('ALTER DATABASE shop ALLOW_CONNECTIONS true', $node);
 	return;

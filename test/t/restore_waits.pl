@@ -9,6 +9,7 @@ my $node = start_node('told', q{
 	streamfilter.shared_memory = '2MB'
 	streamfilter.dynamic_memory = '256MB'
 	streamfilter.restore_workers = 1
+	log_min_messages = debug1
 	max_prepared_transactions = 5
 	statement_timeout = '120s'}, allows_streaming => 1);
 my $faults = FaultPoints->new($node);
@@ -27,9 +28,7 @@ sub restart
 	my ($point, @actions) = @_;
 	sql('ALTER DATABASE postgres ALLOW_CONNECTIONS false', 'template1');
 	crash();
-	$node->poll_query_until('template1', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'streamfilter restore launcher'
-		AND wait_event = 'Extension'})
-	  or die 'no launcher';
+	await_launcher($node);
 	sql("SELECT streamfilter_fault('$point', '$_')", 'template1') for @actions;
 	sql('ALTER DATABASE postgres ALLOW_CONNECTIONS true', 'template1');
 	return;

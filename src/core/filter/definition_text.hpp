@@ -30,16 +30,4 @@ bool complete(Definition& definition, Problem& problem) noexcept;
 // requests `keys` and `fpr`.
 bool mergeable(const Parameters& a, const Parameters& b, Problem& problem) noexcept;
 
-// ---- wordings -----------------------------------------------------------------------------------
-
-// The wordings of a definition: what is derived from it can be asked for with each of its options
-// written down, or left out.
-
-// Number of wordings of complete parameters.
-std::uint64_t count_wordings(const Parameters& complete) noexcept;
-
-// One of them, from number 0 on. It has neither keys, fpr, seed nor NULL policy, and need not
-// derive the parameters that it is a wording of.
-Definition wording_of(const Parameters& complete, std::uint64_t number) noexcept;
-
 }  // namespace streamfilter

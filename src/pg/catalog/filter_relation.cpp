@@ -263,13 +263,6 @@ uint64 hash_columns_of(const FilterRelation* relation, uint64 signature) {
   return signature;
 }
 
-// A hash of the columns and of parameters without NULL policy and random seed.
-uint64 hash_with_columns(const FilterRelation* relation, Parameters parameters, uint64 more) {
-  parameters.nulls = Nulls::distinct;
-  if (!relation->definition.is_given(Common::seed)) parameters.seed = 0;
-  return hash_columns_of(relation, hash_bytes(&parameters, sizeof parameters, more));
-}
-
 Oid wrapper_of(Oid server) {
   return read_field(FOREIGNSERVEROID, server, &FormData_pg_foreign_server::srvfdw, InvalidOid);
 }
@@ -282,20 +275,6 @@ Oid server_of(Oid relid) {
 
 uint64 key_signature(const FilterRelation* relation) { return hash_columns_of(relation, 1); }
 
-uint64 asked_signature(const FilterRelation* relation, uint64 keys, double fpr) {
-  const Definition& asked = relation->options.asked;
-  Parameters parameters = asked.parameters;
-  parameters.keys = keys;
-  parameters.fpr = fpr;
-  parameters.seed = relation->definition.parameters.seed;
-  constexpr Common kHashed[] = {Common::memory, Common::slices, Common::layout, Common::slicing,
-                                Common::dice};
-  uint64 more = mix64(asked.given ^ uint64{relation->definition.is_given(Common::seed)});
-  for (const Common option : kHashed) more = mix64(more ^ uint64{asked.is_given(option)});
-  more = mix64(more ^ uint64{asked.has_probes()});
-  return hash_with_columns(relation, parameters, more);
-}
-
 bool is_same_fpr(double a, double b) {
   Definition left, right;
   left.parameters.fpr = a;
@@ -304,10 +283,13 @@ bool is_same_fpr(double a, double b) {
 }
 
 uint64 signature_of(const FilterRelation* relation, const Parameters& complete) {
+  const bool has_seed = relation->definition.is_given(Common::seed);
   Parameters parameters = complete;
   parameters.keys = 0;
   parameters.fpr = 0;
-  return hash_with_columns(relation, parameters, relation->definition.is_given(Common::seed));
+  parameters.nulls = Nulls::distinct;
+  if (!has_seed) parameters.seed = 0;
+  return hash_columns_of(relation, hash_bytes(&parameters, sizeof parameters, has_seed));
 }
 
 bool has_same_geometry(const Parameters& a, const Parameters& b) {

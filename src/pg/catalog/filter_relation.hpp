@@ -72,9 +72,6 @@ inline bool is_remote(const FilterRelation* relation) { return relation->server_
 // A hash of its columns: what a key is.
 uint64 key_signature(const FilterRelation* relation);
 
-// Ties saved state to a filter: a hash of the asked-for options (with these `keys` and `fpr`) and
-// of the columns. Independent of how a version derives the rest.
-uint64 asked_signature(const FilterRelation* relation, uint64 keys, double fpr);
 // A hash of complete parameters and of the columns.
 uint64 signature_of(const FilterRelation* relation, const Parameters& complete);
 

@@ -44,18 +44,13 @@ void stop_if_changed(FaultPoint point) {
   if (first_changes() != nullptr) stop_at(point);
 }
 
-FilterRelation* read_definition(Oid relid) {
-  Fault fault;
-  return try_load_filter_relation(relid, fault);
-}
-
 // ---- phases ------------------------------------------------------------------------------------
 // Out of line, because a transaction without filters calls none of them.
 
 pg_noinline void before_commit() {
   stop_if_changed(FaultPoint::pre_commit);
   check_debts();
-  free_obsolete_states(read_definition);
+  free_superseded_states();
   save_transaction_changes();
   stop_if_changed(FaultPoint::logged);
   prepare_remote_commit();
@@ -70,6 +65,7 @@ pg_noinline void commit() {
   end_remote_transactions(true);
   end_transaction_of_handles();
   end_debts();
+  commit_persistence();
   note_saved_changes();
   apply_transaction_changes();
   stop_if_changed(FaultPoint::applied);
@@ -100,7 +96,7 @@ pg_noinline void before_prepare() {
   stop_if_changed(FaultPoint::pre_commit);
   check_debts();
   refuse_to_prepare_remote_transactions();
-  free_obsolete_states(read_definition);
+  free_superseded_states();
   refuse_to_prepare_changes();
   refuse_to_prepare_saving();
   save_transaction_changes();

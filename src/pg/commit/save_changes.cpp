@@ -63,16 +63,21 @@ bool is_logged_now(const TransactionChanges* changes) {
 
 void note_persistence() {
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
-    if (is_alive(changes)) changes->saving.logged = is_logged_now(changes);
+    if (is_alive(changes) && is_latest(changes->slot))
+      changes->saving.logged = is_logged_now(changes);
 }
 
-// Must this transaction delete the saved state, or write an image? The log lacks merged values, and
-// keys added while the filter was unlogged.
+// Must this transaction write an image with its own changes? The log lacks merged values, and keys
+// added while the filter was unlogged.
 bool replaces_saved(const TransactionChanges* changes) {
-  if (!changes->saving.logged) return has_header(changes);
+  if (!changes->saving.logged) return false;
   return changes->saving.needs_image || changes->log.last_merge != kNoChange ||
          !changes->slot->saved.logged || changes->saving.forgotten_level > 0 ||
          (!has_header(changes) && pg_atomic_read_u64(&changes->slot->applied) > 0);
+}
+
+bool is_image_due(const TransactionChanges* changes) {
+  return changes->saving.wanted_level > 0 || replaces_saved(changes);
 }
 
 [[noreturn]] void refuse_to_prepare(const TransactionChanges* changes) {
@@ -99,22 +104,48 @@ bool is_locked_by_me(const TransactionChanges* changes) {
   return locked;
 }
 
-void delete_saved(TransactionChanges* changes) {
-  changes->saving.replaced = true;
-  changes->saving.drops_saved = true;
-  delete_saved_state(changes->slot->relation);
+// Of an unlogged filter the log says only that it has contents, so that they can be missed. One
+// that was emptied last has none.
+bool ends_emptied(const TransactionChanges* changes) {
+  return changes->log.count > 0 && changes->log.last_reset == changes->log.count - 1;
 }
 
-void write_image(TransactionChanges* changes) {
-  changes->saving.replaced = true;
+bool is_to_be_noted(const TransactionChanges* changes) {
+  return has_header(changes) == ends_emptied(changes);
+}
+
+void note_contents(TransactionChanges* changes) {
+  const Oid relation = changes->slot->relation;
+  changes->saving.drops_saved = ends_emptied(changes);
+  changes->saving.writes_header = !changes->saving.drops_saved;
+  if (changes->saving.drops_saved) {
+    delete_saved_state(relation);
+    return;
+  }
+  Relation log = open_state_table(StateTable::log, relation, RowExclusiveLock);
+  if (log == nullptr) return;
+  write_log_header(log, changes->slot, ChangeType::memory, changes->header);
+  table_close(log, NoLock);
+}
+
+// An image that was only asked for lacks this transaction's changes: the log has them.
+void save_image(TransactionChanges* changes) {
+  changes->saving.replaced = replaces_saved(changes);
   FilterHandle* filter = filter_handle(changes->slot->relation);
   use_filter(filter, Use::test_granted);
-  if (filter->slot != changes->slot) return;
-  save_filter(filter, true);
+  SlotSave save;
+  if (filter->slot != changes->slot || !begin_save(&save, filter->slot, filter->relation->name))
+    return;
+  const bool has_own = changes->saving.replaced && changes->log.count > 0;
+  Header* state = has_own ? copy_filter(filter) : nullptr;
+  write_image(&save, state);
+  finish_save(&save);
+  if (state != nullptr) pfree(state);
   changes->saving.writes_header = true;
 }
 
 void log_changes(Relation log, TransactionChanges* changes) {
+  if (changes->saving.replaced || changes->log.count == 0) return;
   changes->saving.writes_header = true;
   write_log_records(log, changes);
   save_in_background_if_due(changes->slot, changes->saving.logged_bytes);
@@ -130,12 +161,13 @@ bool is_dropped(const TransactionChanges* changes) {
 }
 
 bool has_unsaved_state(const TransactionChanges* changes) {
-  return is_alive(changes) && changes->saving.logged && changes->saving.needs_image;
+  return is_alive(changes) && changes->saving.logged &&
+         (changes->saving.needs_image || changes->saving.wanted_level > 0);
 }
 
 bool is_saved(const TransactionChanges* changes) {
   return (has_changes(changes) || has_unsaved_state(changes)) &&
-         (changes->saving.logged || replaces_saved(changes)) && !is_superseded(changes) &&
+         (changes->saving.logged || is_to_be_noted(changes)) && is_latest(changes->slot) &&
          !is_dropped(changes);
 }
 
@@ -147,12 +179,14 @@ void for_each_saved(bool logged, Function f) {
 }
 
 constexpr char kHeaps[] = "while waiting for the heaps that filters are saved in";
+constexpr char kImage[] = "while waiting for another session that saves the filter";
 
-void lock_for_image(TransactionChanges* changes, const CommitWait& wait) {
-  if (changes->saving.locked || !replaces_saved(changes)) return;
-  wait.for_lock(kHeaps, [changes] { lock_for_save(changes->slot->relation); });
-  changes->saving.locked = true;
-}
+// What a transaction locks to save its changes: the log, nullptr if nothing is logged, and the
+// filters that it writes images of.
+struct SaveLocks {
+  Relation log = nullptr;
+  List* filters = NIL;
+};
 
 Relation lock_log(Oid relation, const CommitWait& wait) {
   if (Relation log = try_to_open_log(relation)) return log;
@@ -163,22 +197,26 @@ Relation lock_log(Oid relation, const CommitWait& wait) {
 }
 
 // Call before the order of changes is settled: sessions that wait for this transaction then may
-// hold none of these locks. Returns the log; nullptr if nothing is logged.
-Relation lock_heaps(const CommitWait& wait) {
-  Relation log = nullptr;
-  for_each_saved(true, [&](TransactionChanges* changes) {
-    lock_for_image(changes, wait);
-    if (log == nullptr) log = lock_log(changes->slot->relation, wait);
+// hold none of these locks.
+SaveLocks lock_saved(const CommitWait& wait) {
+  SaveLocks locks;
+  Oid any = InvalidOid;
+  for_each_saved(true, [&](const TransactionChanges* changes) {
+    any = changes->slot->relation;
+    if (is_image_due(changes)) locks.filters = lappend_oid(locks.filters, any);
   });
-  return log;
+  list_sort(locks.filters, list_oid_cmp);
+  ListCell* cell;
+  foreach (cell, locks.filters)
+    wait.for_lock(kImage, [cell] { LockRelationOid(lfirst_oid(cell), ShareUpdateExclusiveLock); });
+  if (OidIsValid(any)) locks.log = lock_log(any, wait);
+  return locks;
 }
 
-void unlock_heaps(Relation log) {
-  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next) {
-    if (changes->saving.locked) unlock_for_save(changes->slot->relation);
-    changes->saving.locked = false;
-  }
-  table_close(log, RowExclusiveLock);
+void unlock_saved(const SaveLocks& locks) {
+  ListCell* cell;
+  foreach (cell, locks.filters) UnlockRelationOid(lfirst_oid(cell), ShareUpdateExclusiveLock);
+  table_close(locks.log, RowExclusiveLock);
 }
 
 // A session that is marked, or holds a lock that others queue for, must not wait for a prepared
@@ -188,12 +226,12 @@ Relation settle_order() {
   const CommitWait wait;
   for (;;) {
     wait_for_prepared(wait);
-    Relation log = lock_heaps(wait);
-    if (log == nullptr) return nullptr;
+    const SaveLocks locks = lock_saved(wait);
+    if (locks.log == nullptr) return nullptr;
     order_transaction_changes(wait);
-    if (!adds_what_is_erased()) return log;
+    if (!adds_what_is_erased()) return locks.log;
     forget_order();
-    unlock_heaps(log);
+    unlock_saved(locks);
   }
 }
 
@@ -203,11 +241,9 @@ void save_logged() {
   Relation log = settle_order();
   if (log == nullptr) return;
   for_each_saved(true, [](TransactionChanges* changes) {
-    if (replaces_saved(changes)) write_image(changes);
+    if (is_image_due(changes)) save_image(changes);
   });
-  for_each_saved(true, [log](TransactionChanges* changes) {
-    if (!changes->saving.replaced) log_changes(log, changes);
-  });
+  for_each_saved(true, [log](TransactionChanges* changes) { log_changes(log, changes); });
   table_close(log, NoLock);
 }
 
@@ -241,23 +277,23 @@ void save_transaction_changes() {
   await_changed_slices();
   note_persistence();
   if (!is_any_saved()) return;
-  PushActiveSnapshot(is_any_saved(replaces_saved) ? GetTransactionSnapshot() : SnapshotSelf);
+  PushActiveSnapshot(is_any_saved(is_image_due) ? GetTransactionSnapshot() : SnapshotSelf);
   const CommitWait wait;
   for_each_saved(false, [&wait](TransactionChanges* changes) {
-    wait.for_lock(kHeaps, [changes] { delete_saved(changes); });
+    wait.for_lock(kHeaps, [changes] { note_contents(changes); });
   });
   save_logged();
   PopActiveSnapshot();
 }
 
-// An image in a prepared transaction blocks every other save, and DROP, until its end. A
+// An image in a prepared transaction keeps others from saving the filter until its end. A
 // transaction that has the filter for itself, to alter, empty or drop it, writes one all the same.
 void refuse_to_prepare_saving() {
   note_persistence();
   for (const TransactionChanges* changes = first_changes(); changes != nullptr;
        changes = changes->next)
     if (!is_dropped(changes) &&
-        (changes->saving.saved_at != 0 || changes->saving.forgotten_level > 0 ||
+        (changes->saving.wanted_level > 0 || changes->saving.forgotten_level > 0 ||
          (has_changes(changes) && replaces_saved(changes) && !is_locked_by_me(changes) &&
           (changes->saving.logged || is_anything_saved(changes->slot->relation)))))
       refuse_to_prepare(changes);

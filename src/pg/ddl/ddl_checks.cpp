@@ -38,6 +38,8 @@ extern "C" {
 #include "pg/server/syscache.hpp"
 #include "pg/shmem/log_pages.hpp"
 #include "pg/storage/image.hpp"
+#include "pg/storage/restore.hpp"
+#include "pg/storage/write_log.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
 
 namespace streamfilter::pg {
@@ -94,7 +96,9 @@ bool redefines(const AlterTableStmt* statement) {
     const auto* command = castNode(AlterTableCmd, lfirst(command_cell));
     if (command->subtype != AT_GenericOptions) continue;
     foreach (option_cell, castNode(List, command->def))
-      if (is_option(castNode(DefElem, lfirst(option_cell))->defname)) return true;
+      if (const char* name = castNode(DefElem, lfirst(option_cell))->defname;
+          is_option(name) || strcmp(name, "persistence") == 0)
+        return true;
   }
   return false;
 }
@@ -241,51 +245,48 @@ void check_filter_memory(const FilterRelation* relation) {
             errhint_more_memory());
 }
 
-bool is_emptied(const FilterRelation* relation) {
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  const FilterSlot* slot = find_slot(MyDatabaseId, relation->relid, SlotState::live);
-  const bool emptied =
-      slot != nullptr && slot->signature != relation->signature && !is_empty(block_of(slot));
-  LWLockRelease(shared_state->directory_lock);
-  return emptied;
+// What would be lost with the state that the transaction has of the filter.
+enum class Contents : uint8 { none, own, some };
+
+Contents contents_of(const FilterRelation* relation, const FilterSlot* slot) {
+  if (slot == nullptr) return is_anything_saved(relation->relid) ? Contents::some : Contents::none;
+  const TransactionChanges* own = find_changes(relation->relid, slot, slot->generation);
+  const bool emptied = own != nullptr && own->log.last_reset != kNoChange;
+  if (!emptied && (!is_whole(slot) || !is_empty(block_of(slot)))) return Contents::some;
+  return own != nullptr && own->log.count > (emptied ? own->log.last_reset + 1 : 0)
+             ? Contents::own
+             : Contents::none;
 }
 
-// Has this transaction changed a state that does not fit the definition?
-bool loses_changes(const FilterRelation* relation) {
-  const FilterSlot* kept = peek_slot(relation);
-  for (const TransactionChanges* changes = first_changes(); changes != nullptr;
-       changes = changes->next)
-    if (is_alive(changes) && changes->slot->database == MyDatabaseId &&
-        changes->slot->relation == relation->relid && changes->slot != kept &&
-        changes->log.count > 0)
-      return true;
-  return false;
-}
-
-void warn_of_losses(const FilterRelation* relation, bool kept, const Problem& problem) {
-  if (shared_state == nullptr) return;
-  if (!kept && is_emptied(relation))
+void warn_of_losses(const FilterRelation* relation, Contents lost, const Problem& problem) {
+  if (lost == Contents::some)
     ereport(WARNING, errmsg("filter \"%s\" starts empty", relation->name),
             errdetail("Its state does not fit the new definition.%s%s",
                       problem.detail[0] != '\0' ? " " : "", problem.detail),
             errhint("Fill it anew, for example with streamfilter_warm()."));
-  else if (loses_changes(relation))
+  else if (lost == Contents::own)
     ereport(WARNING,
             errmsg("filter \"%s\" forgets what this transaction has added to it", relation->name),
             errdetail("The state it was added to does not fit the new definition."),
             errhint("Add it after the ALTER."));
 }
 
-// Saves a filter that becomes logged, at commit.
-void save_if_due(const FilterRelation* relation) {
-  const FilterSlot* slot = peek_slot(relation);
-  if (slot == nullptr) return;
-  const bool was_logged = slot->saved.logged;
-  FilterHandle* filter = filter_handle(relation->relid);
-  use_filter(filter, Use::test_granted);
-  TransactionChanges* changes = begin_changes(filter->slot, filter->header, was_logged);
-  if (!was_logged && relation->options.persistence == Persistence::logged)
-    changes->saving.needs_image = true;
+// In place of all that is saved, the log says that the filter is kept in memory only.
+void keep_in_memory(FilterSlot* slot) {
+  delete_saved_state(slot->relation);
+  Relation log = open_state_table(StateTable::log, slot->relation, RowExclusiveLock);
+  if (log == nullptr) return;
+  write_log_header(log, slot, ChangeType::memory, block_of(slot));
+  table_close(log, NoLock);
+}
+
+// A filter that becomes logged is saved at commit.
+void change_persistence(const FilterRelation* relation, FilterSlot* slot, bool resized) {
+  const bool logged = relation->options.persistence == Persistence::logged;
+  if (resized ? logged : is_kept_logged(slot) == logged) return;
+  keep_at_commit(slot, logged);
+  begin_changes(slot, block_of(slot), logged)->saving.needs_image = logged;
+  if (!logged) keep_in_memory(slot);
 }
 
 // What to do about options that contradict each other. Definitions that were accepted before,
@@ -357,10 +358,28 @@ Alteration alteration_by(const AlterTableStmt* statement) {
   return alteration;
 }
 
-// Does the latest state that the transaction has seen fit the present definition?
-bool has_latest_state(const FilterRelation* relation) {
-  const FilterSlot* slot = peek_slot(relation);
-  return slot != nullptr && slot == latest_slot(relation);
+// Is what is saved of a filter that is not in memory of the altered definition, too?
+bool is_saved_alike(const FilterRelation* relation) {
+  Parameters saved;
+  return find_saved_geometry(relation, &saved) &&
+         has_same_geometry(saved, relation->definition.parameters);
+}
+
+// The state that the filter has becomes that of its altered definition, if it can. True: it stays,
+// or has been taken over.
+bool alter_state(const FilterRelation* relation, bool same, bool* resized) {
+  FilterSlot* former = latest_slot(relation->relid);
+  Problem problem;
+  *resized = !same && resize_filter(relation, problem);
+  if (same || *resized) {
+    change_persistence(relation, *resized ? latest_slot(relation->relid) : former, *resized);
+    return true;
+  }
+  const Contents lost = contents_of(relation, former);
+  if (former == nullptr && (lost == Contents::none || is_saved_alike(relation))) return false;
+  start_empty(relation->relid);
+  warn_of_losses(relation, lost, problem);
+  return false;
 }
 
 void check_filter(Oid relid, Alteration alteration, Contradictions contradictions) {
@@ -373,16 +392,18 @@ void check_filter(Oid relid, Alteration alteration, Contradictions contradiction
   check_tree(relation);
   const bool altered = alteration != Alteration::none;
   check_limit(relation, altered);
-  const bool same = altered && has_latest_state(relation);
+  const FilterSlot* former = altered ? latest_slot(relation->relid) : nullptr;
+  const bool same = former != nullptr && former->signature == relation->signature;
   if (!same) check_quotas(relation, altered);
+  if (is_remote(relation)) {
+    if (former != nullptr) start_empty(relation->relid);
+    return check_slice_definitions(relation);
+  }
   bool resized = false;
-  Problem problem;
-  if (altered && !same && !is_remote(relation)) resized = resize_filter(relation, problem);
-  const bool has_state = altered && peek_slot(relation) != nullptr;
-  if (altered && !same && !resized) warn_of_losses(relation, has_state, problem);
-  if (is_remote(relation)) return check_slice_definitions(relation);
+  const bool has_state = alteration == Alteration::state && shared_state != nullptr
+                             ? alter_state(relation, same, &resized)
+                             : former != nullptr;
   if (!has_state) check_filter_memory(relation);
-  if (alteration == Alteration::state && !resized) save_if_due(relation);
 }
 
 // By the OIDs of what the command has made: a name could mean another relation by now, and an

@@ -231,12 +231,8 @@ void record_dependencies(FilterHandle* filter, Use use) {
 void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   auto* relation = const_cast<FilterRelation*>(filter->relation);
   const Parameters& parameters = filter->header->parameters;
-  if (slot->signature != relation->signature || slot->key_signature == 0)
-    slot->key_signature = key_signature(relation);
   slot->signature = relation->signature;
-  note_wording(slot, relation);
   slot->server = relation->server;  // pg_upgrade gives servers other OIDs
-  if (slot->saved.identity == 0) slot->saved.identity = asked_identity(relation, parameters);
   if (has_same_geometry(relation->definition.parameters, parameters)) return;
   adopt_geometry(relation, parameters);
   filter->rule = key_rule(relation->definition.parameters);

@@ -114,12 +114,9 @@ Header* copy_filter_slice(FilterHandle* filter, uint32 slice) {
   return copy_local_slice(filter, slice);
 }
 
-void save_filter(FilterHandle* filter, bool own_changes) {
-  SlotSave save;
-  if (!begin_save(&save, filter->slot, filter->relation->name)) return;
-  Header* state = own_changes ? copy_filter(filter) : nullptr;
-  finish_save(&save, state);
-  if (state != nullptr) pfree(state);
+void save_at_commit(FilterHandle* filter) {
+  Saving& saving = begin_changes(filter->slot, filter->header, filter->slot->saved.logged)->saving;
+  if (saving.wanted_level == 0) saving.wanted_level = GetCurrentTransactionNestLevel();
 }
 
 }  // namespace streamfilter::pg

@@ -55,9 +55,8 @@ Header* copy_filter(FilterHandle* filter);
 // The header and one slice, likewise.
 Header* copy_filter_slice(FilterHandle* filter, uint32 slice);
 
-// Saves the state of a filter that is ready for use, in the current transaction, and deletes log
-// rows that the image makes superfluous. `own_changes`: includes those of this transaction, which
-// is about to commit. Raises 55006 if other transactions take too long to commit.
-void save_filter(FilterHandle* filter, bool own_changes);
+// A filter that is ready for use is saved when the current transaction commits, once however often
+// this was called.
+void save_at_commit(FilterHandle* filter);
 
 }  // namespace streamfilter::pg

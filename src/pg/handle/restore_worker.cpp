@@ -10,10 +10,10 @@ extern "C" {
 #include "catalog/pg_database.h"
 #include "commands/extension.h"
 #include "pgstat.h"
-#include "storage/latch.h"
+#include "postmaster/interrupt.h"
+#include "storage/lmgr.h"
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
-#include "utils/wait_event.h"
 }
 
 #include "pg/handle/filter_handle.hpp"
@@ -31,13 +31,8 @@ PGDLLEXPORT void streamfilter_restore_worker(Datum);
 namespace streamfilter::pg {
 namespace {
 
-constexpr int kRestart = 60;  // seconds
-
 void begin_work(Oid database) {
-  // The default handler would end the process at once, even within a critical section.
-  pqsignal(SIGTERM, die);
-  BackgroundWorkerUnblockSignals();
-  BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
+  connect_worker(database);
   // Who waits for it may be who a lock waits for: it gives up, and the session does without.
   SetConfigOption("lock_timeout", "1s", PGC_SUSET, PGC_S_OVERRIDE);
 }
@@ -113,6 +108,21 @@ void in_transaction(const Work& work) {
   CommitTransactionCommand();
 }
 
+// Of a tree, DDL locks the filters from the root down. A use of a filter locks it, then its
+// ancestors; so these are locked before, without a wait that a session's statement could be the
+// victim of.
+void lock_tree(Oid relid) {
+  Oid ancestors[kMaxTreeLevels];
+  int count = 0;
+  for (Oid at = find_parent(relid); OidIsValid(at) && count < static_cast<int>(kMaxTreeLevels);
+       at = find_parent(at))
+    ancestors[count++] = at;
+  if (count == 0) return;
+  while (count-- > 0)
+    if (!ConditionalLockRelationOid(ancestors[count], AccessShareLock)) give_way();
+  if (!ConditionalLockRelationOid(relid, AccessShareLock)) give_way();
+}
+
 // False: it has given way to a session that locks the filter. Failures happen again, with the same
 // message, for the row that needs the filter.
 bool try_to_restore(Oid relid) {
@@ -122,6 +132,7 @@ bool try_to_restore(Oid relid) {
   {
     in_transaction([relid] {
       if (!is_filter(relid)) return;
+      lock_tree(relid);
       opens_early = !is_in_tree(relid);
       use_filter(filter_handle(relid), Use::test_granted);
     });
@@ -129,7 +140,7 @@ bool try_to_restore(Oid relid) {
   PG_CATCH();
   {
     MemoryContextSwitchTo(caller);
-    if (ProcDiePending) PG_RE_THROW();
+    if (ShutdownRequestPending) PG_RE_THROW();
     failure = CopyErrorData()->sqlerrcode;
     if (failure != kGivesWay) EmitErrorReport();
     FlushErrorState();
@@ -146,46 +157,8 @@ void restore(Oid relid) {
   for (int i = 0; i < kTries && !try_to_restore(relid); ++i) CHECK_FOR_INTERRUPTS();
 }
 
-}  // namespace
-
-void init_restore_worker() {
-  if (restore_workers == 0 || IsBinaryUpgrade) return;
-  BackgroundWorker worker =
-      make_worker("streamfilter_restore_launcher", "streamfilter restore launcher");
-  // Workers that end are forgotten, and not started again after a crash.
-  worker.bgw_restart_time = kRestart;
-  RegisterBackgroundWorker(&worker);
-}
-
-}  // namespace streamfilter::pg
-
-void streamfilter_restore_launcher(Datum) {
-  using namespace streamfilter::pg;
-  begin_work(InvalidOid);
-  BackgroundWorkerHandle* running[kMostRestoreWorkers] = {};
-  int next = 0;
-  ListCell* cell;
-  foreach (cell, list_databases()) {
-    BackgroundWorkerHandle*& place = running[next++ % restore_workers];
-    if (place != nullptr) WaitForBackgroundWorkerShutdown(place);
-    place = start_restore_worker(lfirst_oid(cell), InvalidOid);
-    CHECK_FOR_INTERRUPTS();
-  }
-  for (;;) {
-    WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, 0, PG_WAIT_EXTENSION);
-    ResetLatch(MyLatch);
-    CHECK_FOR_INTERRUPTS();
-  }
-}
-
-void streamfilter_restore_worker(Datum database) {
-  using namespace streamfilter::pg;
-  Oid one;
-  memcpy(&one, MyBgworkerEntry->bgw_extra, sizeof one);
-  begin_work(DatumGetObjectId(database));
-  is_restore_worker = true;
-  pgstat_report_activity(STATE_RUNNING, "streamfilter: restoring filters");
-  if (OidIsValid(one)) return restore(one);
+// All that is saved in this database.
+void restore_all() {
   MemoryContext context =
       AllocSetContextCreate(TopMemoryContext, "streamfilter restore", ALLOCSET_DEFAULT_SIZES);
   MemoryContextSwitchTo(context);
@@ -200,5 +173,50 @@ void streamfilter_restore_worker(Datum database) {
     CHECK_FOR_INTERRUPTS();
     restore(static_cast<const SavedFilter*>(lfirst(cell))->relid);
   }
-  pgstat_report_activity(STATE_IDLE, nullptr);
+}
+
+void launch_all() {
+  BackgroundWorkerHandle* running[kMostRestoreWorkers] = {};
+  int next = 0;
+  ListCell* cell;
+  foreach (cell, list_databases()) {
+    BackgroundWorkerHandle*& place = running[next++ % restore_workers];
+    if (place != nullptr) WaitForBackgroundWorkerShutdown(place);
+    place = start_restore_worker(lfirst_oid(cell), InvalidOid);
+    CHECK_FOR_INTERRUPTS();
+  }
+}
+
+}  // namespace
+
+void init_restore_worker() {
+  if (restore_workers == 0 || IsBinaryUpgrade) return;
+  BackgroundWorker worker = make_launcher();
+  RegisterBackgroundWorker(&worker);
+}
+
+}  // namespace streamfilter::pg
+
+void streamfilter_restore_launcher(Datum) {
+  using namespace streamfilter::pg;
+  const auto launch = [](Datum) {
+    pg_atomic_write_u32(&shared_state->launched, 1);
+    begin_work(InvalidOid);
+    launch_all();
+  };
+  run_worker(launch, static_cast<Datum>(0));
+}
+
+void streamfilter_restore_worker(Datum database) {
+  using namespace streamfilter::pg;
+  const auto work = [](Datum of) {
+    begin_work(DatumGetObjectId(of));
+    is_restore_worker = true;
+    Oid one;
+    memcpy(&one, MyBgworkerEntry->bgw_extra, sizeof one);
+    pgstat_report_activity(STATE_RUNNING, "streamfilter: restoring filters");
+    OidIsValid(one) ? restore(one) : restore_all();
+    pgstat_report_activity(STATE_IDLE, nullptr);
+  };
+  run_worker(work, database);
 }

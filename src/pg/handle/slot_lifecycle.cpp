@@ -4,6 +4,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "access/parallel.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
@@ -25,14 +26,18 @@ namespace {
 
 // Work for the end of the current transaction. Allocated in TopTransactionContext before any lock
 // is taken, so that the callbacks need no memory.
-enum class Action : uint8 { build, define, drop, drop_trigger };
+enum class Action : uint8 { build, define, empty, keep, drop, drop_trigger };
 struct Work {
   Work* next;
   Action action;
   SubTransactionId subtransaction;
-  FilterSlot* slot;  // for build, define
-  Oid database;      // for drop
-  Oid relation;      // for drop, InvalidOid: all of the database; for drop_trigger, the trigger
+  FilterSlot* slot;   // for build, define: this transaction's own
+  FilterSlot* live;   // for empty, keep: the one that they change, unless it has another
+  uint64 generation;  // by then; nullptr: there was none
+  bool logged;        // for keep
+  Oid database;       // for drop
+  Oid relation;       // for empty; for drop, InvalidOid: all of the database; for drop_trigger,
+                      // the trigger
 };
 Work* work = nullptr;
 
@@ -72,17 +77,33 @@ void free_slots_in(Oid database) {
   }
 }
 
-// Has the transaction built a later state for the same relation?
-bool is_work_superseded(const Work* item) {
-  for (const Work* newer = work; newer != item; newer = newer->next)
-    if (newer->action == Action::define && newer->slot->relation == item->slot->relation)
-      return true;
-  return false;
+// Of the items that say what the relation's state is, the last one; nullptr: the live slot is it.
+const Work* latest_of(Oid relation) {
+  for (const Work* item = work; item != nullptr; item = item->next)
+    if ((item->action == Action::define && item->slot->relation == relation) ||
+        (item->action == Action::empty && item->relation == relation))
+      return item;
+  return nullptr;
+}
+
+// Has the transaction given the same relation a later state?
+bool is_work_superseded(const Work* item) { return latest_of(item->slot->relation) != item; }
+
+// The transaction's last word on whether the slot is saved; nullptr: it has said nothing.
+const Work* latest_keep(const FilterSlot* slot) {
+  const Work* item = work;
+  while (item != nullptr && !(item->action == Action::keep && item->live == slot &&
+                              item->generation == slot->generation))
+    item = item->next;
+  return item;
 }
 
 // Needs directory_lock.
 void publish_definitions() {
   for (const Work* item = work; item != nullptr; item = item->next) {
+    if (item->action == Action::empty && item->live != nullptr &&
+        item->live->generation == item->generation)
+      free_slot(item->live);
     if (item->action != Action::define) continue;
     if (is_work_superseded(item)) {
       free_slot(item->slot);
@@ -142,48 +163,44 @@ void roll_back(SubTransactionId subtransaction) {
   if (building) ConditionVariableBroadcast(&shared_state->built);
 }
 
-uint32 asked_bits(const FilterRelation* relation) {
-  const Parameters& asked = relation->options.asked.parameters;
-  return static_cast<uint32>(asked_signature(relation, asked.keys, asked.fpr));
-}
-
-// A file may have a state with parameters that another version derived.
+// A definition may have been altered where no hook ran, or, for a parallel worker, by its leader.
 bool fits(const FilterSlot* slot, const FilterRelation* relation) {
-  return slot->signature == relation->signature || slot->asked == asked_bits(relation);
+  if (relation->uncommitted && IsParallelWorker()) return slot->signature == relation->signature;
+  const Parameters& saved = block_of(slot)->parameters;
+  return slot->key_signature == key_signature(relation) &&
+         saved.kind == relation->definition.parameters.kind &&
+         (!relation->definition.is_given(Common::seed) ||
+          saved.seed == relation->definition.parameters.seed);
 }
 
 // Slots of one relation as the current transaction sees them. Needs directory_lock.
 struct SlotsOfRelation {
-  FilterSlot* usable = nullptr;    // built for this definition
+  FilterSlot* usable = nullptr;
   FilterSlot* building = nullptr;  // another session is building it
-  FilterSlot* outdated = nullptr;  // live, for another definition
+  FilterSlot* outdated = nullptr;  // live, but not the transaction's state
 };
 
 bool is_own_pending(const FilterSlot* slot) {
   return slot->state == SlotState::pending && slot->owner == MyProcPid;
 }
 
-// Of this transaction's states the last one counts, and any of them before the live one.
-bool is_newer(const FilterSlot* pending, const FilterSlot* other) {
-  return other == nullptr || other->state == SlotState::live ||
-         pending->generation > other->generation;
-}
-
 SlotsOfRelation find_slots(const FilterRelation* relation) {
   SlotsOfRelation found;
+  const Work* own = latest_of(relation->relid);
+  if (own != nullptr) found.usable = own->slot;
   FilterSlot* slot = first_slot_of(MyDatabaseId, relation->relid);
   for (; slot != nullptr; slot = next_slot_of(slot)) {
-    const bool is_usable = fits(slot, relation);
     if (slot->state == SlotState::building)
       found.building = slot;
-    else if (is_own_pending(slot))
-      found.usable = is_usable && is_newer(slot, found.usable) ? slot : found.usable;
-    else if (slot->state == SlotState::live && !(is_usable && found.usable == nullptr))
-      found.outdated = slot;
     else if (slot->state == SlotState::live)
-      found.usable = slot;
+      (own == nullptr && fits(slot, relation) ? found.usable : found.outdated) = slot;
   }
   return found;
+}
+
+// Does the filter's next state belong to this transaction until it ends?
+bool is_uncommitted(const FilterRelation* relation) {
+  return relation->uncommitted || latest_of(relation->relid) != nullptr;
 }
 
 enum class Reservation : uint8 { done, exists, no_slot, no_space, over_limit, too_many };
@@ -235,10 +252,10 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
   if ((found.usable != nullptr && !needed) || found.building != nullptr) {
     result = Reservation::exists;
   } else {
-    // A state of an older definition is useless, unless that definition comes back because this
-    // (sub)transaction rolls back.
+    // A former state is useless, unless this (sub)transaction rolls back.
     if (!needed) free_states_of_subtransaction(relation->relid);
-    if (found.outdated != nullptr && !needed && !relation->uncommitted) free_slot(found.outdated);
+    if (found.outdated != nullptr && !needed && !is_uncommitted(relation))
+      free_slot(found.outdated);
     FilterSlot* slot = find_free_slot();
     FilterSlot* counted = find_slot(MyDatabaseId, relation->relid, SlotState::counted);
     if (slot != nullptr && slot->state == SlotState::counted && counted != nullptr) slot = counted;
@@ -255,13 +272,12 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
       result = Reservation::no_space;
     } else {
       SavedStatistic before[kMaxSavedStatistics];
-      const bool known = counted != nullptr && fits(counted, relation);
+      const bool known = counted != nullptr && counted->key_signature == key_signature(relation);
       const int count = known ? save_statistics(counted->stats, before) : 0;
       enter_slot(slot, MyDatabaseId, relation->relid, SlotState::building);
       slot->server = relation->server;
       slot->owner = MyProcPid;
       slot->signature = relation->signature;
-      slot->asked = asked_bits(relation);
       slot->key_signature = key_signature(relation);
       slot->generation = shared_state->next_generation++;
       reset_counters(slot, now);
@@ -351,8 +367,8 @@ void back(const FilterSlot* slot, const FilterRelation* relation) {
 // Makes a filled slot available to its users.
 void open_slot(FilterSlot* slot, const FilterRelation* relation, Work* item) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-  if (relation->uncommitted) {
-    slot->state = SlotState::pending;
+  if (is_uncommitted(relation)) {
+    move_slot(slot, SlotState::pending);
     item->action = Action::define;
   } else {
     make_live(slot);
@@ -380,7 +396,7 @@ void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& p
   slot->saved.logged = relation->options.persistence == Persistence::logged;
   Build building = {relation, item};
   const Opening opening = {open_early, &building, empties};
-  const bool early = (opens_early || empties) && !relation->uncommitted;
+  const bool early = (opens_early || empties) && !is_uncommitted(relation);
   restore_filter(slot, relation, parameters, early ? &opening : nullptr);
   if (slot->state == SlotState::building) open_slot(slot, relation, item);
 }
@@ -396,22 +412,24 @@ Parameters parameters_for(const FilterRelation* relation) {
 
 }  // namespace
 
-void free_obsolete_states(FilterRelation* (*read)(Oid)) {
+void free_superseded_states() {
   if (work == nullptr) return;
-  for (Work** at = &work; *at != nullptr;) {
-    Work* item = *at;
-    const FilterRelation* relation =
-        item->action == Action::define ? read(item->slot->relation) : nullptr;
-    if (relation == nullptr || fits(item->slot, relation)) {
-      at = &item->next;
-      continue;
-    }
-    LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-    free_slot(item->slot);
-    LWLockRelease(shared_state->directory_lock);
-    *at = item->next;
-  }
+  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  free_work(
+      [](const Work* item) { return item->action == Action::define && is_work_superseded(item); });
+  LWLockRelease(shared_state->directory_lock);
   give_back_slots();
+}
+
+bool is_latest(const FilterSlot* slot) {
+  const Work* own = latest_of(slot->relation);
+  return own == nullptr ? slot->state == SlotState::live : own->slot == slot;
+}
+
+void commit_persistence() {
+  for (const Work* item = work; item != nullptr; item = item->next)
+    if (item->action == Action::keep && latest_keep(item->live) == item)
+      note_kept(item->live, item->logged);
 }
 
 void commit_definitions() {
@@ -441,6 +459,11 @@ void for_each_prepared(Function&& f) {
       if (FilterSlot* former = find_slot(slot->database, slot->relation, SlotState::live))
         f(ChangeType::drop, former);
     }
+    if (item->action == Action::empty && item->live != nullptr &&
+        item->live->generation == item->generation)
+      f(ChangeType::drop, item->live);
+    if (item->action == Action::keep && !item->logged && latest_keep(item->live) == item)
+      f(ChangeType::unlogged, item->live);
     if (item->action != Action::drop || !OidIsValid(item->relation)) continue;
     FilterSlot* slot = first_slot_of(item->database, item->relation);
     for (; slot != nullptr; slot = next_slot_of(slot))
@@ -448,20 +471,10 @@ void for_each_prepared(Function&& f) {
   }
 }
 
-// Frees states that the transaction has built before the last one of the same filter.
-void free_superseded_states() {
-  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-  free_work(
-      [](const Work* item) { return item->action == Action::define && is_work_superseded(item); });
-  LWLockRelease(shared_state->directory_lock);
-  give_back_slots();
-}
-
 }  // namespace
 
 bool prepare_definitions() {
   if (work == nullptr) return add_prepared(nullptr, 0);
-  free_superseded_states();
   uint32 count = 0;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   for_each_prepared([&count](ChangeType, FilterSlot*) { ++count; });
@@ -495,10 +508,6 @@ void roll_back_definitions_of(SubTransactionId subtransaction) {
   if (work != nullptr) roll_back(subtransaction);
 }
 
-void note_wording(FilterSlot* slot, const FilterRelation* relation) {
-  if (!relation->uncommitted) slot->asked = asked_bits(relation);
-}
-
 FilterSlot* peek_slot(const FilterRelation* relation) {
   if (shared_state == nullptr) return nullptr;
   resolve_removals(relation->relid);
@@ -526,7 +535,7 @@ bool is_building(const FilterRelation* relation) {
 FilterSlot* attach_by_worker(const FilterRelation* relation) {
   constexpr uint64 kLarge = 32 * 1024 * 1024;
   constexpr long kLook = 100;  // ms
-  if (is_restore_worker || relation->uncommitted ||
+  if (is_restore_worker || is_uncommitted(relation) ||
       relation->definition.parameters.memory < kLarge ||
       relation->options.persistence != Persistence::logged || is_building(relation) ||
       !is_anything_saved(relation->relid))
@@ -547,6 +556,7 @@ FilterSlot* attach_by_worker(const FilterRelation* relation) {
 FilterSlot* attach_slot(const FilterRelation* relation, bool empties) {
   require_shared_state();
   if (FilterSlot* slot = peek_slot(relation)) return slot;
+  start_restore_launcher_once();
   Parameters parameters = parameters_for(relation);
   // If the memory is derived, another version may have derived another size.
   if (!relation->options.asked.is_given(Common::memory) &&
@@ -575,17 +585,35 @@ FilterSlot* attach_slot(const FilterRelation* relation, bool empties) {
   }
 }
 
-FilterSlot* latest_slot(const FilterRelation* relation) {
+FilterSlot* latest_slot(Oid relid) {
   if (shared_state == nullptr) return nullptr;
-  FilterSlot* latest = nullptr;
+  if (const Work* own = latest_of(relid)) return own->slot;
   const LockHeld held(shared_state->directory_lock, LW_SHARED);
-  FilterSlot* slot = first_slot_of(MyDatabaseId, relation->relid);
-  for (; slot != nullptr; slot = next_slot_of(slot)) {
-    if (slot->state == SlotState::live ? latest == nullptr
-                                       : is_own_pending(slot) && is_newer(slot, latest))
-      latest = slot;
-  }
-  return latest;
+  return find_slot(MyDatabaseId, relid, SlotState::live);
+}
+
+void start_empty(Oid relid) {
+  delete_saved_state(relid);
+  Work* item = new_work(Action::empty);
+  item->relation = relid;
+  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  item->live = find_slot(MyDatabaseId, relid, SlotState::live);
+  if (item->live != nullptr) item->generation = item->live->generation;
+  LWLockRelease(shared_state->directory_lock);
+  push(item);
+}
+
+void keep_at_commit(FilterSlot* slot, bool logged) {
+  Work* item = new_work(Action::keep);
+  item->live = slot;
+  item->generation = slot->generation;
+  item->logged = logged;
+  push(item);
+}
+
+bool is_kept_logged(const FilterSlot* slot) {
+  const Work* own = latest_keep(slot);
+  return own != nullptr ? own->logged : slot->saved.logged;
 }
 
 namespace {
@@ -619,7 +647,7 @@ FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& para
 FilterSlot* add_copy(const FilterRelation* relation, uint64 size) {
   Work* item = reserve_second(relation, size, /*is_copy=*/true);
   const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);
-  item->slot->state = SlotState::copying;
+  move_slot(item->slot, SlotState::copying);
   return item->slot;
 }
 
@@ -627,7 +655,7 @@ void back_copy(const FilterSlot* copy, const FilterRelation* relation) { back(co
 
 void define_copy(FilterSlot* copy) {
   const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);
-  copy->state = SlotState::pending;
+  move_slot(copy, SlotState::pending);
   for (Work* item = work; item != nullptr; item = item->next)
     if (item->slot == copy) item->action = Action::define;
 }

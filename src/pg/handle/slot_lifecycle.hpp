@@ -12,19 +12,23 @@ namespace streamfilter::pg {
 // and needs none of the state.
 FilterSlot* attach_slot(const FilterRelation* relation, bool empties = false);
 
-// The slot with this definition; nullptr if there is none.
+// The slot that the filter has for this transaction; nullptr if there is none.
 FilterSlot* peek_slot(const FilterRelation* relation);
-
-// An ALTER to other options that derive the same keeps the state, which is known by these from the
-// next transaction that uses it on.
-void note_wording(FilterSlot* slot, const FilterRelation* relation);
 
 // The seed of a filter with state; false if it has none.
 bool peek_seed(const FilterRelation* relation, uint64* seed);
 
-// The filter's latest state that this transaction has built or found, perhaps with another
-// definition; nullptr if there is none.
-FilterSlot* latest_slot(const FilterRelation* relation);
+// The same, whatever the definition says now.
+FilterSlot* latest_slot(Oid relid);
+
+// An ALTER asks for a state that the filter's cannot be made into: for this transaction it has
+// none, nothing is saved of it, and at commit its slot is freed.
+void start_empty(Oid relid);
+
+// At commit the filter's slot is saved, or kept in memory only. was_kept_logged: as this
+// transaction has it.
+void keep_at_commit(FilterSlot* slot, bool logged);
+bool is_kept_logged(const FilterSlot* slot);
 
 // Makes a slot for the definition, filled by `fill`, in place of the latest one. Frees earlier ones
 // that no savepoint can bring back. Raises as attach_slot.
@@ -47,14 +51,17 @@ void drop_at_commit(Oid database, Oid relation);
 // Forgets a trigger's counts at commit.
 void drop_trigger_at_commit(Oid trigger);
 
+// Is it the state that this transaction leaves? Not if an ALTER has taken it over, or starts empty.
+bool is_latest(const FilterSlot* slot);
+
 // Call before the commit of a transaction that may have altered a filter several times: frees the
-// states that it has built for definitions other than the last one, which `read` reads (nullptr if
-// unreadable).
-void free_obsolete_states(FilterRelation* (*read)(Oid));
+// states that it has built but for the last one.
+void free_superseded_states();
 
 // The rest is called by the coordinator (pg/commit) when the transaction, or a subtransaction of
 // it, ends. Only prepare_definitions raises: it hands what is to be done, and the keys, over to
 // prepared_transactions.hpp. False: there is nothing.
+void commit_persistence();  // before note_saved_changes: a TRUNCATE may have followed
 void commit_definitions();
 void roll_back_definitions();
 bool prepare_definitions();

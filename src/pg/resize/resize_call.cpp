@@ -4,11 +4,11 @@
 // error at any point leaves the filter as it was, and what was made is freed like anything that a
 // rolled-back transaction has built.
 //
-// What is saved changes hands, too, while others go on logging. save_copy puts an image of the
-// copy, of an identity of its own, in place of the filter's and of the log rows that its snapshot
-// sees (state_heaps.hpp). save_rest gives rows logged since to the copy, which has their changes or
-// is about to get them; the last time in swap, when nobody else has the filter locked, so none is
-// left.
+// What is saved changes hands, too, while others go on logging. save_copy writes an image of the
+// copy, which has a life of its own, so that nobody reads it. swap, when nobody else has the filter
+// locked, puts it in place of the filter's and of the log rows that its snapshot sees
+// (state_heaps.hpp). Rows logged since stay: the header that comes with the image says that they
+// are of this life, too.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -49,6 +49,7 @@ struct Resize {
   FilterSlot* former;
   uint64 generation;  // of the former slot
   FilterSlot* copy;
+  SlotSave save;           // of the copy
   bool is_done_elsewhere;  // on all nodes of Citus that this one knows
 };
 
@@ -135,7 +136,7 @@ void check_slices(const Resize* resize, const Parameters& parameters) {
 // Saves first, so that transactions that commit while the copy is saved need not.
 void save_if_unsaved(FilterHandle* filter) {
   if (filter->slot->saved.logged && pg_atomic_read_u32(&filter->slot->saved.has_header) == 0)
-    save_filter(filter, false);
+    save_at_commit(filter);
 }
 
 // Returns false if there is nothing to do.
@@ -212,7 +213,7 @@ void make_copy(Resize* resize, Progress* progress) {
   const char* name = resize->relation->name;
   back_copy(resize->copy, resize->relation);
   format_header(block_of(resize->copy), parameters);
-  begin_saved(resize->copy, resize->relation, parameters);
+  begin_saved(resize->copy, resize->former, resize->relation);
   under_lock(resize->relid, [&] {
     if (resize->former->generation != resize->generation)
       raise_changed(name, "It was altered or dropped.");
@@ -224,32 +225,15 @@ void make_copy(Resize* resize, Progress* progress) {
   stop_at(FaultPoint::resize_copied);
 }
 
-// Rows saved meanwhile are not all in the log's order: the copy's header has its own number.
-void save_copy(const Resize* resize, Progress* progress) {
-  constexpr int kNumbers = 8;
+void save_copy(Resize* resize, Progress* progress) {
   if (!resize->copy->saved.logged) return;
   progress->begin("saving", 0, "bytes");
   PushActiveSnapshot(GetTransactionSnapshot());
-  SlotSave save;
-  if (!begin_save(&save, resize->copy, resize->relation->name, resize->former))
+  if (!begin_save(&resize->save, resize->copy, resize->relation->name, resize->former))
     raise_changed(resize->relation->name, "It was dropped.");
-  pg_atomic_write_u64(&resize->copy->log.next_number,
-                      pg_atomic_fetch_add_u64(&resize->former->log.next_number, kNumbers));
-  finish_save(&save, nullptr);
+  write_image(&resize->save);
   PopActiveSnapshot();
   stop_at(FaultPoint::resize_saved);
-}
-
-// Rows logged since then become the copy's.
-void save_rest(const Resize* resize) {
-  if (!resize->copy->saved.logged) return;
-  PushActiveSnapshot(GetTransactionSnapshot());
-  Relation log = open_state_table(StateTable::log, resize->relid, RowExclusiveLock);
-  if (log == nullptr) raise_changed(resize->relation->name, "It was dropped.");
-  begin_changes(resize->copy, block_of(resize->copy), true)->saving.logged_bytes +=
-      move_log_rows(log, resize->former, resize->copy);
-  table_close(log, NoLock);
-  PopActiveSnapshot();
 }
 
 // ---- the moment that the filter is locked for
@@ -289,14 +273,12 @@ void say_what_for(const FilterRelation* relation, int left) {
           left > 0 ? errdetail("It gives up in %d s.", (left + 999) / 1000) : 0);
 }
 
-// Before each attempt to lock, little is left to save.
 void lock_resized(const Resize* resize, Progress* progress) {
   constexpr int kQuiet = 3, kBetween = 10;  // attempts without a notice
   progress->begin("waiting for transactions", 0, "attempts");
   const CommitWait wait;
   for (int attempt = 1;; ++attempt) {
     check_unchanged(resize->former, resize->generation, resize->relation->name);
-    save_rest(resize);
     if (try_to_lock(resize->relid)) return;
     progress->advance(1);
     if (wait.left() == 1) raise_not_locked(resize->relation);
@@ -314,7 +296,7 @@ void alter_filter(const Resize* resize, const FilterRelation* now) {
 
 // No other session uses the filter: the copy has all keys that transactions have added, or is about
 // to get them.
-void swap(const Resize* resize) {
+void swap(Resize* resize) {
   const FilterRelation* wanted = resize->relation;
   note_exclusive_lock();
   stop_at(FaultPoint::resize_locked);
@@ -325,9 +307,13 @@ void swap(const Resize* resize) {
   if (wanted_relation(resize->relid, resize->memory)->signature != wanted->signature ||
       now->options.persistence != wanted->options.persistence)
     raise_changed(wanted->name, "It was altered.");
-  save_rest(resize);
   flush_counters();
   take_over_counts(resize->copy, resize->former);
+  if (resize->copy->saved.logged) {
+    PushActiveSnapshot(GetTransactionSnapshot());
+    finish_save(&resize->save);
+    PopActiveSnapshot();
+  }
   define_copy(resize->copy);
   alter_filter(resize, now);
   const FilterRelation* altered = load_filter_relation(resize->relid);

@@ -52,7 +52,7 @@ void fill(FilterSlot* slot, void* arg) {
   pfree(scratch);
   progress.end();
   take_over_counts(slot, resizing->former);
-  begin_saved(slot, resizing->relation, parameters);
+  begin_saved(slot, resizing->former, resizing->relation);
 }
 
 }  // namespace
@@ -60,14 +60,16 @@ void fill(FilterSlot* slot, void* arg) {
 void take_over_counts(FilterSlot* slot, const FilterSlot* former) {
   take_over_statistics(&slot->stats, former->stats);
   pg_atomic_write_u64(&slot->log.next_number, pg_atomic_read_u64(&former->log.next_number));
+  pg_atomic_write_u64(&slot->log.bytes, pg_atomic_read_u64(&former->log.bytes));
 }
 
-void begin_saved(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters) {
+void begin_saved(FilterSlot* slot, const FilterSlot* former, const FilterRelation* relation) {
   SavedState* saved = &slot->saved;
   saved->logged = relation->options.persistence == Persistence::logged;
-  saved->identity = asked_identity(relation, parameters);
-  // What is saved of an unlogged one's former state goes with its first change.
-  pg_atomic_write_u32(&saved->has_header, saved->logged ? 0 : 1);
+  saved->identity = begin_life();
+  // That an unlogged one has contents is noted already, or an ALTER notes it.
+  pg_atomic_write_u32(&saved->has_header,
+                      saved->logged ? 0 : pg_atomic_read_u32(&former->saved.has_header));
 }
 
 namespace {
@@ -198,14 +200,13 @@ void tell_of_procedure(const FilterRelation* relation, const Parameters& paramet
 bool resize_filter(const FilterRelation* relation, Problem& problem) {
   // A prepared transaction releases the relation before its keys are in the filter.
   if (shared_state != nullptr) resolve_prepared(relation->relid);
-  FilterSlot* former = latest_slot(relation);
+  FilterSlot* former = latest_slot(relation->relid);
   // All filters of a tree have one shape, exactly as their definitions derive it.
   if (former == nullptr || is_in_tree(relation->relid)) return false;
   await_all_slices(former, relation);
   const Header* state = state_to_keep(former);
   Parameters parameters{};
-  // The state that this transaction has emptied must not come back.
-  if (is_empty(state) && peek_slot(relation) == nullptr) return false;
+  if (is_empty(state)) return false;
   if (!resized_parameters(relation, former, state->parameters, &parameters, problem) ||
       !can_take_over(state, {0, state->parameters.slices}, parameters, problem))
     return false;

@@ -19,7 +19,7 @@ bool resized_parameters(const FilterRelation* relation, const FilterSlot* former
                         const Parameters& from, Parameters* parameters, Problem& problem);
 // Copies counts and persistence to the slot of the new state.
 void take_over_counts(FilterSlot* slot, const FilterSlot* former);
-void begin_saved(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters);
+void begin_saved(FilterSlot* slot, const FilterSlot* former, const FilterRelation* relation);
 // Warns if the state is too full for the promised rate, with a size, if there is one, in which it
 // or the former state keeps it.
 void warn_of_rate(const FilterRelation* relation, const Header* former, const Header* header);

@@ -19,13 +19,15 @@ enum class ChangeType : std::uint8_t {
             // time
   // What COMMIT PREPARED does to a slot, after the keys. ROLLBACK PREPARED frees slots that were to
   // be defined.
-  saved,   // an image is saved
-  drop,    // frees the slot
-  define,  // makes the slot the filter's state
+  saved,     // an image is saved
+  unlogged,  // it is kept in memory only
+  drop,      // frees the slot
+  define,    // makes the slot the filter's state
   // Also in the log.
   roles,       // a new key with importance and time
   header,      // parameters and seed
   image,       // the same, and an image has everything before
+  memory,      // the same of a life that is kept in memory only
   collations,  // of the keys of the last header: text, as in saved_definition.hpp
   unknown,     // no letter of the log
 };

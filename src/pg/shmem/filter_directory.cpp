@@ -97,6 +97,13 @@ void leave_bucket(const FilterSlot* slot) {
   *at = slot->next_in_bucket;
 }
 
+void enter_bucket(FilterSlot* slot) {
+  slot->next_in_bucket = nullptr;
+  FilterSlot** at = bucket_of(slot->database, slot->relation);
+  while (*at != nullptr) at = &(*at)->next_in_bucket;
+  *at = slot;
+}
+
 void start_directory(char* memory) {
   SharedState* state = shared_state;
   state->directory_lock = &GetNamedLWLockTranche(kDirectoryTranche)->lock;
@@ -244,17 +251,47 @@ FilterSlot* find_slot(Oid database, Oid relation, SlotState state) {
   return slot;
 }
 
+namespace {
+
+constexpr unsigned bit_of(SlotState state) { return 1U << static_cast<unsigned>(state); }
+
+template <typename... States>
+constexpr unsigned any_of(States... states) {
+  return (bit_of(states) | ...);
+}
+
+// By SlotState: what may follow.
+constexpr unsigned kMoves[] = {
+    any_of(SlotState::counted, SlotState::building),
+    any_of(SlotState::free, SlotState::going),
+    any_of(SlotState::pending, SlotState::copying, SlotState::live, SlotState::going),
+    any_of(SlotState::live, SlotState::going),
+    any_of(SlotState::pending, SlotState::going),
+    any_of(SlotState::retired, SlotState::going),
+    any_of(SlotState::going),
+    any_of(SlotState::free),
+};
+
+bool has_relation(SlotState state) { return state != SlotState::free && state != SlotState::going; }
+
+}  // namespace
+
+void move_slot(FilterSlot* slot, SlotState to) {
+  Assert(!IsUnderPostmaster || LWLockHeldByMeInMode(shared_state->directory_lock, LW_EXCLUSIVE));
+  Assert((kMoves[static_cast<unsigned>(slot->state)] & bit_of(to)) != 0);
+  const bool had = has_relation(slot->state), has = has_relation(to);
+  if (!is_in_use(slot)) remove_free(slot);
+  if (had && !has) leave_bucket(slot);
+  if (has && !had) enter_bucket(slot);
+  slot->state = to;
+  if (!is_in_use(slot)) add_free(slot);
+}
+
 void enter_slot(FilterSlot* slot, Oid database, Oid relation, SlotState state) {
-  if (slot->state == SlotState::counted) leave_bucket(slot);
-  remove_free(slot);
-  slot->state = state;
+  if (slot->state == SlotState::counted) move_slot(slot, SlotState::free);
   slot->database = database;
   slot->relation = relation;
-  slot->next_in_bucket = nullptr;
-  FilterSlot** at = bucket_of(database, relation);
-  while (*at != nullptr) at = &(*at)->next_in_bucket;
-  *at = slot;
-  if (state == SlotState::counted) add_free(slot);
+  move_slot(slot, state);
 }
 
 int filters_in_memory() { return shared_state->slot_count - shared_state->free_count; }
@@ -283,36 +320,31 @@ bool take_space(FilterSlot* slot, uint64 size) {
 namespace {
 
 void free_bytes(FilterSlot* slot) {
-  const bool emptied = is_dynamic(slot);
-  slot->state = emptied ? SlotState::emptied : SlotState::free;
-  if (emptied) {
+  if (is_dynamic(slot)) {
     slot->next_emptied = shared_state->first_emptied;
     shared_state->first_emptied = slot;
     shared_state->emptied_bytes += slot->place.size;
     return;
   }
   if (slot->place.start != nullptr) free_place(&shared_state->arena, &slot->place);
-  add_free(slot);
+  move_slot(slot, SlotState::free);
 }
 
 }  // namespace
 
 void free_slot(FilterSlot* slot) {
-  if (slot->state == SlotState::counted) remove_free(slot);
-  leave_bucket(slot);
+  move_slot(slot, SlotState::going);
   slot->database = slot->relation = InvalidOid;
   slot->owner = MyProcPid;
   slot->generation = 0;
   pg_atomic_write_u32(&slot->copy.to, 0);
-  if (pg_atomic_read_u32(&slot->pins) > 0)
-    slot->state = SlotState::left;
-  else
-    free_bytes(slot);
+  if (pg_atomic_read_u32(&slot->pins) == 0) free_bytes(slot);
 }
 
 void unpin_slot(FilterSlot* slot) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-  const bool frees = pg_atomic_sub_fetch_u32(&slot->pins, 1) == 0 && slot->state == SlotState::left;
+  const bool frees =
+      pg_atomic_sub_fetch_u32(&slot->pins, 1) == 0 && slot->state == SlotState::going;
   if (frees) free_bytes(slot);
   LWLockRelease(shared_state->directory_lock);
   if (frees) give_back_slots();
@@ -321,15 +353,22 @@ void unpin_slot(FilterSlot* slot) {
 void free_emptied(FilterSlot* slot) {
   shared_state->emptied_bytes -= slot->place.size;
   free_place(&shared_state->dynamic, &slot->place);
-  slot->state = SlotState::free;
-  add_free(slot);
+  move_slot(slot, SlotState::free);
 }
 
 void make_live(FilterSlot* slot) {
   constexpr SlotState kFormer[] = {SlotState::live, SlotState::counted};
   for (const SlotState former : kFormer)
     if (FilterSlot* old = find_slot(slot->database, slot->relation, former)) free_slot(old);
-  slot->state = SlotState::live;
+  move_slot(slot, SlotState::live);
+}
+
+void note_kept(FilterSlot* slot, bool logged) {
+  slot->saved.logged = logged;
+  pg_atomic_write_u32(&slot->saved.has_header, 1);
+  if (logged) return;
+  slot->saved.last_saved = slot->saved.image = 0;
+  pg_atomic_write_u64(&slot->log.bytes, 0);
 }
 
 void shrink_slot(FilterSlot* slot, uint64 size) {

@@ -17,30 +17,30 @@ extern "C" {
 
 namespace streamfilter::pg {
 
+// docs/internals/architecture.md says which event leads from which state to which.
 enum class SlotState : uint8 {
   free,
-  building,  // `owner` is writing its bytes; others wait
-  pending,   // its definition belongs to the uncommitted transaction of `owner`
-  live,
-  retired,  // has another geometry than the primary's: some sessions may read it, none finds it
-  emptied,  // unused, but the system does not yet have its dynamic memory back
-  left,     // freed while it was pinned: who unpins it frees its memory
-  copying,  // becomes the state of a live one in another size; only `owner` finds it
   // Has only statistics, of a filter that nobody has used since the start, and no block. It can be
   // taken when no slot is free.
   counted,
+  building,  // `owner` is writing its bytes; others wait
+  pending,   // its definition belongs to the uncommitted transaction of `owner`
+  copying,   // becomes the state of a live one in another size; only `owner` finds it
+  live,
+  retired,  // has another geometry than the primary's: some sessions may read it, none finds it
+  going,    // freed, but pinned, or the system does not yet have its dynamic memory back
 };
 
 // What is saved of a filter's state. Plain fields here and below belong to the session that builds
 // the slot or follows the log.
 struct SavedState {
-  bool logged;                   // by the definition at the slot's last use
-  pg_atomic_uint32 has_header;   // a committed row of the log, or an image, has the seed
-  int64 identity;                // of this state's rows (identity_of); 0: not known yet
-  TimestampTz last_saved;        // 0: never
-  TimestampTz restored;          // 0: not restored
-  TimestampTz image;             // of the image at the last look
-  pg_atomic_uint64 next_worker;  // when a worker may be started again, in monotonic_us()
+  bool logged;                          // by the definition at the slot's last use
+  mutable pg_atomic_uint32 has_header;  // a committed row of the log, or an image, has the seed
+  int64 identity;                       // of this life (saved_definition.hpp)
+  TimestampTz last_saved;               // 0: never
+  TimestampTz restored;                 // 0: not restored
+  TimestampTz image;                    // of the image at the last look
+  pg_atomic_uint64 next_worker;         // when a worker may be started again, in monotonic_us()
 };
 
 // Sessions in the midst of something, by parity of a phase. Who must see the end of all that have
@@ -169,10 +169,9 @@ struct alignas(PG_CACHE_LINE_SIZE) FilterSlot {
   Oid database;  // set, with `relation`, by enter_slot
   Oid relation;
   Oid server;
-  int owner;         // pid, for building, pending and copying
-  uint64 signature;  // FilterRelation::signature that it was built for
-  uint32 asked;  // 32 bits of asked_signature, which outlive a change of derivations; 0: not known
-  uint64 key_signature;  // of the columns that its keys are hashed from; 0: not known yet
+  int owner;             // pid, for building, pending and copying
+  uint64 signature;      // of the definition at its last use: does an ALTER ask for another state?
+  uint64 key_signature;  // of the columns that its keys are hashed from
   uint64 generation;     // differs for every use of a slot
   Header* block;         // its bytes, at the same address in every process
   uint64 size;
@@ -215,11 +214,12 @@ struct SharedState {
   uint64 emptied_bytes;                // of all emptied slots
   FilterSlot *first_free, *last_free;  // free, then counted
   int free_count;
-  // Slots by database and relation, except free and emptied ones: chains, the older slot first.
+  // Slots by database and relation, except free and going ones: chains, the older slot first.
   FilterSlot** buckets;
   uint32 bucket_mask;
-  int slot_count;        // of all_slots()
-  RunningXids* running;  // by slot; nullptr: the server has not started as a standby
+  int slot_count;             // of all_slots()
+  pg_atomic_uint32 launched;  // the launcher of restore workers has been started
+  RunningXids* running;       // by slot; nullptr: the server has not started as a standby
   FilterSlot slots[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -288,6 +288,10 @@ bool take_space(FilterSlot* slot, uint64 size);
 // A place in dynamic memory, of whole pages, within its limit.
 bool take_dynamic(Place* place, uint64 size);
 
+// Every change of a slot's state, along its table. Slots of a relation are in its bucket, those
+// that can be taken in the list of free ones.
+void move_slot(FilterSlot* slot, SlotState to);
+
 // Makes a slot that is free or counted one of a relation.
 void enter_slot(FilterSlot* slot, Oid database, Oid relation, SlotState state);
 
@@ -300,6 +304,10 @@ void unpin_slot(FilterSlot* slot);
 
 // Makes the slot its filter's state, in place of the former one.
 void make_live(FilterSlot* slot);
+
+// A transaction has made the filter logged, or unlogged: then its header in the log says so, and
+// nothing else is saved.
+void note_kept(FilterSlot* slot, bool logged);
 
 inline bool is_dynamic(const FilterSlot* slot) {
   return is_within(shared_state->dynamic, slot->place.start);

@@ -45,15 +45,18 @@ struct FilterRecord {
   Oid database;
   Oid relation;
   Oid server;
-  uint32 asked;
-  uint64 signature;  // 0: the filter is on other servers
-  uint64 size;       // of the block; 0: none here
+  uint32 has_header;
+  int64 life;
+  uint64 key_signature;  // 0: the filter is on other servers
+  uint64 signature;
+  uint64 size;   // of the block; 0: none here
+  uint64 block;  // where it begins in the file
   TimestampTz saved;
   uint64 block_sum;
   uint64 sum;  // of the fields above
 };
 
-// Follows its record; then comes the block.
+// Follows its record. Behind the last one lie the blocks: what is damaged costs its own filter.
 struct StatisticsRecord {
   SavedStatistic saved[kMaxSavedStatistics];
   uint64 count;
@@ -99,6 +102,13 @@ bool has_block(const FilterSlot* slot) {
   return slot->state == SlotState::live && !slot->saved.logged;
 }
 
+// The file, while it is written.
+struct FileWriter {
+  FILE* file;
+  uint64 next_block;  // where it will begin
+  TimestampTz now;
+};
+
 bool write_records(FILE* file, FilterRecord& record, const Statistics& stats) {
   record.sum = sum_of_record(record);
   StatisticsRecord counted{};
@@ -108,19 +118,24 @@ bool write_records(FILE* file, FilterRecord& record, const Statistics& stats) {
          fwrite(&counted, sizeof counted, 1, file) == 1;
 }
 
-bool write_filter(FILE* file, const FilterSlot* slot, TimestampTz now) {
+bool write_filter(FileWriter* writer, const FilterSlot* slot) {
   FilterRecord record{};
   record.database = slot->database;
   record.relation = slot->relation;
   record.server = slot->server;
+  record.key_signature = slot->key_signature;
   record.signature = slot->signature;
-  record.asked = slot->asked;
-  record.saved = now;
-  if (!has_block(slot)) return write_records(file, record, slot->stats);
-  const Header* header = block_of(slot);
-  record.size = slot->size;
-  record.block_sum = checksum(header);
-  return write_records(file, record, slot->stats) && fwrite(header, slot->size, 1, file) == 1;
+  record.life = slot->saved.identity;
+  record.has_header = pg_atomic_read_u32(&slot->saved.has_header);
+  record.saved = writer->now;
+  if (has_block(slot)) {
+    const Header* header = block_of(slot);
+    record.size = header->parameters.memory;
+    record.block = writer->next_block;
+    record.block_sum = checksum(header);
+    writer->next_block += record.size;
+  }
+  return write_records(writer->file, record, slot->stats);
 }
 
 // A filter on other servers has no slot here.
@@ -136,14 +151,29 @@ void write_work(Oid database, Oid relation, const FilterWork& work, void* file) 
 
 void count_filter(Oid, Oid, const FilterWork&, void* count) { ++*static_cast<uint64*>(count); }
 
+// Calls f(slot) for all slots that the file has, until it returns false.
+template <typename Function>
+bool for_each_kept(Function f) {
+  for (int i = 0; i < shared_state->slot_count; ++i)
+    if (is_kept(&shared_state->slots[i]) && !f(&shared_state->slots[i])) return false;
+  return true;
+}
+
+uint64 place_of_record(uint64 number) {
+  return sizeof(FileHeader) + number * (sizeof(FilterRecord) + sizeof(StatisticsRecord));
+}
+
 bool write_filters(FILE* file, const FileHeader& header) {
   if (fwrite(&header, sizeof header, 1, file) != 1) return false;
-  const TimestampTz now = GetCurrentTimestamp();
-  for (int i = 0; i < shared_state->slot_count; ++i)
-    if (is_kept(&shared_state->slots[i]) && !write_filter(file, &shared_state->slots[i], now))
-      return false;
+  FileWriter writer = {file, place_of_record(header.count), GetCurrentTimestamp()};
+  if (!for_each_kept([&](const FilterSlot* slot) { return write_filter(&writer, slot); }))
+    return false;
   visit_filter_work(write_work, file);
-  return !ferror(file) && fflush(file) == 0 && pg_fsync(fileno(file)) == 0;
+  return for_each_kept([file](const FilterSlot* slot) {
+           const Header* block = block_of(slot);
+           return !has_block(slot) || fwrite(block, block->parameters.memory, 1, file) == 1;
+         }) &&
+         !ferror(file) && fflush(file) == 0 && pg_fsync(fileno(file)) == 0;
 }
 
 // A rename is durable only with its directory.
@@ -170,7 +200,7 @@ void write_file(int code, Datum) {
   if (code != 0 || shared_state == nullptr) return;
   const NoRaise marked;
   uint64 count = 0;
-  for (int i = 0; i < shared_state->slot_count; ++i) count += is_kept(&shared_state->slots[i]);
+  for_each_kept([&count](const FilterSlot*) { return ++count > 0; });
   visit_filter_work(count_filter, &count);
   FileHeader header{};
   if (count == 0 || !read_checkpoint(&header.system, &header.checkpoint)) return;
@@ -209,53 +239,56 @@ FilterSlot* make_slot_for(const FilterRecord& record) {
 bool read_block(FILE* file, FilterSlot* slot, const FilterRecord& record) {
   Problem problem;
   Header* header = slot->block;
-  return fread(static_cast<void*>(header), record.size, 1, file) == 1 &&
+  return fseeko(file, static_cast<off_t>(record.block), SEEK_SET) == 0 &&
+         fread(static_cast<void*>(header), record.size, 1, file) == 1 &&
          check(header, record.size, problem) && checksum(header) == record.block_sum;
 }
 
-void start_live(FilterSlot* slot, TimestampTz saved) {
+void start_live(FilterSlot* slot, const FilterRecord& record) {
   slot->generation = shared_state->next_generation++;
   // The filter was used before: if it becomes logged, it starts with an image.
   pg_atomic_write_u64(&slot->applied, 1);
-  slot->saved.last_saved = saved;
-  // As for any unlogged filter, something may still be saved in the heaps.
-  pg_atomic_write_u32(&slot->saved.has_header, 1);
+  slot->saved.last_saved = record.saved;
+  slot->saved.identity = record.life;
+  pg_atomic_write_u32(&slot->saved.has_header, record.has_header);
   slot->saved.restored = GetCurrentTimestamp();
-  slot->state = SlotState::live;
+  move_slot(slot, SlotState::live);
 }
 
-// Reads one filter into a slot. False: the rest of the file is unusable.
-bool read_filter(FILE* file) {
+// Reads one filter into a slot. False: it is damaged.
+bool read_filter(FILE* file, uint64 number) {
   FilterRecord record;
-  if (fread(&record, sizeof record, 1, file) != 1 || record.sum != sum_of_record(record))
+  if (fseeko(file, static_cast<off_t>(place_of_record(number)), SEEK_SET) != 0 ||
+      fread(&record, sizeof record, 1, file) != 1 || record.sum != sum_of_record(record))
     return false;
   Statistics stats;
   start_statistics(&stats, GetCurrentTimestamp());
   if (!read_statistics(file, &stats)) return false;
-  if (record.signature == 0) {
+  if (record.key_signature == 0) {
     put_filter_work(record.database, record.relation,
                     {stats.counts.read(), time_in(stats.stats_reset)});
     return true;
   }
-  const auto skip = [&] { return fseeko(file, static_cast<off_t>(record.size), SEEK_CUR) == 0; };
   // Used since the upgrade already.
-  if (find_slot(record.database, record.relation, SlotState::live) != nullptr) return skip();
+  if (find_slot(record.database, record.relation, SlotState::live) != nullptr) return true;
   FilterSlot* slot = make_slot_for(record);
   if (slot == nullptr) {
     if (record.size > 0)
       ereport(LOG, errmsg("not enough room for an unlogged filter of %llu bytes, it will be empty",
                           static_cast<unsigned long long>(record.size)));
-    return skip();
+    return true;
   }
   if (record.size > 0 && !read_block(file, slot, record)) {
     free_slot(slot);
+    ereport(LOG, errmsg("the bytes of unlogged filter %u of database %u in \"%s\" are damaged",
+                        record.relation, record.database, kFile));
     return false;
   }
   slot->server = record.server;
+  slot->key_signature = record.key_signature;
   slot->signature = record.signature;
-  slot->asked = record.asked;
   memcpy(static_cast<void*>(&slot->stats), &stats, sizeof stats);
-  if (record.size > 0) start_live(slot, record.saved);
+  if (record.size > 0) start_live(slot, record);
   return true;
 }
 
@@ -299,7 +332,8 @@ bool read_filters(FILE* file, FileHeader* header, bool (*belongs)(const FileHead
   bool good = fread(header, sizeof *header, 1, file) == 1 &&
               header->sum == sum_of_record(*header) && header->magic == kFileMagic &&
               belongs(*header);
-  for (uint64 i = 0; good && i < header->count; ++i) good = read_filter(file);
+  const uint64 count = good ? header->count : 0;
+  for (uint64 i = 0; i < count; ++i) good &= read_filter(file, i);
   return good;
 }
 

@@ -5,7 +5,6 @@ extern "C" {
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "storage/lmgr.h"
-#include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/backend_status.h"
 #include "utils/snapmgr.h"
@@ -19,13 +18,14 @@ extern "C" {
 #include "pg/remote/remote_keys.hpp"
 #include "pg/shmem/state_copy.hpp"
 #include "pg/storage/image.hpp"
+#include "pg/storage/restore_ranges.hpp"
 #include "pg/trigger/judge_row.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {
 namespace {
 
-void save_now(FilterHandle* filter) {
+void save(FilterHandle* filter) {
   if (filter->relation->options.persistence == Persistence::unlogged) {
     ereport(NOTICE, errmsg("filter \"%s\" is unlogged: it is saved when the server is shut down",
                            filter->relation->name));
@@ -36,7 +36,7 @@ void save_now(FilterHandle* filter) {
   if (copy_of(filter->slot) != nullptr)
     ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE),
             errmsg("filter \"%s\" is being resized, and saved then", filter->relation->name));
-  save_filter(filter, false);
+  save_at_commit(filter);
 }
 
 // False for filters on other servers, and for filters not in memory: their last image has
@@ -58,14 +58,13 @@ void note_failure(Failures* failures, const char* name, const ErrorData* error) 
   ++failures->count;
 }
 
-// In a savepoint, so that a failure removes the unfinished image. Cancellation is no failure of
-// this filter, nor is it one that the filter was dropped meanwhile.
+// Cancellation is no failure of this filter, nor is it one that the filter was dropped meanwhile.
 void try_to_save(Oid relid, Failures* failures) {
   ErrorData* error = error_in_savepoint([relid] {
     if (!has_state_here(relid)) return;
     FilterHandle* filter = filter_handle(relid);
     use_filter(filter, Use::define);
-    save_now(filter);
+    save(filter);
   });
   if (error == nullptr) return;
   if (error->sqlerrcode == ERRCODE_QUERY_CANCELED) ReThrowError(error);
@@ -84,7 +83,8 @@ void check_may_write() {
 using namespace streamfilter;
 using namespace streamfilter::pg;
 
-// streamfilter_save(filter regclass): saves the state of a logged filter now. Needs ownership.
+// streamfilter_save(filter regclass): saves the state of a logged filter when the transaction
+// commits. Needs ownership.
 SF_FUNCTION(streamfilter_save) {
   check_may_write();
   const Oid relid = PG_GETARG_OID(0);
@@ -96,7 +96,7 @@ SF_FUNCTION(streamfilter_save) {
   if (is_remote(filter->relation))
     call_on_holders(filter->relation, {"streamfilter_save", "save"});
   else
-    save_now(filter);
+    save(filter);
   PG_RETURN_VOID();
 }
 
@@ -130,13 +130,10 @@ extern "C" {
 PGDLLEXPORT void streamfilter_save_worker(Datum);
 }
 
-void streamfilter_save_worker(Datum) {
+static void save_in_worker(Datum) {
   Oid ids[2];
   memcpy(ids, MyBgworkerEntry->bgw_extra, sizeof ids);
-  // The default handler would end the process at once, even within a critical section.
-  pqsignal(SIGTERM, die);
-  BackgroundWorkerUnblockSignals();
-  BackgroundWorkerInitializeConnectionByOid(ids[0], InvalidOid, 0);
+  connect_worker(ids[0]);
   pgstat_report_activity(STATE_RUNNING, "streamfilter: saving a filter");
   StartTransactionCommand();
   vacuum_after_image(ids[1]);
@@ -146,12 +143,14 @@ void streamfilter_save_worker(Datum) {
   if (is_filter(ids[1])) {
     FilterHandle* filter = filter_handle(ids[1]);
     use_filter(filter, Use::test_granted);
-    if (filter->relation->options.persistence == Persistence::logged) save_filter(filter, false);
+    if (filter->relation->options.persistence == Persistence::logged) save_at_commit(filter);
   }
   PopActiveSnapshot();
   CommitTransactionCommand();
   pgstat_report_activity(STATE_IDLE, nullptr);
 }
+
+void streamfilter_save_worker(Datum) { run_worker(save_in_worker, static_cast<Datum>(0)); }
 
 // ---- forgetting what is saved -------------------------------------------------------------------
 
@@ -178,11 +177,12 @@ void note_forgotten(Oid relid) {
   for (FilterSlot* slot = nullptr; (slot = slot_after(slot, relid)) != nullptr;) {
     if (slot->state != SlotState::live && slot->state != SlotState::pending) continue;
     TransactionChanges* changes = begin_changes(slot, block_of(slot), slot->saved.logged);
-    if (changes->saving.saved_at != 0)
+    if (changes->saving.wanted_level > 0)
       ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
               errmsg("this transaction has saved filter \"%s\"", get_rel_name(relid)),
               errhint("Commit before."));
     changes->saving.forgotten_level = GetCurrentTransactionNestLevel();
+    if (copy_of(slot) != nullptr) pg_atomic_write_u32(&slot->copy.spoiled, 1);
     if (slot->saved.logged)
       ereport(NOTICE, errmsg("nothing is saved of filter \"%s\" now", get_rel_name(relid)),
               errhint("Until its next change or streamfilter_save() saves all of it, a restart "

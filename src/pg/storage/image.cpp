@@ -104,67 +104,54 @@ void write_slices(ImageWriter* writer, const FilterSlot* slot) {
   pfree(buffer);
 }
 
-TimestampTz write_image(Relation table, const FilterSlot* slot, const Header* state) {
-  const Parameters& parameters = block_of(slot)->parameters;
-  ImageWriter writer(table, slot->relation, slot->saved.identity);
-  if (state == nullptr)
-    write_slices(&writer, slot);
-  else
-    for (uint32 i = 0; i < parameters.slices; ++i)
-      writer.write_slice(i, bytes_of_slice(state, i), parameters.slice_bytes);
-  writer.write_header(block_of(slot));
-  return writer.saved();
-}
-
 }  // namespace
-
-void lock_for_save(Oid relation) {
-  StateTables tables;
-  if (open_state_tables(relation, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
-    close_state_tables(tables);
-}
-
-void unlock_for_save(Oid relation) {
-  StateTables tables;
-  if (!open_state_tables(relation, NoLock, NoLock, &tables)) return;
-  table_close(tables.images, ShareUpdateExclusiveLock);
-  table_close(tables.log, RowExclusiveLock);
-}
 
 bool begin_save(SlotSave* save, FilterSlot* slot, const char* name, FilterSlot* former) {
   // An image need not wait for a copy: it ends the copy. A statement that only saves has failed
   // before.
   if (former == nullptr && copy_of(slot) != nullptr) pg_atomic_write_u32(&slot->copy.spoiled, 1);
   save->slot = slot;
-  if (!open_state_tables(slot->relation, ShareUpdateExclusiveLock, RowExclusiveLock, &save->tables))
+  save->former = former;
+  FilterSlot* filled = former != nullptr ? former : slot;
+  if (!open_state_tables(slot->relation, RowExclusiveLock, RowExclusiveLock, &save->tables))
     return false;
   CommandCounterIncrement();  // makes rows visible that this command has written or deleted before
   // Transactions that added to it have committed, so the snapshot sees their rows.
-  save->log_bytes = pg_atomic_read_u64(&slot->log.bytes);
+  save->log_bytes = pg_atomic_read_u64(&filled->log.bytes);
   save->snapshot = register_latest_snapshot();
   stop_at(FaultPoint::save);
   resolve_prepared(slot->relation);
-  wait_for_commits(former != nullptr ? former : slot, name);
+  wait_for_commits(filled, name);
   return true;
 }
 
-void finish_save(SlotSave* save, const Header* state) {
+void write_image(SlotSave* save, const Header* state) {
   FilterSlot* slot = save->slot;
-  const Oid filter = slot->relation;
-  delete_rows(save->tables.images, filter, save->snapshot);
+  const Parameters& parameters = block_of(slot)->parameters;
+  ImageWriter writer(save->tables.images, slot->relation, slot->saved.identity);
+  if (state == nullptr)
+    write_slices(&writer, slot);
+  else
+    for (uint32 i = 0; i < parameters.slices; ++i)
+      writer.write_slice(i, bytes_of_slice(state, i), parameters.slice_bytes);
+  writer.write_header(block_of(slot));
   TransactionChanges* changes = begin_changes(slot, block_of(slot), true);
-  const TimestampTz saved_at = write_image(save->tables.images, slot, state);
-  delete_rows(save->tables.log, filter, save->snapshot);
+  changes->saving.saved_at = writer.saved();
+  changes->saving.replaced_bytes = save->log_bytes;
+}
+
+// The snapshot does not see the rows of write_image. What it does not see of the log is of
+// transactions that have come after it.
+void finish_save(SlotSave* save) {
+  FilterSlot* slot = save->slot;
+  delete_rows(save->tables.images, slot->relation, save->snapshot);
+  delete_rows(save->tables.log, slot->relation, save->snapshot);
   // If the image is damaged one day, the log must still be readable.
-  const Size header_bytes =
-      write_log_header(save->tables.log, slot, ChangeType::image, block_of(slot));
+  begin_changes(slot, block_of(slot), true)->saving.logged_bytes +=
+      write_log_header(save->tables.log, slot, ChangeType::image, block_of(slot),
+                       save->former != nullptr ? save->former->saved.identity : 0);
   UnregisterSnapshot(save->snapshot);
   close_state_tables(save->tables);
-  // Last: a savepoint may catch a failure.
-  changes->saving.saved_at = saved_at;
-  changes->saving.level = GetCurrentTransactionNestLevel();
-  changes->saving.replaced_bytes = save->log_bytes;
-  changes->saving.logged_bytes += header_bytes;
 }
 
 void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes) {
@@ -258,40 +245,17 @@ bool is_anything_saved(Oid relation) {
   return found;
 }
 
-uint64 delete_saved_state(Oid relation, const int64* except) {
+uint64 delete_saved_state(Oid relation) {
   StateTables tables;
   if (!is_anything_saved(relation) ||
-      !open_state_tables(relation, ShareUpdateExclusiveLock, RowExclusiveLock, &tables))
+      !open_state_tables(relation, RowExclusiveLock, RowExclusiveLock, &tables))
     return 0;
   CommandCounterIncrement();
   Snapshot snapshot = register_latest_snapshot();
-  const uint64 bytes = delete_rows(tables.images, relation, snapshot, except) +
-                       delete_rows(tables.log, relation, snapshot, except);
+  const uint64 bytes = delete_rows(tables.images, relation, snapshot) +
+                       delete_rows(tables.log, relation, snapshot);
   UnregisterSnapshot(snapshot);
   close_state_tables(tables);
-  return bytes;
-}
-
-uint64 move_log_rows(Relation log, const FilterSlot* from, FilterSlot* to) {
-  CommandCounterIncrement();
-  Snapshot snapshot = register_latest_snapshot();
-  uint64 bytes = 0;
-  StateScan scan(log, from->relation, snapshot);
-  while (HeapTuple tuple = scan.next()) {
-    LogRow row;
-    if (identity_in(log, tuple) != from->saved.identity) continue;
-    if (!read_state_row(log, tuple, &row) || !is_sound(row))
-      ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
-              errmsg("the saved log of filter \"%s\" is damaged", get_rel_name(from->relation)));
-    // The copy has its own header and collations.
-    if (!is_header(row.change) && row.change != ChangeType::collations) {
-      row.identity = to->saved.identity;
-      bytes += write_state_row(log, row, &to->log.last_page);
-    }
-    simple_heap_delete(log, &tuple->t_self);
-  }
-  scan.end();
-  UnregisterSnapshot(snapshot);
   return bytes;
 }
 

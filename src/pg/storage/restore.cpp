@@ -49,13 +49,15 @@ struct Choice {
   int64 first_row = PG_INT64_MIN;  // number of the first log row to apply
 };
 
-// Finds seed and geometry. State older than the newest header is never used, whatever its identity:
-// it has keys that were forgotten since.
-void find_header(const StateReading& reading, Choice* choice) {
+// Finds life, seed and geometry. State older than the newest header is never used.
+void find_header(StateReading* of, Choice* choice) {
+  StateReading& reading = *of;
   Parameters parameters;
   if (const LogRow* row = newest_header(reading.log)) {
-    choice->set_aside = take_parameters(row->data, reading.relation, row->identity, &parameters);
-    choice->identity = row->identity;
+    choice->set_aside = row->change == ChangeType::memory
+                            ? "It was in memory only."
+                            : take_parameters(row, reading.relation, &parameters);
+    choice->identity = reading.life = row->identity;
   } else {
     choice->set_aside = reading.image.refused;
     choice->identity = reading.image.identity;
@@ -71,14 +73,13 @@ void find_header(const StateReading& reading, Choice* choice) {
 void choose(StateReading* reading, Choice* choice) {
   const LogRows& log = reading->log;
   SavedImage* image = &reading->image;
-  if (!choice->found && choice->set_aside == nullptr) find_header(*reading, choice);
+  if (!choice->found && choice->set_aside == nullptr) find_header(reading, choice);
   if (!choice->found) {
     image->damage = nullptr;  // the image would not be used anyway
     return;
   }
-  if (image->found && (image->identity != choice->identity ||
-                       !has_same_geometry(image->parameters, reading->block->parameters)))
-    image->damage = "It belongs to another filter.";
+  if (image->found && !has_same_geometry(image->parameters, reading->block->parameters))
+    image->damage = "It has another geometry.";
   choice->use_image = image->found && image->damage == nullptr;
   for (uint64 i = 0; i < log.count; ++i) {
     const LogRow& row = log.rows[i];
@@ -131,21 +132,20 @@ void check_collations(const FilterRelation* relation, const LogRows& log, Choice
 
 // A filter's first keys may be those of a prepared transaction. Its header is not yet visible, but
 // the filter must have its seed, or the keys would differ.
-int64 identity_of_empty(const StateReading& reading, const Parameters& asked) {
+int64 life_of_empty(const StateReading& reading) {
   const LogRow* row = newest_header(reading.prepared);
   Parameters parameters;
-  if (row == nullptr ||
-      take_parameters(row->data, reading.relation, row->identity, &parameters) != nullptr ||
+  if (row == nullptr || take_parameters(row, reading.relation, &parameters) != nullptr ||
       parameters.memory > reading.room)
-    return asked_identity(reading.relation, asked);
+    return begin_life();
   reading.block->parameters = parameters;
   return row->identity;
 }
 
-void note_state(const StateReading& reading, const Choice& choice, const Parameters& asked) {
+void note_state(const StateReading& reading, const Choice& choice) {
   const SavedImage& image = reading.image;
   SavedState* saved = &reading.slot->saved;
-  saved->identity = choice.found ? choice.identity : identity_of_empty(reading, asked);
+  saved->identity = choice.found ? choice.identity : life_of_empty(reading);
   note_set_aside(reading.slot, reading.relation, choice.set_aside);
   saved->last_saved = choice.use_image ? image.saved : 0;
   saved->image = image.saved;
@@ -175,8 +175,7 @@ bool can_open_early(StateReading* reading, Choice* choice, const Opening& openin
 }
 
 // Image and log, before any row comes. `damage`: of the log, or nullptr.
-void load_at_once(StateReading* reading, Choice* choice, const Parameters& parameters,
-                  const char* damage) {
+void load_at_once(StateReading* reading, Choice* choice, const char* damage) {
   const FilterRelation* relation = reading->relation;
   if (const char* more = try_to_read(read_image, reading)) reading->image.damage = more;
   reading->image.damage = damage_of_whole(reading->image);
@@ -189,7 +188,7 @@ void load_at_once(StateReading* reading, Choice* choice, const Parameters& param
   if (rows.all > 0 && damage == nullptr && choice->identity == 0) damage = "It has no header.";
   if (!choice->use_image) format_slices(reading->block, !image.placed);
   check_collations(relation, rows, choice);
-  note_state(*reading, *choice, parameters);
+  note_state(*reading, *choice);
   FilterSlot* slot = reading->slot;
   if (image.damage != nullptr) warn_damaged(slot, relation, "image", image.damage);
   if (damage != nullptr) warn_damaged(slot, relation, "log", damage);
@@ -216,18 +215,39 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   if (const char* more = try_to_read(read_log, &reading)) damage = more;
   Choice choice;
   // The log usually says how the image's chunks lie.
-  if (newest_header(reading.log) != nullptr) find_header(reading, &choice);
+  if (newest_header(reading.log) != nullptr) find_header(&reading, &choice);
   if (!zeroes) clear_body(block, reading.room);
   if (opening != nullptr && damage == nullptr && can_open_early(&reading, &choice, *opening)) {
     check_collations(relation, reading.log, &choice);
-    note_state(reading, choice, parameters);
+    note_state(reading, choice);
     restore_by_ranges(&reading, choice.first_row, opening);
   } else {
-    load_at_once(&reading, &choice, parameters, damage);
+    load_at_once(&reading, &choice, damage);
   }
   slot->saved.restored = choice.found && is_whole(slot) ? GetCurrentTimestamp() : 0;
   if (standby) remember_snapshot(slot, reading.snapshot, replayed);
   end_reading(&reading);
+}
+
+// An unlogged filter is empty: has it lost something, or never had it? Rows of the next life have
+// higher numbers.
+void note_lost(FilterSlot* slot, const FilterRelation* relation) {
+  StateReading reading;
+  if (!begin_reading(&reading, slot, relation, "looking for", false)) return;
+  reading.snapshot = register_latest_snapshot();
+  try_to_read(read_log, &reading);
+  const LogRow* row = newest_header(reading.log);
+  const bool lost = row != nullptr && row->change == ChangeType::memory;
+  pg_atomic_write_u64(&slot->log.next_number, reading.next_number);
+  end_reading(&reading);
+  pg_atomic_write_u32(&slot->saved.has_header, lost);
+  if (!lost) return;
+  strlcpy(slot->set_aside, "Its server has lost it.", sizeof slot->set_aside);
+  ereport(
+      WARNING, errmsg("filter \"%s\" starts empty", relation->name),
+      errdetail("It is unlogged, and its server has ended without a clean shutdown since it was "
+                "filled, or is a promoted standby or a restored backup."),
+      errhint("Fill it anew, for example with streamfilter_warm()."));
 }
 
 }  // namespace
@@ -240,11 +260,10 @@ void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Para
     return load(slot, relation, parameters, block, slot->zeroes, opening);
   format_header(block, parameters);
   format_slices(block, slot->zeroes);
-  slot->saved.identity = asked_identity(relation, parameters);
-  // It may have been logged before; the first change must delete what is still saved. On a standby
-  // it may become logged.
-  pg_atomic_write_u32(&slot->saved.has_header, 1);
+  slot->saved.identity = begin_life();
+  // On a standby it may become logged.
   slot->standby.follows = RecoveryInProgress();
+  if (!slot->standby.follows) note_lost(slot, relation);
 }
 
 bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters) {
@@ -253,8 +272,8 @@ bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters)
   reading.snapshot = register_latest_snapshot();
   try_to_read(read_log, &reading);
   const LogRow* row = newest_header(reading.log);
-  const bool found =
-      row != nullptr && take_parameters(row->data, relation, row->identity, parameters) == nullptr;
+  const bool found = row != nullptr && row->change != ChangeType::memory &&
+                     take_parameters(row, relation, parameters) == nullptr;
   end_reading(&reading);
   return found;
 }
@@ -265,36 +284,46 @@ namespace {
 // transactions end, so its own stay.
 void retire(FilterSlot* slot, const FilterRelation* relation) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-  if (slot->state == SlotState::live) slot->state = SlotState::retired;
+  if (slot->state == SlotState::live) move_slot(slot, SlotState::retired);
   LWLockRelease(shared_state->directory_lock);
-  ereport(
-      LOG, errmsg("filter \"%s\" is loaded anew", relation->name),
-      errdetail("Another version on the primary has derived another geometry. The memory of the "
-                "former one is free after a restart."));
+  ereport(LOG, errmsg("filter \"%s\" is loaded anew", relation->name),
+          errdetail(
+              "On the primary it has another geometry. The memory of the former one is free after "
+              "a restart."));
+}
+
+// What is saved says which geometry the filter has, else its definition.
+bool has_other_geometry(const FilterSlot* slot, const FilterRelation* relation) {
+  Parameters wanted =
+      relation->is_adopted ? relation->derived_now : relation->definition.parameters;
+  if (relation->options.persistence == Persistence::logged) find_saved_geometry(relation, &wanted);
+  return !has_same_geometry(wanted, block_of(slot)->parameters);
 }
 
 // Reads everything again while sessions read the filter.
 void load_again(FilterSlot* slot, const FilterRelation* relation) {
   if (slot->state == SlotState::retired) return;
   Header* block = block_of(slot);
-  const Parameters& parameters = block->parameters;
-  if (Parameters saved;
-      find_saved_geometry(relation, &saved) && !has_same_geometry(saved, parameters))
-    return retire(slot, relation);
+  const bool had_keys = pg_atomic_read_u32(&slot->saved.has_header) != 0;
+  const Parameters parameters = block->parameters;
+  if (has_other_geometry(slot, relation)) return retire(slot, relation);
   auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
       CurrentMemoryContext, parameters.memory, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
   // An error on the way: what the slot says of the image is not yet so of its bytes.
   if (RunningXids* ran = running_xids(slot); ran != nullptr) ran->count = -1;
   load(slot, relation, parameters, copy, /*zeroes=*/true);
-  // More has been replayed in between.
-  if (!has_same_geometry(copy->parameters, parameters)) return retire(slot, relation);
+  // More has been replayed in between; or it is another life, with another seed, which sessions
+  // read.
+  if (!has_same_geometry(copy->parameters, parameters) ||
+      (had_keys && copy->parameters.seed != parameters.seed))
+    return retire(slot, relation);
   for (uint32 i = 0; i < parameters.slices; ++i) {
     const LockHeld held(slice_lock(slot, i), LW_EXCLUSIVE);
     memcpy(static_cast<void*>(slice_at(block, i).state), slice_at(copy, i).state,
            parameters.slice_bytes);
     count_work(Work::bytes, parameters.slice_bytes);
   }
-  block->parameters = copy->parameters;
+  if (!had_keys) block->parameters.seed = copy->parameters.seed;
   pfree(copy);
 }
 
@@ -351,6 +380,8 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   complete = complete &&
              image_time(reading.tables.images, relation->relid, reading.snapshot) == saved->image &&
              try_to_read(read_log, &reading) == nullptr && !reading.unsure;
+  const LogRow* newest = newest_header(reading.log);
+  complete = complete && newest != nullptr && newest->identity == saved->identity;
   if (complete) {
     Header* block = block_of(slot);
     ran->count = -1;  // an error in between: all must be read again
@@ -367,6 +398,16 @@ void stop_following(int, Datum slot) {
   const NoRaise marked;
   pg_atomic_write_u32(&reinterpret_cast<FilterSlot*>(DatumGetPointer(slot))->standby.following, 0);
   ConditionVariableBroadcast(&shared_state->built);
+}
+
+// What memory has is from when the filter was logged.
+void empty_unlogged(FilterSlot* slot, const FilterRelation* relation, bool promoted) {
+  if (has_other_geometry(slot, relation)) return retire(slot, relation);
+  if (pg_atomic_read_u32(&slot->saved.has_header) != 0) format_all_slices(slot, block_of(slot));
+  pg_atomic_write_u32(&slot->saved.has_header, 0);
+  slot->saved.identity = begin_life();
+  if (RunningXids* ran = running_xids(slot); ran != nullptr) ran->count = -1;
+  if (promoted) note_lost(slot, relation);
 }
 
 }  // namespace
@@ -387,8 +428,10 @@ void follow_log(FilterSlot* slot, const FilterRelation* relation) {
   {
     const bool promoted = !RecoveryInProgress();
     if (look->follows) {
-      const bool logged = relation->options.persistence == Persistence::logged;
-      if (logged && !play_news(slot, relation)) load_again(slot, relation);
+      if (relation->options.persistence != Persistence::logged)
+        empty_unlogged(slot, relation, promoted);
+      else if (!play_news(slot, relation))
+        load_again(slot, relation);
       if (promoted) look->follows = false;
     }
   }

@@ -2,6 +2,9 @@
 
 extern "C" {
 #include "access/xlog.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/snapmgr.h"
@@ -104,7 +107,7 @@ LoggedChanges collect_changes(const StateReading& reading, int64 first_row) {
   LoggedChanges all;
   LogRow row;
   while (reading.sort->next(&row)) {
-    if (row.number < first_row || row.identity != reading.slot->saved.identity) continue;
+    if (row.number < first_row || !is_of_life(reading, row, reading.slot->saved.identity)) continue;
     const uint64 count = count_changes(row);
     for (uint64 i = 0; i < count; ++i) keep_change(&all, logged_change_at(row, i));
   }
@@ -213,11 +216,6 @@ bool is_awaited_alone(Oid relation) {
 // Others want the filter for themselves, and nobody waits for a range.
 bool is_to_give_way(FilterSlot* slot) {
   return is_restore_worker && !is_any_wanted(slot) && is_awaited_alone(slot->relation);
-}
-
-[[noreturn]] void give_way() {
-  ereport(ERROR, errcode(kGivesWay), errmsg("canceling statement due to lock timeout"));
-  pg_unreachable();
 }
 
 // The ranges of these bits. False: there is more to do, with the log as it is then.
@@ -368,6 +366,18 @@ void await_slices(FilterSlot* slot, const FilterRelation* relation, uint64 range
 
 bool is_restore_worker = false, opens_early = false;
 
+BackgroundWorker make_launcher() {
+  return make_worker("streamfilter_restore_launcher", "streamfilter restore launcher");
+}
+
+void start_restore_launcher_once() {
+  if (restore_workers == 0 || !IsUnderPostmaster ||
+      pg_atomic_exchange_u32(&shared_state->launched, 1) != 0)
+    return;
+  BackgroundWorker worker = make_launcher();
+  RegisterDynamicBackgroundWorker(&worker, nullptr);
+}
+
 BackgroundWorkerHandle* start_restore_worker(Oid database, Oid filter) {
   if (restore_workers == 0 || !IsUnderPostmaster) return nullptr;
   BackgroundWorker worker = make_worker("streamfilter_restore_worker", "streamfilter restore");
@@ -376,6 +386,38 @@ BackgroundWorkerHandle* start_restore_worker(Oid database, Oid filter) {
   worker.bgw_notify_pid = MyProcPid;
   BackgroundWorkerHandle* handle = nullptr;
   return RegisterDynamicBackgroundWorker(&worker, &handle) ? handle : nullptr;
+}
+
+void give_way() {
+  ereport(ERROR, errcode(kGivesWay), errmsg("canceling statement due to lock timeout"));
+  pg_unreachable();
+}
+
+static void end_soon(SIGNAL_ARGS) {
+  const int before = errno;
+  ShutdownRequestPending = true;
+  QueryCancelPending = true;
+  InterruptPending = true;
+  SetLatch(MyLatch);
+  errno = before;
+}
+
+void run_worker(void (*work)(Datum), Datum arg) {
+  PG_TRY();
+  { work(arg); }
+  PG_CATCH();
+  {
+    if (!ShutdownRequestPending) PG_RE_THROW();
+  }
+  PG_END_TRY();
+  proc_exit(0);
+}
+
+// The default handler would end the process at once, even within a critical section.
+void connect_worker(Oid database) {
+  pqsignal(SIGTERM, end_soon);
+  BackgroundWorkerUnblockSignals();
+  BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
 }
 
 bool is_running(BackgroundWorkerHandle* worker) {

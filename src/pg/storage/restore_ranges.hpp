@@ -44,10 +44,22 @@ extern bool is_restore_worker, opens_early;
 
 // The error by which it gives up a filter that another session wants to lock.
 constexpr int kGivesWay = ERRCODE_OBJECT_IN_USE;
+[[noreturn]] void give_way();
+
+// The launcher of the workers ends when it has gone through the databases. PostgreSQL does not start
+// it again then, not after a crash either: the first session that uses a filter does.
+BackgroundWorker make_launcher();
+void start_restore_launcher_once();
 
 // Starts one for a database: all that is saved there; or for one filter of it. nullptr: there are
 // to be none, or no place is free.
 BackgroundWorkerHandle* start_restore_worker(Oid database, Oid filter);
+
+// Runs all of a worker's work, and ends the process. Told to end, it does so without a FATAL, which
+// those who watch the log would count: its statement is cancelled, and it exits.
+void run_worker(void (*work)(Datum), Datum arg);
+// The first thing that the work does.
+void connect_worker(Oid database);
 
 // Has it not ended?
 bool is_running(BackgroundWorkerHandle* worker);

@@ -17,77 +17,27 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// What the present definition derives, also if it has adopted another geometry.
-const Parameters& derived_by(const FilterRelation* relation) {
-  return relation->is_adopted ? relation->derived_now : relation->definition.parameters;
-}
-
-// Does a former definition derive now what the present one does? An ALTER to others then keeps the
-// state as it is: in memory, and its header in what is saved. A header has `keys`, but not whether
-// they were given.
-bool derives_the_same(const FilterRelation* relation, const Definition& before,
-                      const Parameters& saved) {
-  for (const uint64 keys : {saved.keys, uint64{0}}) {
-    Definition attempt = before;
-    attempt.parameters.keys = keys;
-    attempt.parameters.fpr = saved.fpr;
-    Problem ignored;
-    if (complete(attempt, ignored) && attempt.parameters.keys == saved.keys &&
-        has_same_geometry(attempt.parameters, derived_by(relation)))
-      return true;
-  }
-  return false;
-}
-
-bool was_asked_by(const FilterRelation* relation, const Parameters& saved, int64 identity) {
-  return identity == asked_identity(relation, saved);
-}
-
-// Was it saved before an ALTER that only wrote down what held anyway, or no longer does? Its
-// options were then, each, what is derived now, or not given.
-bool was_worded_otherwise(const FilterRelation* relation, const Parameters& saved, int64 identity) {
-  FilterRelation before = *relation;
-  const Parameters& derived = derived_by(relation);
-  for (uint64 i = 0; i < count_wordings(derived); ++i) {
-    CHECK_FOR_INTERRUPTS();
-    before.options.asked = wording_of(derived, i);
-    if (was_asked_by(&before, saved, identity))
-      return derives_the_same(relation, before.options.asked, saved);
-  }
-  return false;
-}
-
-// Was it saved in a tree, with the seed of the root? It keeps that seed when it leaves the tree.
-bool was_in_tree(const FilterRelation* relation, const Parameters& saved, int64 identity) {
-  if (relation->options.parent != nullptr || relation->definition.is_given(Common::seed))
-    return false;
-  FilterRelation before = *relation;
-  adopt_seed(&before, saved.seed);
-  return was_asked_by(&before, saved, identity);
-}
-
-bool is_of_definition(const FilterRelation* relation, const Parameters& saved, int64 identity) {
+bool is_of_definition(const FilterRelation* relation, const Parameters& saved, uint64 columns) {
   const Parameters& wanted = relation->definition.parameters;
-  if (relation->definition.is_given(Common::seed) && saved.seed != wanted.seed) return false;
-  const bool same = has_same_geometry(saved, wanted);
-  if (was_asked_by(relation, saved, identity) || was_in_tree(relation, saved, identity))
-    return same || (saved.keys == wanted.keys && is_same_fpr(saved.fpr, wanted.fpr)) ||
-           derives_the_same(relation, relation->options.asked, saved);
-  return was_worded_otherwise(relation, saved, identity);
+  return saved.kind == wanted.kind && (columns == 0 || columns == key_signature(relation)) &&
+         (!relation->definition.is_given(Common::seed) || saved.seed == wanted.seed);
 }
 
 }  // namespace
 
-int64 asked_identity(const FilterRelation* relation, const Parameters& parameters) {
-  return identity_of(asked_signature(relation, parameters.keys, parameters.fpr), parameters.seed);
+int64 begin_life() {
+  int64 life;
+  if (!pg_strong_random(&life, sizeof life))
+    ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random number"));
+  return life != 0 ? life : 1;
 }
 
-const char* take_parameters(const char* bytes, const FilterRelation* relation, int64 identity,
+const char* take_parameters(const char* bytes, const FilterRelation* relation, uint64 columns,
                             Parameters* result) {
   Header header;
   memcpy(static_cast<void*>(&header), bytes, sizeof header);
   if (Problem problem; !check_header(header, problem)) return pstrdup(problem.message);
-  if (!is_of_definition(relation, header.parameters, identity))
+  if (!is_of_definition(relation, header.parameters, columns))
     return "It belongs to another definition of the filter.";
   *result = header.parameters;
   result->nulls = relation->definition.parameters.nulls;

@@ -11,7 +11,7 @@ struct RolesRecord {
 static_assert(sizeof(RolesRecord) == 24);
 
 // By ChangeType; a space: it is never in the log.
-constexpr char kLetters[] = "a ze  p   rhic";
+constexpr char kLetters[] = "a ze  p    rhiuc";
 static_assert(sizeof kLetters - 1 == static_cast<std::size_t>(ChangeType::unknown));
 
 }  // namespace
@@ -52,7 +52,8 @@ LoggedChange logged_change_at(const LogRow& row, std::uint64_t position) {
 bool is_sound(const LogRow& row) {
   switch (row.change) {
     case ChangeType::header:
-    case ChangeType::image: return row.size == sizeof(Header);
+    case ChangeType::image:
+    case ChangeType::memory: return row.size == sizeof(SavedHeader);
     case ChangeType::reset: return row.size == 0;
     case ChangeType::collations: return row.size > 0;
     case ChangeType::add:

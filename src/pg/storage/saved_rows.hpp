@@ -18,15 +18,23 @@ char letter_of(ChangeType change);
 ChangeType change_of_letter(char letter);
 
 inline bool is_header(ChangeType change) {
-  return change == ChangeType::header || change == ChangeType::image;
+  return change >= ChangeType::header && change <= ChangeType::memory;
 }
+
+// The data of a header's row.
+struct SavedHeader {
+  Header header;
+  std::uint64_t columns;  // FilterSlot::key_signature
+  std::uint64_t shared;   // a number that filters of several nodes have in common; 0: none
+  std::int64_t former;    // a life whose rows in the log are of this one, too; 0: none
+};
+static_assert(sizeof(SavedHeader) == sizeof(Header) + 24);
 
 struct LogRow {
   std::uint32_t filter;  // its OID
   ChangeType change;
-  std::int64_t number;  // ascends with time, for one filter
-  // of definition and seed: rows of another identity belong to another state
-  std::int64_t identity;
+  std::int64_t number;    // ascends with time, for one filter
+  std::int64_t identity;  // rows of another one belong to another life of the filter
   const char* data;
   std::size_t size;
 };

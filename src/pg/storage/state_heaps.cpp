@@ -338,27 +338,21 @@ bool read_state_row(Relation table, HeapTuple tuple, ImageRow* row) {
   return read_data(tuple, values[6], &row->data, &row->size);
 }
 
-int64 identity_in(Relation table, HeapTuple tuple) {
+ChangeType change_in(Relation log, HeapTuple tuple) {
   bool isnull;
-  const int column = is_log(table) ? 4 : 5;
-  const Datum value = heap_getattr(tuple, column, RelationGetDescr(table), &isnull);
-  return isnull ? 0 : DatumGetInt64(value);
+  const Datum value = heap_getattr(tuple, 2, RelationGetDescr(log), &isnull);
+  return isnull ? ChangeType::unknown : change_of_letter(DatumGetChar(value));
 }
 
-uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot, const int64* except) {
+uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot) {
   uint64 bytes = 0;
   StateScan scan(table, filter, snapshot);
   while (HeapTuple tuple = scan.next()) {
-    if (except != nullptr && identity_in(table, tuple) == *except) continue;
     bytes += tuple->t_len;
     simple_heap_delete(table, &tuple->t_self);
   }
   scan.end();
   return bytes;
-}
-
-int64 identity_of(uint64 signature, uint64 seed) {
-  return static_cast<int64>(mix64(signature ^ mix64(seed)));
 }
 
 }  // namespace streamfilter::pg

@@ -3,8 +3,9 @@
 // like user tables.
 //
 // A filter's saved state is its latest image, if there is one, and the rows of the log. Rows of
-// both carry the identity of a state. The log's newest header says which one counts; no row of
-// another is brought into the filter. A committed change is in the image, in the log, or in both:
+// both carry the identity of a life (saved_definition.hpp). The log's newest header says which one
+// counts; no row of another is brought into the filter. A committed change is in the image, in the
+// log, or in both:
 //
 // - An image deletes the log rows that its snapshot sees. These are committed, but their changes
 //   come into the filter only after that. So begin_save takes the snapshot first, then brings in
@@ -12,8 +13,11 @@
 //   commit (LogState::commits). Only then slices are copied.
 // - Who commits later may be in a slice that is copied later still. The rows stay in the log, and
 //   are replayed on an image that has their changes: to bring in a change twice does no harm.
-// - The image comes with the transaction that writes it, or not at all. Others wait for the lock on
-//   its heap: there is one writer of images in a database, and an image is never mixed.
+// - The image comes with the transaction that writes it, or not at all. Others wait for its lock on
+//   the filter: a filter has one writer of images, and an image is never mixed. Several filters are
+//   locked in the order of their OIDs. CALL streamfilter_resize() writes the image of its copy, of
+//   another life, without that lock, and takes it when the image is to count. On the heaps nobody
+//   holds a lock that keeps others from writing.
 //
 // Changes are replayed by their rows' numbers, which a counter in shared memory gives. Numbers of
 // changes that commute say nothing; others are numbered in the order in which they are brought in
@@ -107,14 +111,11 @@ void write_state_row(Relation table, const ImageRow& row);
 bool read_state_row(Relation table, HeapTuple tuple, LogRow* row);
 bool read_state_row(Relation table, HeapTuple tuple, ImageRow* row);
 
-// The identity in a row of either heap.
-int64 identity_in(Relation table, HeapTuple tuple);
+// What a row of the log says.
+ChangeType change_in(Relation log, HeapTuple tuple);
 
-// Deletes the filter's rows that the snapshot sees, except those of identity `except`, if given.
-// The caller holds a ShareUpdateExclusiveLock on the heap of images. Returns the deleted bytes.
-uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot, const int64* except = nullptr);
-
-// Ties rows to a filter's state: a hash of its definition and seed.
-int64 identity_of(uint64 signature, uint64 seed);
+// Deletes the filter's rows that the snapshot sees. The caller has locked the filter against others
+// that do so. Returns the deleted bytes.
+uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot);
 
 }  // namespace streamfilter::pg

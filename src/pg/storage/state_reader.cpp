@@ -43,13 +43,8 @@ bool brings_no_keys(ChangeType change) {
   return is_header(change) || change == ChangeType::reset || change == ChangeType::collations;
 }
 
-void sort_rows(LogRows* rows) {
-  std::sort(rows->rows, rows->rows + rows->count,
-            [](const LogRow& a, const LogRow& b) { return a.number < b.number; });
-}
-
-// Must the row be read?
-bool is_wanted(StateReading* reading, HeapTupleHeader tuple) {
+// Is the row news? A standby's look wants those, and all headers: are they still there?
+bool is_read(StateReading* reading, HeapTupleHeader tuple) {
   if (reading->seen == nullptr) return true;
   const TransactionId xid = HeapTupleHeaderGetRawXmin(tuple);
   if (!TransactionIdIsNormal(xid) || !is_news(*reading->seen, xid)) return false;
@@ -106,10 +101,15 @@ void read_log(StateReading* reading) {
   StateScan scan(table, reading->relation->relid, reading->snapshot);
   while (HeapTuple tuple = scan.next()) {
     reading->progress->add(1);
-    if (!is_wanted(reading, tuple->t_data)) continue;
+    const bool news = is_read(reading, tuple->t_data);
     LogRow row;
+    if (!news && !is_header(change_in(table, tuple))) continue;
     if (!read_state_row(table, tuple, &row) || !is_sound(row)) {
       ++reading->log.damaged;
+      continue;
+    }
+    if (!news) {
+      keep_log_row(&reading->log, row);
       continue;
     }
     if (reading->sort != nullptr) reading->sort->put(tuple);
@@ -155,13 +155,14 @@ const char* take_image_header(const StateReading& reading, const ImageRow& row, 
   if (row.size != sizeof(Header)) return "Its header has another size.";
   image->chunks = row.chunks;
   reading.progress->begin("reading image", static_cast<uint64>(Max(row.chunks, 0)), "rows");
-  image->refused = take_parameters(row.data, reading.relation, row.image, &image->parameters);
+  image->refused = take_parameters(row.data, reading.relation, 0, &image->parameters);
   image->found = image->refused == nullptr;
   return nullptr;
 }
 
 void take_image_row(StateReading* reading, const ImageRow& row) {
   SavedImage* image = &reading->image;
+  if (reading->life != 0 && row.image != reading->life) return;
   if (++image->read > 1 && row.saved != image->saved)
     image->damage = "Chunks of several images are mixed.";
   image->saved = row.saved;
@@ -202,9 +203,22 @@ const char* damage_of_whole(const SavedImage& image) {
 
 namespace {
 
+SavedHeader header_in(const LogRow& row) {
+  SavedHeader saved;
+  memcpy(static_cast<void*>(&saved), row.data, sizeof saved);
+  return saved;
+}
+
 bool is_damage(int sqlstate) {
   return sqlstate == ERRCODE_DATA_CORRUPTED || sqlstate == ERRCODE_INTERNAL_ERROR ||
          ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_SYSTEM_ERROR;
+}
+
+void sort_rows(StateReading* reading) {
+  const LogRows& log = reading->log;
+  std::sort(log.rows, log.rows + log.count,
+            [](const LogRow& a, const LogRow& b) { return a.number < b.number; });
+  if (const LogRow* row = newest_header(log)) reading->former = header_in(*row).former;
 }
 
 }  // namespace
@@ -213,12 +227,12 @@ const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {
   // Citus would send a savepoint to other nodes, perhaps in the middle of a COPY.
   if (IsInParallelMode() || distributed_transaction() != 0) {
     read(reading);
-    sort_rows(&reading->log);
+    sort_rows(reading);
     return nullptr;
   }
   ErrorData* error = error_in_savepoint([&] { read(reading); });
   if (error != nullptr && !is_damage(error->sqlerrcode)) ReThrowError(error);
-  sort_rows(&reading->log);
+  sort_rows(reading);
   return error != nullptr ? error->message : nullptr;
 }
 
@@ -226,6 +240,10 @@ const LogRow* newest_header(const LogRows& log) {
   for (uint64 i = log.count; i > 0; --i)
     if (is_header(log.rows[i - 1].change)) return &log.rows[i - 1];
   return nullptr;
+}
+
+const char* take_parameters(const LogRow* row, const FilterRelation* relation, Parameters* result) {
+  return take_parameters(row->data, relation, header_in(*row).columns, result);
 }
 
 namespace {
@@ -278,7 +296,7 @@ void replay_rows(const StateReading& reading, Header* block, int64 from, int64 i
   LogRow row;
   while (reading.sort->next(&row)) {
     reading.progress->advance(1);
-    if (row.number >= from && row.identity == identity && !is_header(row.change))
+    if (row.number >= from && is_of_life(reading, row, identity) && !is_header(row.change))
       replay_row(reading.slot, block, row);
   }
 }

@@ -84,6 +84,8 @@ struct StateReading {
   Progress* progress = nullptr;
   MemoryContext context = nullptr, caller = nullptr;
   const StateScan::Chunks* chunks = nullptr;  // given: of the image only these
+  int64 life = 0;                             // given: images of others are skipped
+  int64 former = 0;                           // SavedHeader::former of the newest header
   RowSort* sort = nullptr;  // gets all rows of the log; nullptr: only LogRows are wanted
   // Results.
   uint64 next_number = 1;     // that follows those of all rows
@@ -119,9 +121,16 @@ const char* try_to_read(void (*read)(StateReading*), StateReading* reading);
 
 // The newest header of the log, which decides whose state is saved; nullptr if there is none.
 const LogRow* newest_header(const LogRows& log);
+// As take_parameters of saved_definition.hpp.
+const char* take_parameters(const LogRow* row, const FilterRelation* relation, Parameters* result);
 
 // Replays one change that is no reset.
 void replay_change(FilterSlot* slot, Header* block, const LoggedChange& change);
+
+// Is the row of this life?
+inline bool is_of_life(const StateReading& reading, const LogRow& row, int64 life) {
+  return row.identity == life || (row.identity == reading.former && reading.former != 0);
+}
 
 // Plays the rows that were read, those of the number `from` and above, on a filter that others may
 // be reading.

@@ -63,14 +63,19 @@ ChangeType sort_of(const ChangeLog* log, const Change* change) {
 
 }  // namespace
 
-Size write_log_header(Relation table, FilterSlot* slot, ChangeType change, const Header* header) {
+Size write_log_header(Relation table, FilterSlot* slot, ChangeType change, const Header* header,
+                      int64 former) {
   const auto write = [table, slot](ChangeType sort, const char* data, Size size) {
     const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->log.next_number, 1));
     return write_state_row(table,
                            LogRow{slot->relation, sort, number, slot->saved.identity, data, size},
                            &slot->log.last_page);
   };
-  const Size bytes = write(change, reinterpret_cast<const char*>(header), sizeof(Header));
+  SavedHeader saved{};
+  memcpy(static_cast<void*>(&saved.header), header, sizeof(Header));
+  saved.columns = slot->key_signature;
+  saved.former = former;
+  const Size bytes = write(change, reinterpret_cast<const char*>(&saved), sizeof saved);
   const char* collations = collations_of(slot->relation);
   if (collations[0] == '\0') return bytes;
   return bytes + write(ChangeType::collations, collations, Min(strlen(collations), kRowData));

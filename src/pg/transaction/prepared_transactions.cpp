@@ -111,7 +111,7 @@ bool is_hidden(const PreparedKey& key) {
 void count_removal(const PreparedKey& key, int32 by) {
   if (is_key(key)) return;
   prepared->removals += static_cast<uint32>(by);
-  if (is_of_live_slot(key))
+  if (is_of_live_slot(key) && key.change != ChangeType::unlogged)
     pg_atomic_fetch_add_u32(&slot_of(key)->unfinished.prepared_removals, by);
 }
 
@@ -321,6 +321,7 @@ void apply(const PreparedKey& key) {
   switch (key.change) {
     case ChangeType::reset: empty(slot); break;
     case ChangeType::saved: slot->saved.logged = true; break;
+    case ChangeType::unlogged: return note_kept(slot, false);
     case ChangeType::drop:
     case ChangeType::define: return;
     default: add(key);

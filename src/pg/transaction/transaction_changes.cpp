@@ -178,14 +178,6 @@ TransactionChanges* find_changes(Oid relation, const FilterSlot* slot, uint64 ge
   return changes;
 }
 
-bool is_superseded(const TransactionChanges* changes) {
-  const TransactionChanges* other = *bucket_of(changes->relation);
-  while (other != nullptr && !(other->relation == changes->relation && is_alive(other) &&
-                               other->generation > changes->generation))
-    other = other->next_in_bucket;
-  return other != nullptr;
-}
-
 TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged) {
   const Oid relation = slot->relation;
   if (TransactionChanges* changes = find_changes(relation, slot, slot->generation)) return changes;
@@ -384,7 +376,7 @@ void pop_savepoint(TransactionChanges* changes) {
 }
 
 void abort_subtransaction(TransactionChanges* changes, int level) {
-  if (changes->saving.level >= level) changes->saving.saved_at = changes->saving.replaced_bytes = 0;
+  if (changes->saving.wanted_level >= level) changes->saving.wanted_level = 0;
   if (changes->saving.forgotten_level >= level) changes->saving.forgotten_level = 0;
   uint32 keep = changes->log.count;
   while (changes->savepoints != nullptr && changes->savepoints->level >= level) {
@@ -404,7 +396,7 @@ void abort_subtransaction(TransactionChanges* changes, int level) {
 
 // Gives a subtransaction's changes to its parent.
 void commit_subtransaction(TransactionChanges* changes, int level, SubTransactionId parent) {
-  if (changes->saving.level == level) --changes->saving.level;
+  if (changes->saving.wanted_level == level) --changes->saving.wanted_level;
   if (changes->saving.forgotten_level == level) --changes->saving.forgotten_level;
   if (changes->savepoints == nullptr || changes->savepoints->level < level) return;
   const Savepoint* below = changes->savepoints->below;

@@ -23,7 +23,6 @@ struct Saving {
   bool logged;         // the changes go to the log, too
   bool needs_image;    // nothing is saved of the state before these changes
   bool committing;     // enter_phase was called, for `epoch`
-  bool locked;         // lock_for_save was called
   bool replaced;       // the saved state is deleted, or replaced by an image
   bool writes_header;  // this transaction saves the header
   bool drops_saved;    // this transaction deletes the saved state
@@ -31,7 +30,7 @@ struct Saving {
   uint64 logged_bytes;    // of rows that it has written to the log
   TimestampTz saved_at;   // time of an image that this transaction has written; 0: none
   uint64 replaced_bytes;  // of the log, which the image makes superfluous
-  int level;              // the subtransaction that has written it
+  int wanted_level;       // the subtransaction that wants an image; 0: none
   int forgotten_level;    // the subtransaction that has deleted the saved state; 0: none
 };
 
@@ -122,10 +121,6 @@ void take_back_key(TransactionChanges* changes, uint64 hash);
 inline bool is_alive(const TransactionChanges* changes) {
   return changes->slot->generation == changes->generation;
 }
-
-// Has the transaction altered the filter since, which took these changes over into a state of
-// another size?
-bool is_superseded(const TransactionChanges* changes);
 
 // What the transaction has changed so far, as a list; nullptr: nothing.
 TransactionChanges* first_changes();
