@@ -252,8 +252,8 @@ uint64 delete_saved_state(Oid relation) {
     return 0;
   CommandCounterIncrement();
   Snapshot snapshot = register_latest_snapshot();
-  const uint64 bytes = delete_rows(tables.images, relation, snapshot) +
-                       delete_rows(tables.log, relation, snapshot);
+  const uint64 bytes =
+      delete_rows(tables.images, relation, snapshot) + delete_rows(tables.log, relation, snapshot);
   UnregisterSnapshot(snapshot);
   close_state_tables(tables);
   return bytes;
