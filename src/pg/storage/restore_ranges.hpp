@@ -46,8 +46,8 @@ extern bool is_restore_worker, opens_early;
 constexpr int kGivesWay = ERRCODE_OBJECT_IN_USE;
 [[noreturn]] void give_way();
 
-// The launcher of the workers ends when it has gone through the databases. PostgreSQL does not start
-// it again then, not after a crash either: the first session that uses a filter does.
+// The launcher of the workers ends when it has gone through the databases. PostgreSQL does not
+// start it again then, not after a crash either: the first session that uses a filter does.
 BackgroundWorker make_launcher();
 void start_restore_launcher_once();
 
