@@ -200,8 +200,13 @@ write() { # [reason]
 	say "written: $BASE"
 }
 
+missing_at_first() {
+	local name
+	for name in $(base missing); do [[ " $REFUSED_AT_FIRST " == *" $name "* ]] || printf '%s ' "$name"; done
+}
+
 write_first() {
-	[ -n "$CHOSEN" ] || read -ra CASES <<<"$(base missing)"
+	[ -n "$CHOSEN" ] || read -ra CASES <<<"$(missing_at_first)"
 	[ ${#CASES[@]} -gt 0 ] || die "no case is new" "CASES=… names those that are to be counted again."
 	use_first
 	count_cases
