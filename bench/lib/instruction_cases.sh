@@ -7,7 +7,13 @@ CASES=(scan plain all trigger_off seen seen_alone seen_rows seen_text seen_colum
 	copy_rows copy_new copy_new_trigger copy_binary lists lists_trigger into distinct small_plain small_trigger
 	window_trigger window_seen known_trigger known_seen values_100_plain values_100 values_10_plain values_10
 	returning_plain returning block_plain block single_plain single_unlogged single_logged
-	select_1 update delete single_update single_delete)
+	select_1 update delete single_update single_delete
+	nothing_plain nothing nothing_new_plain nothing_new refused_plain refused upsert_plain upsert two_filters later_plain later
+	ten_nothing_plain ten_nothing ten_upsert_plain ten_upsert ten_filters ten_later_plain ten_later)
+
+# The first commit of bench/instructions.base refuses their statements: it has no figures of them.
+# shellcheck disable=SC2034 # for the caller
+REFUSED_AT_FIRST="nothing nothing_new refused upsert two_filters later ten_nothing ten_upsert ten_filters ten_later"
 
 ROWS=20000
 SINGLES=500 # statements or transactions of one row: they take more
@@ -38,7 +44,9 @@ title() { # case
 	into) say "INSERT INTO a filter" ;;
 	distinct) say "streamfilter_distinct" ;;
 	small_plain) say "transactions of 1000 new rows" ;;
-	small_trigger | block) say "the same, trigger streamfilter_discard" ;;
+	small_trigger | block | nothing | nothing_new | refused | upsert | ten_nothing | ten_upsert)
+		say "the same, trigger streamfilter_discard"
+		;;
 	window_trigger) say "INSERT, trigger, window of time" ;;
 	window_seen) say "INSERT WHERE NOT seen, window of time" ;;
 	known_trigger) say "INSERT, trigger, number of keys known" ;;
@@ -55,6 +63,17 @@ title() { # case
 	delete) say "DELETE from a plain table" ;;
 	single_update) say "UPDATE of a plain table, one row each" ;;
 	single_delete) say "DELETE from a plain table, one row each" ;;
+	nothing_plain) say "INSERT ON CONFLICT DO NOTHING, all rows" ;;
+	nothing_new_plain) say "ON CONFLICT DO NOTHING, all rows new" ;;
+	refused_plain) say "another index refuses all rows" ;;
+	upsert_plain) say "INSERT ON CONFLICT DO UPDATE, half exist" ;;
+	two_filters) say "INSERT, two filters" ;;
+	later_plain) say "INSERT, trigger in PL/pgSQL" ;;
+	later | ten_later) say "the same, after streamfilter_discard" ;;
+	ten_nothing_plain) say "VALUES of 10 ON CONFLICT DO NOTHING" ;;
+	ten_upsert_plain) say "VALUES of 10 ON CONFLICT DO UPDATE" ;;
+	ten_filters) say "VALUES of 10, two filters" ;;
+	ten_later_plain) say "VALUES of 10, trigger in PL/pgSQL" ;;
 	esac
 }
 
@@ -69,18 +88,43 @@ list_length() { # case
 rows_of() { # case
 	case $1 in
 	single_* | block* | select_1) say "$SINGLES" ;;
-	values_* | returning*) say $((ROWS * $(list_length "$1") / 1000)) ;; # as many statements as there are lists of 1000 rows
+	values_* | returning* | ten_*) say $((ROWS * $(list_length "$1") / 1000)) ;; # as many statements as there are lists of 1000 rows
 	*) say "$ROWS" ;;
 	esac
 }
 
 # A table NAME with a trigger and a filter seen_NAME.
 discarding_table() { # name options
+	say "CREATE TABLE $1 (LIKE source_all);"
+	discard_repeats "$1" "seen_$1" "$2"
+}
+
+discard_repeats() { # table filter options
 	cat <<-END
-		CREATE TABLE $1 (LIKE source_all);
-		CREATE FOREIGN TABLE seen_$1 (key bigint) SERVER streamfilter OPTIONS ($2);
-		CREATE TRIGGER discard BEFORE INSERT ON $1 FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_$1');
+		CREATE FOREIGN TABLE $2 (key bigint) SERVER streamfilter OPTIONS ($3);
+		CREATE TRIGGER $2 BEFORE INSERT ON $1 FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('$2');
 	END
+}
+
+# Tables for what becomes of a row after the trigger, each without a filter and, as NAME_seen, behind one: with a surrogate key
+# and an index on the filter's key, the same with half of the keys that come, with an index that lets one row in, with a
+# later trigger. Then one behind two filters.
+fate_tables() {
+	local surrogate="id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY" suffix table filter="kind 'clq', $OPTIONS"
+	say "CREATE FUNCTION later() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';"
+	for suffix in '' _seen; do
+		cat <<-END
+			CREATE TABLE ignoring$suffix (LIKE source_all, $surrogate, UNIQUE (key));
+			CREATE TABLE upserted$suffix (LIKE ignoring INCLUDING ALL);
+			INSERT INTO upserted$suffix SELECT * FROM kept_all WHERE key % 2 = 0;
+			CREATE TABLE refusing$suffix (LIKE source_all, $surrogate, UNIQUE (payload));
+			CREATE TABLE changed$suffix (LIKE source_all);
+			CREATE TRIGGER zz BEFORE INSERT ON changed$suffix FOR EACH ROW EXECUTE FUNCTION later();
+		END
+	done
+	for table in ignoring upserted refusing changed; do discard_repeats ${table}_seen seen_$table "$filter"; done
+	discarding_table twice "$filter"
+	discard_repeats twice seen_again "$filter"
 }
 
 # source_all has 49 % distinct rows; the few rows of the warm-up are others.
@@ -104,6 +148,7 @@ create_tables() {
 		$(discarding_table two "kind 'clq', $OPTIONS, lines '2'")
 		$(discarding_table recent "kind 'timer', $OPTIONS, window '30 days'")
 		$(discarding_table known "kind 'bloom', keys '$ROWS', fpr '0.01', seed '1'")
+		$(fate_tables)
 		CREATE FOREIGN TABLE seen_text (name text) SERVER streamfilter OPTIONS (kind 'clq', $OPTIONS);
 		CREATE FOREIGN TABLE seen_columns (key bigint, name text) SERVER streamfilter OPTIONS (kind 'clq', $OPTIONS);
 		VACUUM (FREEZE, ANALYZE);
@@ -184,8 +229,35 @@ statements() { # case all|few: one a line
 	delete) say "DELETE FROM kept_$2" ;;
 	single_update) repeated "UPDATE kept_$2 SET payload = repeat('y', 60) WHERE key = %d" "$2" ;;
 	single_delete) repeated "DELETE FROM kept_$2 WHERE key = %d" "$2" ;;
+	ten_*) ten "$(fate_table "$1")" "$(fate_clause "$1")" "$2" ;;
+	nothing_new* | upsert*) say "INSERT INTO $(fate_table "$1") SELECT * FROM kept_$2 $(fate_clause "$1")" ;;
+	*) say "INSERT INTO $(fate_table "$1") SELECT * FROM source_$2 $(fate_clause "$1")" ;;
 	esac
 }
+
+fate_table() { # case
+	local name
+	case $1 in
+	*nothing*) name=ignoring ;;
+	*upsert*) name=upserted ;;
+	refused*) name=refusing ;;
+	*later*) name=changed ;;
+	*filters) say twice && return ;;
+	esac
+	case $1 in
+	*_plain) say "$name" ;;
+	*) say "${name}_seen" ;;
+	esac
+}
+
+fate_clause() { # case
+	case $1 in
+	*nothing* | refused*) say "ON CONFLICT DO NOTHING" ;;
+	*upsert*) say "ON CONFLICT (key) DO UPDATE SET payload = excluded.payload" ;;
+	esac
+}
+
+ten() { sed "s/arrivals/$1/; s/\$/ $2/" "$WORK/tmp/lists_10_$3.sql"; } # table clause all|few
 
 repeated() { # format all|few: with numbers from 1 on
 	local number count=$SINGLES
