@@ -20,7 +20,7 @@ enum class ChangeType : std::uint8_t {
   // What COMMIT PREPARED does to a slot, after the keys. ROLLBACK PREPARED frees slots that were to
   // be defined.
   saved,     // an image is saved
-  unlogged,  // it is kept in memory only
+  unlogged,  // it is kept in memory only: before the keys
   drop,      // frees the slot
   define,    // makes the slot the filter's state
   // Also in the log.

@@ -327,8 +327,10 @@ void apply(const PreparedKey& key) {
     default: add(key);
   }
   // Its transaction has written a header, if there was none. Otherwise all transactions prepared
-  // until another one commits would write an image, one after the other.
-  if (slot->saved.logged) pg_atomic_write_u32(&slot->saved.has_header, 1);
+  // until another one commits would write an image, one after the other. Of an unlogged filter that
+  // it emptied last it has deleted the header: the next key needs one, to be missed after a crash.
+  pg_atomic_write_u32(&slot->saved.has_header,
+                      slot->saved.logged || key.change != ChangeType::reset);
 }
 
 // Needs directory_lock, exclusive.
@@ -608,10 +610,17 @@ StoreResult store_all(FullTransactionId transaction, uint64 count, const SlotCha
   const LockHeld held(prepared->lock, LW_EXCLUSIVE);
   if (!has_room_for(transaction)) return StoreResult::too_many_transactions;
   if (!has_room_for(count)) return StoreResult::too_many_keys;
+  // As at COMMIT, persistence comes before keys, which end what is noted of the contents.
+  const auto store_slots = [&](bool persistence) {
+    for (uint32 i = 0; i < slot_count; ++i)
+      if ((slots[i].change == ChangeType::unlogged) == persistence)
+        store_change(transaction, slots[i]);
+  };
+  store_slots(true);
   for (const TransactionChanges* changes = first_changes(); changes != nullptr;
        changes = changes->next)
     store_keys(changes, transaction);
-  for (uint32 i = 0; i < slot_count; ++i) store_change(transaction, slots[i]);
+  store_slots(false);
   return StoreResult::done;
 }
 
