@@ -1,12 +1,14 @@
 # Random changes of definitions against an exact model: ALTER of size, persistence and seed, RENAME, TRUNCATE, DROP and CREATE, save,
 # forget_saved, resize, savepoints and prepared transactions, with restarts, crashes, and promotions in between. A filter knows
 # exactly the keys of the model, or it is empty where it has said so.
+# STREAMFILTER_SECONDS: how long, STREAMFILTER_SEED: of which random numbers ("day": others each day); without, always the same.
 # flavours: quick faults
 use Sf;
 use Time::HiRes qw(time);
 
 my $seconds = $ENV{STREAMFILTER_SECONDS} // 60;
-my $seed = $ENV{STREAMFILTER_SEED} // int(rand(1 << 30));
+my $seed = $ENV{STREAMFILTER_SEED} // 59;
+$seed = int(time / 86400) if $seed eq 'day';
 srand($seed);
 note("seed $seed, $seconds s");
 my $settings = q{
