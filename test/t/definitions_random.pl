@@ -240,7 +240,8 @@ sub end_prepared
 	for my $one (keys %$touched)
 	{
 		my $it = $now{$one};
-		$now{$one} = $model->{$one} if $commits;
+		# A first use in the transaction has said what it had to say.
+		$commits ? ($now{$one} = $model->{$one}) : ($it->{lost} &&= $model->{$one}{lost});
 		# What it has added to an unlogged filter is forgotten by a restart.
 		@{ $now{$one} }{qw(unsure before)} = (1, numbers($it)) if $it->{unsure};
 	}
