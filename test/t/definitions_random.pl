@@ -30,7 +30,8 @@ my %kinds = (
 	lru   => q{kind 'lru'},
 	sqf   => q{kind 'sqf', fingerprint 'integer', keys '2000'});
 
-# Of each filter: name, kind, persistence, memory, seed (0: none is given), keys; unsaved: a restart may empty it; lost: it must say
+# Of each filter: name, kind, persistence, memory, seed (0: none is given), keys; unsaved: a restart may empty it,
+# and of an unlogged filter nobody need say so, until a change; lost: it must say
 # that it is empty; crashed: it may say so; unsure: it is empty or what is here.
 my (%now, %prepared, $session, @script, %count);
 my ($number, $failed) = (0, 0);
@@ -84,7 +85,7 @@ my %steps = (
 		my $from = 1 + int rand $keys;
 		my $to = $from + int rand 10;
 		$to = $keys if $to > $keys;
-		return ("INSERT INTO $it->{name} SELECT generate_series($from, $to)", sub { $it->{keys}{$_} = 1 for $from .. $to; $it->{unsaved} = 0 });
+		return ("INSERT INTO $it->{name} SELECT generate_series($from, $to)", sub { $it->{unsaved} = 0 if grep { !$it->{keys}{$_} } $from .. $to; $it->{keys}{$_} = 1 for $from .. $to });
 	},
 	truncate => sub { my ($it) = @_; return ("TRUNCATE $it->{name}", sub { $it->{keys} = {}; @$it{qw(unsaved lost)} = (0, 0) }); },
 	memory => sub {
@@ -120,7 +121,7 @@ my %steps = (
 		my ($new, $create) = created($it->{name});
 		return ("DROP FOREIGN TABLE $it->{name}; $create", sub { %$it = %$new });
 	},
-	save => sub { my ($it) = @_; return ("SELECT streamfilter_save('$it->{name}')", sub { $it->{unsaved} = 0 }); },
+	save => sub { my ($it) = @_; return ("SELECT streamfilter_save('$it->{name}')", sub { $it->{unsaved} = 0 if $it->{persistence} eq 'logged' }); },
 	forget => sub {
 		my ($it) = @_;
 		return ("SELECT streamfilter_test('$it->{name}', 1); SELECT streamfilter_forget_saved('$it->{name}')", sub { $it->{unsaved} = 1 });
@@ -242,7 +243,8 @@ sub end_prepared
 	for my $one (keys %$touched)
 	{
 		my $it = $now{$one};
-		$now{$one} = $model->{$one} if $commits;
+		# A first use in the transaction has said what it had to say.
+		$commits ? ($now{$one} = $model->{$one}) : ($it->{lost} &&= $model->{$one}{lost});
 		# What it has added to an unlogged filter is forgotten by a restart.
 		@{ $now{$one} }{qw(unsure before)} = (1, numbers($it)) if $it->{unsure};
 	}

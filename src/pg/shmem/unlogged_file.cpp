@@ -98,8 +98,9 @@ bool is_kept(const FilterSlot* slot) {
           pg_atomic_read_u32(&slot->unfinished.prepared_removals) == 0);
 }
 
+// What a standby followed and nobody has used since its promotion has lost its keys, untold.
 bool has_block(const FilterSlot* slot) {
-  return slot->state == SlotState::live && !slot->saved.logged;
+  return slot->state == SlotState::live && !slot->saved.logged && !slot->standby.follows;
 }
 
 // The file, while it is written.

@@ -610,7 +610,7 @@ StoreResult store_all(FullTransactionId transaction, uint64 count, const SlotCha
   const LockHeld held(prepared->lock, LW_EXCLUSIVE);
   if (!has_room_for(transaction)) return StoreResult::too_many_transactions;
   if (!has_room_for(count)) return StoreResult::too_many_keys;
-  // As at COMMIT, persistence comes before keys, which end what is noted of the contents.
+  // Persistence first, as at COMMIT: the last change says whether an unlogged filter has contents.
   const auto store_slots = [&](bool persistence) {
     for (uint32 i = 0; i < slot_count; ++i)
       if ((slots[i].change == ChangeType::unlogged) == persistence)

@@ -15,14 +15,15 @@ namespace streamfilter::pg {
 // Raises 0A000 if the transaction has done more to filters than add keys and empty them.
 void refuse_to_prepare_changes();
 
-// What COMMIT PREPARED does to a slot: unlogged, drop or define.
+// What COMMIT PREPARED does to a slot: saved, unlogged, drop or define.
 struct SlotChange {
   ChangeType change;
   FilterSlot* slot;
 };
 
 // Stores the changes to all filters of a transaction that is about to be prepared, and `slots`:
-// persistence before them, all else behind. False: there are none. Raises 53400 if there is no room.
+// persistence before them, all else behind. False: there are none. Raises 53400 if there is no
+// room.
 bool add_prepared(const SlotChange* slots, uint32 slot_count);
 
 // Removes what add_prepared has stored, because the transaction aborts instead. Raises nothing.
