@@ -1,7 +1,7 @@
 # Random changes of definitions against an exact model: ALTER of size, persistence and seed, RENAME, TRUNCATE, DROP and CREATE, save,
 # forget_saved, resize, savepoints and prepared transactions, with restarts, crashes, and promotions in between. A filter knows
 # exactly the keys of the model, or it is empty where it has said so.
-# STREAMFILTER_SECONDS: how long, STREAMFILTER_SEED: of which random numbers ("day": others each day); without, always the same.
+# STREAMFILTER_SECONDS: how long, STREAMFILTER_SEED: the random numbers ("day": others each day); without, always the same.
 # flavours: quick faults
 use Sf;
 use Time::HiRes qw(time);
