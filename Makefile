@@ -269,8 +269,8 @@ check-layers: check-rooms check-version check-refusals $(CORE_OBJS)
 	  grep -q 'core/base/layer_wall.hpp' $$f || { echo "$$f does not include the layer wall"; exit 1; }; done
 	@! grep -lE '#include "postgres.h"' -r src | grep -v '^src/pg/server/postgres.hpp$$'
 	@! grep -nP '"[^"]*[^\x00-\x7F][^"]*"' $(CORE_SOURCES) $(PG_SOURCES) || { echo "messages must be ASCII: databases have other encodings"; exit 1; }
-	@! grep -nE 'Register(Sub)?XactCallback' -r src --include=*.cpp | grep -v '^src/pg/commit/' || \
-	  { echo "transactions end in src/pg/commit/coordinator.cpp alone"; exit 1; }
+	@! grep -nE 'Register(Sub)?XactCallback' -r src --include=*.cpp | grep -v '^src/pg/server/hooks.cpp:' || \
+	  { echo "callbacks are registered in src/pg/server/hooks.cpp alone"; exit 1; }
 	@! nm -C $(CORE_OBJS) | grep -E ' U (operator new|operator delete|__cxa_throw|malloc|free|palloc|errstart)'
 	@echo "layers: ok"
 
