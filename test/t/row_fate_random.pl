@@ -471,7 +471,7 @@ sub run_seed
 }
 
 is(run_seed($_), 0, "seed $_: $cases statements") for $ENV{STREAMFILTER_SEED} // (1, 2, 3);
-note("$told{statements} statements, of which $told{failed} failed");
+note("$told{statements} statements; $told{failed} of them failed");
 cmp_ok($told{failed}, '<', $told{statements} / 2, 'most succeed');
 TODO:
 {
