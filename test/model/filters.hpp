@@ -18,7 +18,7 @@ struct FilterSpec {
   bool follows;  // only triggers with streamfilter_forget() on both tables forget keys
   int keys;      // 0 to keys - 1 are tried
 
-  // False: in another size it starts empty, and knows its keys again in the former size only.
+  // False: in another size it starts empty.
   bool is_kept_in_other_sizes() const {
     return std::string(options).find("'sqf'") == std::string::npos;
   }

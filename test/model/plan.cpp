@@ -105,14 +105,23 @@ struct Drawer {
   }
 
   // ALTERs the filter to another definition and back, variants 0 to 2. Keys removed in between must
-  // stay removed.
+  // stay removed. A filter that starts empty in another size knows its keys again only if that is
+  // rolled back.
   void change(int filter) {
     const int variant = random.below(3);
+    const bool is_undone =
+        variant != 0 && !kFilters[static_cast<size_t>(filter)].is_kept_in_other_sizes();
+    if (is_undone) {
+      put(Action::savepoint);
+      ++depth;
+    }
     put(Action::change, filter, variant);
-    if (variant == 0) return;
-    const bool is_kept = kFilters[static_cast<size_t>(filter)].is_kept_in_other_sizes();
-    for (int left = is_kept ? random.between(0, 3) : 0; left > 0; --left) use(filter);
-    put(Action::change, filter, 3);
+    if (is_undone) {
+      put(Action::roll_back_to);
+    } else if (variant != 0) {
+      for (int left = random.between(0, 3); left > 0; --left) use(filter);
+      put(Action::change, filter, 3);
+    }
   }
 
   // Not for a transaction to be prepared: it would lock the filter, and so delay every check.

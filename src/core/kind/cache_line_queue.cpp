@@ -90,7 +90,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
     if (has_window(p)) valid = valid && has_valid_ages(p, *slice.state, slice.body() + line);
   }
   return valid && taken == used(*slice.state) &&
-         clock(*slice.state) <= (has_window(p) ? kLastTick : 0) &&
+         clock(*slice.state) <= (has_window(p) ? last_tick(p.integer(kTickLength)) : 0) &&
          has_valid_copies(p, *slice.state);
 }
 

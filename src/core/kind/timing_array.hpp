@@ -198,8 +198,9 @@ class Filters : public Counters<State> {
 
   // True if these bytes can be the state of a slice.
   bool check(std::uint64_t body_bytes) const noexcept {
-    if (open > most() || oldest >= most() || clock > kLastTick || rows > kMaxRows) return false;
-    if (counts_rows(p_) ? clock != rows / p_.integer(kTickLength) : rows != 0) return false;
+    const std::uint64_t tick = p_.integer(kTickLength);
+    if (open > most() || oldest >= most() || rows > kMaxRows) return false;
+    if (counts_rows(p_) ? clock != rows / tick : rows != 0 || clock > last_tick(tick)) return false;
     if (sharing != 0 && (p_.integer(kGrow) == none || sharing > most() || open != most()))
       return false;
     for (std::uint64_t i = 0; i < open; ++i)

@@ -106,6 +106,11 @@ inline std::uint64_t tick_at(std::int64_t time, std::uint64_t length) noexcept {
   return std::min(since / length, kLastTick);
 }
 
+// That of the latest possible time.
+inline std::uint64_t last_tick(std::uint64_t length) noexcept {
+  return std::min(~std::uint64_t{0} / length, kLastTick);
+}
+
 // Begin of a tick; not finite for the first one, which no event has.
 inline std::int64_t begin_of_tick(std::uint64_t tick, std::uint64_t length) noexcept {
   return static_cast<std::int64_t>(tick * length - (std::uint64_t{1} << 63));

@@ -57,7 +57,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   const Lines<const SliceState, const unsigned char> lines(p, slice);
   const AnyShape shape = shape_of(p);
   const std::uint64_t last = counts_rows(p)  ? rows(state) / p.integer(kTickLength)
-                             : has_window(p) ? kLastTick
+                             : has_window(p) ? last_tick(p.integer(kTickLength))
                                              : 0;
   if (clock(state) > last || (counts_rows(p) ? clock(state) != last : rows(state) != 0) ||
       rows(state) > kMaxInsertions || evicted(state) > kMaxInsertions || state.own[4] != 0 ||
