@@ -6,7 +6,11 @@ use File::Find;
 
 my $node = PostgreSQL::Test::Cluster->new('hints');
 $node->init;
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'plpgsql, postgres_fdw'\nfsync = off\n");
+# pg_stat_statements must come after streamfilter, and is not in every server.
+my $has_contrib = -e $node->config_data('--pkglibdir') . '/pg_stat_statements.so';
+my @others      = $has_contrib ? qw(pg_stat_statements auto_explain) : qw(plpgsql postgres_fdw);
+my @preloaded   = $has_contrib ? ('streamfilter', @others) : (@others, 'streamfilter');
+$node->append_conf('postgresql.conf', "shared_preload_libraries = '" . join(', ', @others) . "'\nfsync = off\n");
 $node->start;
 
 my $verb = qr/(?:ALTER|SELECT|CALL|GRANT|CREATE|TRUNCATE|RESET|DROP)\b/;
@@ -44,7 +48,7 @@ sub cure
 
 sql('CREATE EXTENSION streamfilter');
 my ($created) = said(q{CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (memory '64kB')}) =~ /HINT:  (.*)/;
-is($created, q{ALTER SYSTEM SET shared_preload_libraries = 'streamfilter', 'plpgsql', 'postgres_fdw'; then restart the server.},
+is($created, sprintf('ALTER SYSTEM SET shared_preload_libraries = %s; then restart the server.', join ', ', map { "'$_'" } @preloaded),
 	'the line keeps what is preloaded');
 my ($used) = said(q{SELECT streamfilter_seen('seen', 1)}) =~ /HINT:  (.*)/;
 is($used, $created, '... at the first use, too');
@@ -55,7 +59,7 @@ sql((split /;/, $created)[0]);
 $typed{$created} = 1;
 $node->restart;
 is(said(q{SELECT streamfilter_seen('seen', 1)}), '', 'it cures');
-is(sql('SHOW shared_preload_libraries'), 'streamfilter, plpgsql, postgres_fdw', '... and the others are there');
+is(sql('SHOW shared_preload_libraries'), join(', ', @preloaded), '... and the others are there');
 
 # The emergency line of README.md and docs/troubleshooting.md, as it stands there.
 sql(q{CREATE TABLE events (id int); CREATE FOREIGN TABLE seen_events (id int) SERVER streamfilter;

@@ -17,9 +17,11 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
+// What `auto` took once is kept, whatever it would take for the options of today.
 bool is_of_definition(const FilterRelation* relation, const Parameters& saved, uint64 columns) {
   const Parameters& wanted = relation->definition.parameters;
-  return saved.kind == wanted.kind && (columns == 0 || columns == key_signature(relation)) &&
+  const Kind asked = relation->options.asked.parameters.kind;
+  return (asked == Kind::automatic || saved.kind == asked) && (columns == 0 || columns == key_signature(relation)) &&
          (!relation->definition.is_given(Common::seed) || saved.seed == wanted.seed);
 }
 
