@@ -72,7 +72,6 @@ void check_table_rights(Oid table, AclMode rights) {
   if (pg_class_aclmask(table, GetUserId(), rights, ACLMASK_ALL) != rights)
     aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(table));
   check_no_row_security(table);
-  check_no_foreign_parts(table);
 }
 
 // LOCK TABLE asks for the same: a call keeps others from settling or even from writing.
