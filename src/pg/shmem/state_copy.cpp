@@ -68,6 +68,10 @@ void change_copy(FilterSlot* copy, ChangeType type, const Element& element) {
     insert_new(header, element);
 }
 
+void spoil_copy(FilterSlot* slot) {
+  if (copy_of(slot) != nullptr) pg_atomic_write_u32(&slot->copy.spoiled, 1);
+}
+
 void promote_in_copy(FilterSlot* slot, const Element& element) {
   if (likely(pg_atomic_read_u32(&slot->copy.to) == 0)) return;
   const uint32 phase = enter_phase(&slot->copy.applying);

@@ -53,6 +53,9 @@ struct CopyNotes {
 // until they leave, nothing may raise, or wait for more than short locks. nullptr: there is none.
 FilterSlot* copy_of(FilterSlot* slot);
 
+// Tells who resizes the filter, if anybody does, that the copy is of no more use.
+void spoil_copy(FilterSlot* slot);
+
 // What to do with changes of a copy's slice, whose lock is held.
 enum class CopyGate : uint8 { skip, note, apply };
 CopyGate copy_gate(FilterSlot* copy, uint32 slice);

@@ -182,7 +182,7 @@ void note_forgotten(Oid relid) {
               errmsg("this transaction has saved filter \"%s\"", get_rel_name(relid)),
               errhint("Commit before."));
     changes->saving.forgotten_level = GetCurrentTransactionNestLevel();
-    if (copy_of(slot) != nullptr) pg_atomic_write_u32(&slot->copy.spoiled, 1);
+    spoil_copy(slot);
     if (slot->saved.logged)
       ereport(NOTICE, errmsg("nothing is saved of filter \"%s\" now", get_rel_name(relid)),
               errhint("Until its next change or streamfilter_save() saves all of it, a restart "

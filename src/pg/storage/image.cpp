@@ -20,6 +20,7 @@ extern "C" {
 #include "pg/server/fault_points.hpp"
 #include "pg/server/monotonic.hpp"
 #include "pg/server/settings.hpp"
+#include "pg/server/shared_memory.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/state_copy.hpp"
@@ -109,7 +110,7 @@ void write_slices(ImageWriter* writer, const FilterSlot* slot) {
 bool begin_save(SlotSave* save, FilterSlot* slot, const char* name, FilterSlot* former) {
   // An image need not wait for a copy: it ends the copy. A statement that only saves has failed
   // before.
-  if (former == nullptr && copy_of(slot) != nullptr) pg_atomic_write_u32(&slot->copy.spoiled, 1);
+  if (former == nullptr) spoil_copy(slot);
   save->slot = slot;
   save->former = former;
   FilterSlot* filled = former != nullptr ? former : slot;
@@ -138,14 +139,14 @@ void write_image(SlotSave* save, const Header* state) {
   TransactionChanges* changes = begin_changes(slot, block_of(slot), true);
   changes->saving.saved_at = writer.saved();
   changes->saving.replaced_bytes = save->log_bytes;
-}
-
-// The snapshot does not see the rows of write_image. What it does not see of the log is of
-// transactions that have come after it.
-void finish_save(SlotSave* save) {
-  FilterSlot* slot = save->slot;
+  // The snapshot does not see the rows just written. What it does not see of the log is of
+  // transactions that have come after it.
   delete_rows(save->tables.images, slot->relation, save->snapshot);
   delete_rows(save->tables.log, slot->relation, save->snapshot);
+}
+
+void finish_save(SlotSave* save) {
+  FilterSlot* slot = save->slot;
   // If the image is damaged one day, the log must still be readable.
   begin_changes(slot, block_of(slot), true)->saving.logged_bytes +=
       write_log_header(save->tables.log, slot, ChangeType::image, block_of(slot),
@@ -245,7 +246,13 @@ bool is_anything_saved(Oid relation) {
   return found;
 }
 
+// A resize that is under way has deleted the same rows: it gives up, and is not waited for longer.
 uint64 delete_saved_state(Oid relation) {
+  if (shared_state != nullptr) {
+    const LockHeld held(shared_state->directory_lock, LW_SHARED);
+    FilterSlot* slot = find_slot(MyDatabaseId, relation, SlotState::live);
+    if (slot != nullptr) spoil_copy(slot);
+  }
   StateTables tables;
   if (!is_anything_saved(relation) ||
       !open_state_tables(relation, RowExclusiveLock, RowExclusiveLock, &tables))

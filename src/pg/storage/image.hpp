@@ -19,8 +19,9 @@ struct SlotSave {
 // Waits as state_heaps.hpp says. False: the filter is being dropped. Raises 55006, with this name,
 // if other transactions take too long to commit.
 bool begin_save(SlotSave* save, FilterSlot* slot, const char* name, FilterSlot* former = nullptr);
-// `state`: what to write, not older than begin_save; nullptr: what everybody sees. Of a copy, which
-// has a life of its own, nobody reads it yet: this needs no lock on the filter.
+// Writes it, and deletes what it replaces. `state`: what to write, not older than begin_save;
+// nullptr: what everybody sees. Of a copy, which has a life of its own, nobody reads it yet: this
+// needs no lock on the filter.
 void write_image(SlotSave* save, const Header* state = nullptr);
 // Makes it the filter's image.
 void finish_save(SlotSave* save);

@@ -298,7 +298,7 @@ void give_back_unused() {
 
 void empty(FilterSlot* slot) {
   const uint32 phase = enter_phase(&slot->copy.applying);
-  if (copy_of(slot) != nullptr) pg_atomic_write_u32(&slot->copy.spoiled, 1);
+  spoil_copy(slot);
   if (!renew_block(slot)) format_all_slices(slot, block_of(slot));
   leave_phase(&slot->copy.applying, phase);
   note_emptied(slot);
