@@ -119,6 +119,7 @@ help:
 #: make installcheck       the tests that need no preloading, in a server that runs
 #: make dist               the sources of the last commit as streamfilter-VERSION.zip, for PGXN
 #: make release            the same with FILES="*.deb…" in build/release, their checksums, and a signature by KEY=…
+#: make versions           each place that knows which versions of PostgreSQL are supported
 #: make site               the documents as pages, in build/site
 #: make clean
 
@@ -301,6 +302,14 @@ release: dist
 site:
 	docs/build_site.pl
 
+# What a new version of PostgreSQL changes besides code: each place that names the range, or a release's server.
+KNOWN_VERSIONS = $(shell sed -n 's/.*knows PostgreSQL \([0-9]*\) to \([0-9]*\);.*/\1 \2/p' src/pg/server/compat.hpp)
+versions:
+	@git grep -nE '$(firstword $(KNOWN_VERSIONS)) to $(lastword $(KNOWN_VERSIONS))|\(.* $(lastword $(KNOWN_VERSIONS))\)$$|[ ,(](1[4-9]|[2-9][0-9])0000\b.*(VERSION|PostgreSQL)|VERSION_NUM.*00000|"PostgreSQL": "|^1[0-9]\+$$' -- \
+	  '*.md' Makefile META.json debian src/pg/server/compat*.hpp test/matrix.sh ':!docs/benchmarks.md'
+	@git grep -nE '^#(if|elif) PG_VERSION_NUM' -- src | cut -d: -f1 | uniq -c
+	@git grep -lE 'postgresql(-server-dev)?-1[0-9]' -- Containerfile debian README.md docs test/*.sh
+
 # Servers and machines that are none of ours are refused by one message, before anything else can fail.
 refused = @printf '%s\n' $(1) | $(CXX) -E -x c++ -Isrc - 2>&1 >/dev/null | grep -q $(2) || { echo "not refused: "$(2); exit 1; }
 SERVER_OF = '\#define PG_VERSION_NUM $(1)' '\#define SIZEOF_VOID_P $(2)' $(3) '\#include "pg/server/compat.hpp"'
@@ -470,4 +479,4 @@ check-soak: $(CHECKED)
 
 check: unit check-layers check-library check-regress check-isolation check-tap
 
-.PHONY: always help quick scripts release site check-version check-refusals check-clang check-arm64 dist installcheck format check-format check-drawings compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-trigger-goes check-model check-defects check-chaos check-soak check
+.PHONY: always help quick scripts release site versions check-version check-refusals check-clang check-arm64 dist installcheck format check-format check-drawings compile_commands lint lint-scripts flavour bench check-rooms unit unit-sanitize check-layers check-regress check-isolation check-tap check-trigger-goes check-model check-defects check-chaos check-soak check

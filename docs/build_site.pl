@@ -20,7 +20,7 @@ die "usage: docs/build_site.pl [--pdf] [OUTDIR]\n" if @ARGV > 1 || grep { /^-/ }
 my $site = File::Spec->rel2abs($ARGV[0] // "$root/build/site");
 
 # In the order of the PDF; what else is linked to comes behind.
-my @first = qw(README.md docs/README.md docs/tutorial.md docs/cookbook.md docs/sizing.md docs/tools.md
+my @first = qw(README.md docs/README.md docs/tutorial.md docs/cookbook.md docs/operations.md docs/sizing.md docs/tools.md
   docs/reference/filters.md docs/reference/functions.md docs/reference/values.md
   docs/reference/settings.md docs/kinds.md docs/advise.md docs/transactions.md
   docs/when-rows-can-be-lost.md docs/modes.md docs/persistence.md docs/resizing.md docs/watching.md docs/troubleshooting.md);

@@ -1,6 +1,6 @@
 --
 -- A stream in parallel: for any number of workers the answers of one that takes the rows in order
--- (docs/internals/parallel.md)
+-- (docs/reference/values.md)
 --
 SELECT setseed(0.5);
 CREATE TABLE events (position bigint, host int, word text) WITH (parallel_workers = 3);

@@ -1,5 +1,5 @@
 --
--- What running filters would have missed with less and more memory. See docs/internals/tuning.md.
+-- What running filters would have missed with less and more memory. See docs/internals/compare.md.
 --
 CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', slices '1', seed '1', fpr '0.01');
 CREATE FOREIGN TABLE fifo (id int) SERVER streamfilter OPTIONS (kind 'clq', policy 'fifo', memory '64kB', seed '1', fpr '0.01');

@@ -61,10 +61,10 @@ $node->restart;
 is(said(q{SELECT streamfilter_seen('seen', 1)}), '', 'it cures');
 is(sql('SHOW shared_preload_libraries'), join(', ', @preloaded), '... and the others are there');
 
-# The emergency line of README.md and docs/troubleshooting.md, as it stands there.
+# The emergency line, as it stands in the documents.
 sql(q{CREATE TABLE events (id int); CREATE FOREIGN TABLE seen_events (id int) SERVER streamfilter;
 	CREATE TRIGGER zz BEFORE INSERT ON events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_events')});
-for my $page (qw(README.md docs/troubleshooting.md))
+for my $page (qw(README.md docs/operations.md))
 {
 	my ($line) = slurp_file("$root/$page") =~ /^(ALTER SYSTEM SET streamfilter\.enabled = off; SELECT pg_reload_conf\(\);)$/m;
 	ok($line, "$page has the line");
