@@ -124,7 +124,7 @@ for my $persistence ('logged', 'unlogged')
 	$leaves->(0, 'and used afterwards', $there, $use, $back, $use);
 	$leaves->(0, 'there and back', $there, $back);
 	like($leaves->(0, 'changed in between', $there, "INSERT INTO $n VALUES (5000)", $back),
-		qr/WARNING:  filter "$n" forgets what this transaction has added to it/, 'what is lost is told');
+		qr/WARNING:  filter "$n" starts empty/, 'what is lost is told');
 	is(known($n, 5000, 5000), 0, 'and not known');
 	$leaves->(0, 'by way of a third', $there, $use, resize($n, '256kB'), $use, $back);
 	$leaves->(0, 'back in a savepoint', $there, $use, 'SAVEPOINT s', $back, $use, 'RELEASE s');

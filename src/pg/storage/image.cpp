@@ -135,7 +135,7 @@ void write_image(SlotSave* save, const Header* state) {
     for (uint32 i = 0; i < parameters.slices; ++i)
       writer.write_slice(i, bytes_of_slice(state, i), parameters.slice_bytes);
   writer.write_header(block_of(slot));
-  TransactionChanges* changes = begin_changes(slot, block_of(slot), true);
+  TransactionChanges* changes = begin_changes(slot, block_of(slot));
   changes->saving.saved_at = writer.saved();
   changes->saving.replaced_bytes = save->log_bytes;
 }
@@ -147,7 +147,7 @@ void finish_save(SlotSave* save) {
   delete_rows(save->tables.images, slot->relation, save->snapshot);
   delete_rows(save->tables.log, slot->relation, save->snapshot);
   // If the image is damaged one day, the log must still be readable.
-  begin_changes(slot, block_of(slot), true)->saving.logged_bytes +=
+  begin_changes(slot, block_of(slot))->saving.logged_bytes +=
       write_log_header(save->tables.log, slot, ChangeType::image, block_of(slot),
                        save->former != nullptr ? save->former->saved.identity : 0);
   UnregisterSnapshot(save->snapshot);
