@@ -224,6 +224,12 @@ void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   auto* relation = const_cast<FilterRelation*>(filter->relation);
   const Parameters& parameters = filter->header->parameters;
   slot->server = relation->server;  // pg_upgrade gives servers other OIDs
+  // Altered where no hook ran: without a header, the next change writes an image.
+  const bool logged = relation->options.persistence == Persistence::logged;
+  if (!relation->uncommitted && slot->saved.logged != logged) {
+    slot->saved.logged = logged;
+    if (logged) pg_atomic_write_u32(&slot->saved.has_header, 0);
+  }
   if (has_same_geometry(relation->definition.parameters, parameters)) return;
   adopt_geometry(relation, parameters);
   filter->rule = key_rule(relation->definition.parameters);
