@@ -489,7 +489,7 @@ while (!$failed && time < $end)
 	}
 	elsif (defined $past && !defined $prepared{model} && chance(.1)) { go_back($past); undef $past }
 	elsif (defined $past) { }
-	elsif (!defined $standby && chance(.004)) { $standby = start_standby('standby' . ++$standbys, undef, $node) }
+	elsif (!defined $standby && chance(.004)) { $standby = start_standby('standby' . ++$standbys, "recovery_target_name = ''", $node) }
 	elsif (defined $standby && chance(.1)) { compare_standby($standby) }
 	elsif (defined $standby && chance(.03)) { promote($standby); undef $standby }
 	@script = @script[ -200 .. -1 ] if @script > 2000;
