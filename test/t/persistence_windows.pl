@@ -147,6 +147,15 @@ is(sql(q{SELECT streamfilter_value('narrow')::text::streamfilter @> 1}), 't', 'a
 $node->restart;
 is(known('narrow', 1, 100), 100, 'and a restart');
 
+# ---- a prepared transaction whose keys a restart forgets --------------------------------------------------------------------
+
+sql(create('u', 'unlogged') . ';' . q{BEGIN;} . fill('u', 1, 10) . q{; PREPARE TRANSACTION 'u'});
+$node->restart;
+is(known('u', 1, 10), 0, 'its keys are forgotten');
+sql(q{COMMIT PREPARED 'u'; TRUNCATE u});
+crash();
+unlike(said(q{SELECT streamfilter_test('u', 1)}), qr/WARNING/, 'emptied on purpose afterwards, nothing is lost by a crash');
+
 # ---- statistics of an unlogged filter --------------------------------------------------------------------------------------
 
 sql(q{CREATE FOREIGN TABLE queue (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB', persistence 'unlogged');

@@ -112,23 +112,6 @@ void note_contents(TransactionChanges* changes) {
   table_close(log, NoLock);
 }
 
-// A save that was only asked for, beside other work, must not make that work fail. Calls f(), and
-// makes its error a WARNING. Citus would send the savepoint to other nodes.
-template <typename Function>
-void try_to_save(TransactionChanges* changes, const Function& f) {
-  const bool is_alone = !IsTransactionBlock() && first_changes()->next == nullptr;
-  if (replaces_saved(changes) || is_alone || distributed_transaction() != 0) return f();
-  const Saving before = changes->saving;
-  ErrorData* error = error_in_savepoint(f);
-  if (error == nullptr) return;
-  if (error->sqlerrcode == ERRCODE_QUERY_CANCELED) ReThrowError(error);
-  changes->saving = before;
-  changes->saving.wanted_level = 0;
-  ereport(WARNING, errcode(error->sqlerrcode),
-          errmsg("filter \"%s\" is not saved", get_rel_name(changes->slot->relation)),
-          errdetail_internal("%s", error->message));
-}
-
 // An image that was only asked for lacks this transaction's changes: the log has them.
 void save_image(TransactionChanges* changes) {
   changes->saving.replaced = replaces_saved(changes);
@@ -242,7 +225,7 @@ void save_logged() {
   Relation log = settle_order();
   if (log == nullptr) return;
   for_each_saved(true, [](TransactionChanges* changes) {
-    if (is_image_due(changes)) try_to_save(changes, [changes] { save_image(changes); });
+    if (is_image_due(changes)) save_image(changes);
   });
   for_each_saved(true, [log](TransactionChanges* changes) { log_changes(log, changes); });
   table_close(log, NoLock);
