@@ -52,7 +52,7 @@ COMMENT ON COLUMN streamfilter_stats.overfull IS 'whether it holds more than its
 COMMENT ON COLUMN streamfilter_stats.lost_estimate IS 'estimated number of new rows that were discarded as repeats';
 COMMENT ON COLUMN streamfilter_stats.stats_reset IS 'when the counters were set to zero last';
 COMMENT ON COLUMN streamfilter_stats.dynamic_memory IS 'of its memory, bytes beyond streamfilter.shared_memory';
-COMMENT ON COLUMN streamfilter_stats.state IS 'where its state is: loaded (or clock went back), saved, or set aside and why';
+COMMENT ON COLUMN streamfilter_stats.state IS 'where its state is: loaded (and, if it is empty, why; or clock went back), saved, or set aside and why';
 COMMENT ON COLUMN streamfilter_stats.error IS 'why the filter cannot be read; NULL if it can';
 
 -- What one looks at first.

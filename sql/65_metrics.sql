@@ -32,7 +32,7 @@ WITH streamfilter_relation AS (
 SELECT streamfilter_metric.name, f.labels, streamfilter_metric.value, streamfilter_metric.unit, streamfilter_metric.help
 FROM streamfilter_filter AS f CROSS JOIN LATERAL (VALUES
   ('streamfilter_readable', CASE WHEN f.error IS NULL THEN 1 ELSE 0 END::pg_catalog.float8, 'boolean', 'the definition of the filter can be read'),
-  ('streamfilter_loaded', CASE WHEN f.state OPERATOR(pg_catalog.=) ANY ('{loaded,clock went back}') THEN 1 ELSE 0 END::pg_catalog.float8, 'boolean', 'its state is in shared memory, and nothing saved was set aside'),
+  ('streamfilter_loaded', CASE WHEN pg_catalog.starts_with(f.state, 'loaded') OR f.state OPERATOR(pg_catalog.=) 'clock went back' THEN 1 ELSE 0 END::pg_catalog.float8, 'boolean', 'its state is in shared memory, and nothing saved was set aside'),
   ('streamfilter_set_aside', CASE WHEN f.error IS NOT NULL THEN NULL WHEN pg_catalog.starts_with(f.state, 'set aside') THEN 1 ELSE 0 END::pg_catalog.float8, 'boolean', 'what is saved does not fit the definition and is not used'),
   ('streamfilter_clock_went_back', CASE WHEN f.error IS NULL THEN CASE WHEN f.state OPERATOR(pg_catalog.=) 'clock went back' THEN 1 ELSE 0 END END::pg_catalog.float8, 'boolean', 'the server''s clock is behind what the filter knows'),
   ('streamfilter_enforcing', CASE WHEN f.mode OPERATOR(pg_catalog.=) 'enforce' THEN 1 WHEN f.mode IS NOT NULL THEN 0 END::pg_catalog.float8, 'boolean', 'its mode is enforce'),

@@ -138,7 +138,7 @@ test_upgrade() { # further options of pg_upgrade
 	cp -p "$work/old/streamfilter.unlogged" "$work/new/streamfilter.unlogged.upgrade"
 	start "$new" "$work/new"
 	expect "every answer is as before" "$(answers)" "$before"
-	expect "nothing is set aside, and no file" "$(run_sql -c "SELECT count(*) FROM streamfilter_stats WHERE state <> 'loaded'")$(
+	expect "nothing is set aside, and no file" "$(run_sql -c "SELECT count(*) FROM streamfilter_stats WHERE state NOT LIKE 'loaded%'")$(
 		cd "$work/new" && find . -maxdepth 1 -name 'streamfilter.unlogged*')" 0
 	run_sql -c "INSERT INTO events SELECT i, 'd' FROM generate_series(2901, 3300) i" 2>/dev/null || true
 	expect "the trigger discards repeats, what was rolled back is new" \

@@ -1,12 +1,14 @@
 # Random changes of definitions against an exact model: ALTER of size, persistence and seed, RENAME, TRUNCATE, DROP and CREATE, save,
-# forget_saved, resize, savepoints and prepared transactions, with restarts, crashes, and promotions in between. A filter knows
-# exactly the keys of the model, or it is empty where it has said so.
-# STREAMFILTER_SECONDS: how long, STREAMFILTER_SEED: the random numbers ("day": others each day); without, always the same.
+# forget_saved, resize, savepoints and prepared transactions, a tree, and a second session that adds keys, with restarts, crashes, sessions
+# that are killed in the middle of a commit, promotions, and recovery to a point in time in between. A filter knows exactly the keys
+# of the model, or it is empty where it has said so.
+# STREAMFILTER_SECONDS: how long (60; in suite faults, 240), STREAMFILTER_SEED: the random numbers ("day": others each day); without,
+# always the same.
 # flavours: quick faults
 use Sf;
 use Time::HiRes qw(time);
 
-my $seconds = $ENV{STREAMFILTER_SECONDS} // 60;
+my $seconds = $ENV{STREAMFILTER_SECONDS} // ($ENV{STREAMFILTER_FAULTS} ? 240 : 60);
 my $seed = $ENV{STREAMFILTER_SEED} // 59;
 $seed = int(time / 86400) if $seed eq 'day';
 srand($seed);
@@ -18,6 +20,7 @@ my $settings = q{
 	wal_level = replica
 	max_wal_senders = 5
 	max_connections = 30
+	restart_after_crash = on
 	log_statement = none
 	log_min_messages = warning};
 my $node = start_node('first', $settings, allows_streaming => 1);
@@ -33,7 +36,8 @@ my %kinds = (
 # Of each filter: name, kind, persistence, memory, seed (0: none is given), keys; unsaved: a restart may empty it,
 # and of an unlogged filter nobody need say so, until a change; lost: it must say
 # that it is empty; crashed: it may say so; unsure: it is empty or what is here.
-my (%now, %prepared, $session, @script, %count);
+my (%now, %prepared, $session, $other, @script, %count);
+my %tree;    # the keys of both filters of the tree
 my ($number, $failed) = (0, 0);
 
 sub one_of { return $_[ int rand @_ ]; }
@@ -51,10 +55,16 @@ sub problem
 	return;
 }
 
+sub disconnect
+{
+	for ($session, $other) { eval { $_->quit } if defined; undef $_ }
+	return;
+}
+
 sub connect_anew
 {
-	eval { $session->quit } if defined $session;
-	$session = $node->background_psql('postgres', on_error_stop => 0);
+	disconnect();
+	$_ = $node->background_psql('postgres', on_error_stop => 0) for $session, $other;
 	return;
 }
 
@@ -75,6 +85,17 @@ sub created
 	my ($name) = @_;
 	my $it = { name => $name, kind => one_of(sort keys %kinds), persistence => one_of('logged', 'unlogged'), memory => one_of(@sizes), seed => 0, keys => {} };
 	return ($it, "CREATE FOREIGN TABLE $name (k int) SERVER streamfilter OPTIONS ($kinds{$it->{kind}}, memory '$it->{memory}', persistence '$it->{persistence}')");
+}
+
+# The same in the second session.
+sub run_beside
+{
+	my ($statement) = @_;
+	($session, $other) = ($other, $session);
+	my @said = run($statement);
+	($session, $other) = ($other, $session);
+	$script[-1] .= ' -- beside';
+	return @said;
 }
 
 # ---- the steps of a transaction: a statement, and what it does to the filter
@@ -177,6 +198,80 @@ sub compare
 	return;
 }
 
+# The second session adds keys to a filter that the open transaction has not touched: both worlds have them.
+sub add_beside
+{
+	my ($touched, @models) = @_;
+	my @them = grep { !$touched->{$_} && !$prepared{touched}{$_} } sort keys %now or return;
+	my $one = one_of(@them);
+	my $from = 1 + int rand $keys - 3;
+	my $to = $from + int rand 3;
+	my (undef, $said) = run_beside("INSERT INTO $now{$one}{name} SELECT generate_series($from, $to)");
+	$count{change}++;
+	return problem("beside: $said") if $said =~ /ERROR|FATAL/;
+	for my $it (map { $_->{$one} } \%now, @models)
+	{
+		heed($it, 'add', $said, sub { $it->{unsaved} = 0 if grep { !$it->{keys}{$_} } $from .. $to; $it->{keys}{$_} = 1 for $from .. $to });
+	}
+	return;
+}
+
+# ---- a session that is killed while it commits: before the commit record nothing has happened, after it everything
+
+my @points = qw(pre_commit logged committed applied);
+my $has_points = $ENV{STREAMFILTER_FAULTS} || ($node->psql('postgres', q{
+	CREATE FUNCTION streamfilter_fault(point text, action text) RETURNS void AS '$libdir/streamfilter' LANGUAGE C STRICT VOLATILE}))[0] == 0;
+sql(q{CREATE FUNCTION streamfilter_fault(point text, action text) RETURNS void AS '$libdir/streamfilter' LANGUAGE C STRICT VOLATILE})
+	if $ENV{STREAMFILTER_FAULTS};
+
+# Gives whether the transaction has committed; undef: no session was killed, and its COMMIT is still to come.
+sub commit_killed
+{
+	my $point = one_of(@points);
+	run_beside("SELECT streamfilter_fault('$point', 'kill')");
+	my $said = '';
+	eval { (undef, $said) = run('COMMIT'); 1 } and $said !~ /server closed the connection|connection to server was lost/
+		and do { run_beside("SELECT streamfilter_fault('$point', 'pass')"); return 1 };
+	push @script, "-- killed at $point";
+	expect_crash($node);
+	disconnect();
+	wait_for_server($node) or problem("the server does not come back after a session was killed at $point");
+	$count{killed}++;
+	return $point =~ /committed|applied/ ? 2 : 0;
+}
+
+# ---- a tree, whose leaf gets keys; TRUNCATE empties both
+
+sub use_tree
+{
+	my ($when) = @_;
+	if (chance(.3))
+	{
+		my (undef, $said) = run('TRUNCATE tree_root, tree_leaf');
+		problem("$when: $said") if $said =~ /WARNING|ERROR/;
+		%tree = ();
+	}
+	my $from = 1 + int rand $keys - 10;
+	my (undef, $said) = run("INSERT INTO tree_leaf SELECT generate_series($from, $from + 9)");
+	problem("$when: $said") if $said =~ /WARNING|ERROR/;
+	@tree{ $from .. $from + 9 } = ();
+	$count{change} += 2;
+	compare_tree($when);
+	return;
+}
+
+sub compare_tree
+{
+	my ($when) = @_;
+	my $wanted = join ' ', sort { $a <=> $b } keys %tree;
+	for my $one (qw(tree_root tree_leaf))
+	{
+		my ($found, $said) = run("SELECT coalesce(string_agg(k::text, ' ' ORDER BY k), '') FROM generate_series(1, $keys) k WHERE streamfilter_test('$one', k)");
+		problem("$when: $one knows '$found', not '$wanted' $said") if $found ne $wanted || $said =~ /WARNING/;
+	}
+	return;
+}
+
 sub transact
 {
 	my $model = copy(\%now);
@@ -188,6 +283,7 @@ sub transact
 	{
 		if (chance(.15)) { my $name = 's' . @savepoints; run("SAVEPOINT $name"); push @savepoints, [ $name, copy($model) ] }
 		if (@savepoints && chance(.15)) { my $to = pop @savepoints; run("ROLLBACK TO $to->[0]; RELEASE $to->[0]"); $model = back_to($model, $to->[1]) }
+		add_beside(\%touched, $model, map { $_->[1] } @savepoints) if chance(.1);
 		my $one = one_of(@them);
 		my $step = one_of(@drawn);
 		next if $step eq 'forget' && $saved;
@@ -204,6 +300,15 @@ sub transact
 	return if $failed;
 	compare($model, 'in a transaction', keys %touched) if %touched && chance(.3);
 	my $end = one_of('COMMIT', 'COMMIT', 'COMMIT', 'COMMIT', 'ROLLBACK', defined $prepared{model} ? () : "PREPARE TRANSACTION 'p'");
+	if ($end eq 'COMMIT' && $has_points && chance(.02))
+	{
+		my $committed = commit_killed();
+		%now = %$model if $committed;
+		# What a first use in the transaction said is said.
+		if (!$committed) { $now{$_}{lost} &&= $model->{$_}{lost} for keys %now }
+		restarted(1) if $committed != 1;
+		return;
+	}
 	my (undef, $said) = run($end);
 	if ($said =~ /ERROR/ && !($end =~ /PREPARE/ && $said =~ /cannot PREPARE/)) { return problem("$end: $said") }
 	if ($end eq 'ROLLBACK' || $said =~ /ERROR/) { $now{$_}{lost} &&= $model->{$_}{lost} for keys %now; return }
@@ -283,14 +388,21 @@ sub restart
 {
 	my $mode = one_of('fast', 'immediate');
 	push @script, "-- stop $mode";
-	eval { $session->quit };
-	undef $session;
+	disconnect();
 	$node->stop($mode);
 	$node->start;
-	note_end($mode eq 'immediate');
-	connect_anew();
-	settle();
 	$count{restart}++;
+	restarted($mode eq 'immediate');
+	return;
+}
+
+sub restarted
+{
+	my ($crash) = @_;
+	note_end($crash);
+	connect_anew();
+	chance(.5) ? use_tree('after a start') : compare_tree('after a start');
+	settle();
 	return;
 }
 
@@ -299,17 +411,41 @@ sub promote
 	my ($standby) = @_;
 	$node->wait_for_catchup($standby);
 	push @script, '-- promotion';
-	eval { $session->quit };
-	undef $session;
+	disconnect();
 	$node->stop(one_of('fast', 'immediate'));
 	$standby->promote;
-	($node, my $former) = ($standby, $node);
+	go_on_with($standby);
+	$count{promotion}++;
+	return;
+}
+
+sub go_on_with
+{
+	my ($next) = @_;
+	($node, my $former) = ($next, $node);
 	$former->clean_node;
 	on($node);
-	note_end(1);
-	connect_anew();
-	settle();
-	$count{promotion}++;
+	restarted(1);
+	return;
+}
+
+# Goes back to a moment, which a standby that replays no further keeps.
+sub go_back
+{
+	my ($past) = @_;
+	my ($then, @keys) = (copy(\%now), keys %tree);
+	run("SELECT pg_create_restore_point('moment')");
+	transact() for 1 .. 1 + int rand 5;
+	return if $failed;
+	end_prepared() if defined $prepared{model};
+	$past->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or return problem('no recovery to a moment');
+	push @script, '-- back to the moment';
+	disconnect();
+	$node->stop('immediate');
+	%now = %$then;
+	%tree = map { $_ => undef } @keys;
+	go_on_with($past);
+	$count{past}++;
 	return;
 }
 
@@ -322,6 +458,7 @@ sub compare_standby
 	my $model = copy(\%now);
 	for my $it (values %$model) { $it->{keys} = {} if $it->{persistence} eq 'unlogged'; $it->{lost} = 0; $it->{unsure} = 1 if $it->{unsaved} }
 	compare($model, 'on the standby');
+	compare_tree('on the standby');
 	$session->quit;
 	$session = $primary;
 	return;
@@ -334,21 +471,29 @@ for my $one (map { "f$_" } 1 .. 6)
 	run($create);
 	$now{$one} = $it;
 }
-my ($end, $standby, $standbys) = (time + $seconds, undef, 0);
-$count{$_} = 0 for qw(change restart promotion);
+run(join ';', map { "CREATE FOREIGN TABLE $_ (k int) SERVER streamfilter OPTIONS ($kinds{bloom}" . ($_ eq 'tree_leaf' ? q{, parent 'tree_root')} : ')') } qw(tree_root tree_leaf));
+my ($end, $standby, $standbys, $past) = (time + $seconds, undef, 0, undef);
+$count{$_} = 0 for qw(change restart killed promotion past);
 while (!$failed && time < $end)
 {
 	transact();
 	last if $failed;
 	compare(\%now, 'between transactions') if !chance(.3);
 	resize() if chance(.08);
+	use_tree('between transactions') if chance(.1);
 	end_prepared() if defined $prepared{model} && chance(.3);
 	restart() if chance(.03);
-	if (!defined $standby && chance(.004)) { $standby = start_standby('standby' . ++$standbys, undef, $node) }
+	if (!defined $standby && !defined $past && !defined $prepared{model} && chance(.001))
+	{
+		$past = start_standby('past' . ++$standbys, "recovery_target_name = 'moment'\nrecovery_target_action = 'promote'", $node);
+	}
+	elsif (defined $past && !defined $prepared{model} && chance(.1)) { go_back($past); undef $past }
+	elsif (defined $past) { }
+	elsif (!defined $standby && chance(.004)) { $standby = start_standby('standby' . ++$standbys, "recovery_target_name = ''", $node) }
 	elsif (defined $standby && chance(.1)) { compare_standby($standby) }
 	elsif (defined $standby && chance(.03)) { promote($standby); undef $standby }
 	@script = @script[ -200 .. -1 ] if @script > 2000;
 }
-ok(!$failed, "$count{change} changes of definitions, $count{restart} restarts, $count{promotion} promotions");
-eval { $session->quit };
+ok(!$failed, "$count{change} changes of definitions, $count{restart} restarts, $count{killed} sessions killed, $count{promotion} promotions, $count{past} times back to a moment");
+disconnect();
 done();

@@ -143,7 +143,7 @@ SKIP:
 	# ---- the worker ends there
 	my %struck = (
 		fail      => qr/ERROR:  fault injected at restore_range/,
-		terminate => qr/FATAL:  terminating background worker "streamfilter restore/,
+		terminate => qr/background worker "streamfilter restore[^"]*" \(PID \d+\) exited with exit code/,
 		kill      => qr/background worker "streamfilter restore[^"]*" \(PID \d+\) was terminated by signal 9/);
 	for my $how ('fail', 'terminate', 'kill')
 	{

@@ -97,7 +97,7 @@ sql('DELETE FROM seen WHERE id IN (SELECT generate_series(1, 13999))');
 is(known_there(1, 13999), 0, 'nothing was played twice');
 is(restored(), $restored, 'and still the filter was not read anew');
 
-# --- More gaps than ranges, among ids that are older than the latest 32,768 --------------------------------------------------
+# --- The same among ids that are older than the latest 32,768: what is played goes by numbers of rows -------------------------
 
 $primary->safe_psql('postgres', join ';', map { sprintf q{BEGIN; CALL add_with_gaps(%d, %d); PREPARE TRANSACTION 'gaps %d'},
 	20000 + $_ * 100, 20029 + $_ * 100, $_ } 1 .. 30);
@@ -108,7 +108,7 @@ for my $i (1 .. 3)
 	sql("INSERT INTO events VALUES ($i)");
 	is(known_there(1, 1000), $i, "a key beside 900 old ids with gaps: $i");
 }
-isnt(restored(), $restored, 'the filter was read anew');
+is(restored(), $restored, 'the filter was not read anew');
 is(known_there(20000, 23999), 0, 'nothing of what is prepared');
 sql(q{ROLLBACK PREPARED 'gaps 1'});
 sql(qq{COMMIT PREPARED 'gaps $_'}) for 2 .. 30;

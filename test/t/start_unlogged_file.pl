@@ -64,6 +64,7 @@ for my $case (
 	[ 'no right to read', sub { chmod 0, $file } ],
 	[ 'another version', sub { open my $f, '+<:raw', $file or die $!; print $f 'SFLU7'; close $f or die $! } ],
 	[ 'cut off', sub { truncate $file, 3000 } ],
+	[ 'of a server with other blocks, whose data directory is another', sub { open my $f, '+<:raw', $file or die $!; seek $f, 8, 0; print $f pack 'Q', 7; close $f or die $! } ],
 	[ 'fewer filters', sub { $node->append_conf('postgresql.conf', 'streamfilter.max_filters = 1') } ])
 {
 	fill();
@@ -87,11 +88,45 @@ rmdir "$file.tmp" or die $!;
 $node->start;
 like(said(q{SELECT known('small')}), qr/WARNING:  filter "small" starts empty/, '... and so does the first use');
 
+# A disk that is full: what is written goes to a device that has no room.
+SKIP: {
+	skip 'there is no /dev/full', 2 unless -c '/dev/full' && symlink '/dev/full', "$file.tmp";
+	fill();
+	log_since();
+	$node->stop;
+	like(log_since(), qr/could not write file "streamfilter.unlogged", unlogged filters will be empty: No space left/, 'a full disk: the stop tells');
+	$node->start;
+	like(said(q{SELECT known('small')}), qr/WARNING:  filter "small" starts empty/, '... and so does the first use');
+}
+
+# What does not fit says so, and its bytes wait for more room, or for the end of the filter.
+sub with_memory { my ($size) = @_; $node->append_conf('postgresql.conf', "streamfilter.dynamic_memory = '$size'"); $node->restart; return }
 fill();
-$node->stop;
-$node->append_conf('postgresql.conf', q{streamfilter.dynamic_memory = '1MB'});
-$node->start;
+log_since();
+with_memory('1MB');
 like(log_since(), qr/not enough room for an unlogged filter/, 'less memory');
-like(said(q{SELECT known('wide')}), qr/not enough shared memory for filter "wide"/, '... what does not fit says so');
-is(sql(q{SELECT known('small')}), 100, '... the others are there');
+for my $again ('', ', also after another restart')
+{
+	like(said(q{SELECT known('wide')}), qr/not enough shared memory for filter "wide".*HINT:.*streamfilter\.dynamic_memory/s, "... what does not fit says so$again");
+	is(sql(q{SELECT known('small')}), 100, '... the others are there');
+	$node->restart if !$again;
+}
+sql(q{INSERT INTO small SELECT generate_series(201, 300)});
+with_memory('64MB');
+is(all_known(), '100 100 100', '... and with more memory all of it is there');
+is(sql(q{SELECT state FROM streamfilter_stats WHERE filter = 'wide'::regclass}), 'loaded', '... as ever');
+with_memory('1MB');
+like(said(q{ALTER FOREIGN TABLE wide OPTIONS (SET memory '64kB')}), qr/WARNING:  filter "wide" starts empty/, 'an ALTER lets go of it');
+is(sql(q{SELECT known('wide')}), 0, '... and it can be used');
+with_memory('64MB');
+is(sql(q{SELECT known('wide')}), 0, '... nothing comes back');
+with_memory('1MB');
+crash();
+with_memory('64MB');
+like(said(q{SELECT known('resized')}), qr/WARNING:  filter "resized" starts empty/, 'a crash ends the life of what waits');
+is(sql(q{SELECT state FROM streamfilter_stats WHERE filter = 'resized'::regclass}), 'loaded (lost with its server)', '... the statistics say why');
+sql(q{INSERT INTO resized VALUES (1); TRUNCATE resized});
+is(sql(q{SELECT state FROM streamfilter_stats WHERE filter = 'resized'::regclass}), 'loaded (truncated)', '... TRUNCATE ends that');
+crash();
+unlike(said(q{SELECT known('resized')}), qr/WARNING/, 'truncated on purpose, it says nothing');
 done_testing();

@@ -251,18 +251,6 @@ bool assign_roles(FilterRelation* relation, Fault& fault) {
   return fault.add_hint("Every column without a role is part of the key; give at least one.");
 }
 
-// A hash of the columns' types.
-uint64 hash_columns_of(const FilterRelation* relation, uint64 signature) {
-  for (int i = 0; i < relation->column_count; ++i) {
-    const FilterColumn* column = &relation->columns[i];
-    const uint64 parts[] = {
-        signature, static_cast<uint64>(column->role) | static_cast<uint64>(column->unit) << 8,
-        column->base_type, column->collation};
-    signature = hash_columns(parts, lengthof(parts), 0);
-  }
-  return signature;
-}
-
 Oid wrapper_of(Oid server) {
   return read_field(FOREIGNSERVEROID, server, &FormData_pg_foreign_server::srvfdw, InvalidOid);
 }
@@ -273,7 +261,17 @@ Oid server_of(Oid relid) {
   return read_field(FOREIGNTABLEREL, relid, &FormData_pg_foreign_table::ftserver, InvalidOid);
 }
 
-uint64 key_signature(const FilterRelation* relation) { return hash_columns_of(relation, 1); }
+uint64 key_signature(const FilterRelation* relation) {
+  uint64 signature = 1;
+  for (int i = 0; i < relation->column_count; ++i) {
+    const FilterColumn* column = &relation->columns[i];
+    const uint64 parts[] = {
+        signature, static_cast<uint64>(column->role) | static_cast<uint64>(column->unit) << 8,
+        column->base_type, column->collation};
+    signature = hash_columns(parts, lengthof(parts), 0);
+  }
+  return signature;
+}
 
 bool is_same_fpr(double a, double b) {
   Definition left, right;
@@ -282,14 +280,13 @@ bool is_same_fpr(double a, double b) {
   return left.wanted_fpr() == right.wanted_fpr();
 }
 
-uint64 signature_of(const FilterRelation* relation, const Parameters& complete) {
-  const bool has_seed = relation->definition.is_given(Common::seed);
-  Parameters parameters = complete;
-  parameters.keys = 0;
-  parameters.fpr = 0;
-  parameters.nulls = Nulls::distinct;
-  if (!has_seed) parameters.seed = 0;
-  return hash_columns_of(relation, hash_bytes(&parameters, sizeof parameters, has_seed));
+bool is_state_of(const FilterRelation* relation, const Parameters& parameters, uint64 columns) {
+  const Definition& wanted = relation->definition;
+  // What `auto` took once is kept, whatever it would take for the options of today.
+  const Kind asked = relation->options.asked.parameters.kind;
+  return (asked == Kind::automatic || parameters.kind == asked) &&
+         (columns == 0 || columns == key_signature(relation)) &&
+         (!wanted.is_given(Common::seed) || parameters.seed == wanted.parameters.seed);
 }
 
 bool has_same_geometry(const Parameters& a, const Parameters& b) {
@@ -327,14 +324,12 @@ FilterRelation* read_filter_relation(Oid relid, Fault& fault) {
       !read_servers(relation, fault) || !read_columns(relation, attributes, fault) ||
       !assign_roles(relation, fault))
     return nullptr;
-  relation->signature = signature_of(relation, relation->definition.parameters);
   return relation;
 }
 
 void adopt_seed(FilterRelation* relation, uint64 seed) {
   relation->definition.parameters.seed = seed;
   relation->definition.give(Common::seed);
-  relation->signature = signature_of(relation, relation->definition.parameters);
 }
 
 List* options_of_filter(Oid relid) {

@@ -37,7 +37,6 @@ struct FilterRelation {
   FilterColumn* time;        // nullptr: none
   int server_count;          // number of servers that hold the state; 0: this one does
   Oid* servers;
-  uint64 signature;  // of all that the state depends on: while it is equal, the state can be kept
   bool uncommitted;  // the current transaction has created or changed it
   // Does it keep parameters that another version has derived? Then those that this one would
   // derive.
@@ -72,8 +71,10 @@ inline bool is_remote(const FilterRelation* relation) { return relation->server_
 // A hash of its columns: what a key is.
 uint64 key_signature(const FilterRelation* relation);
 
-// A hash of complete parameters and of the columns.
-uint64 signature_of(const FilterRelation* relation, const Parameters& complete);
+// Can contents with these parameters be the filter's? `columns`: its key_signature when they began;
+// 0: not known. Only a definition that was changed where no hook ran, or a tree with another seed,
+// says otherwise.
+bool is_state_of(const FilterRelation* relation, const Parameters& parameters, uint64 columns);
 
 // Compares rates in options and bytes: 0 (not given) equals the default.
 bool is_same_fpr(double a, double b);

@@ -50,7 +50,6 @@ void stop_if_changed(FaultPoint point) {
 pg_noinline void before_commit() {
   stop_if_changed(FaultPoint::pre_commit);
   check_debts();
-  free_superseded_states();
   save_transaction_changes();
   stop_if_changed(FaultPoint::logged);
   prepare_remote_commit();
@@ -96,7 +95,6 @@ pg_noinline void before_prepare() {
   stop_if_changed(FaultPoint::pre_commit);
   check_debts();
   refuse_to_prepare_remote_transactions();
-  free_superseded_states();
   refuse_to_prepare_changes();
   refuse_to_prepare_saving();
   save_transaction_changes();

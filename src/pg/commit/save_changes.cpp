@@ -31,8 +31,8 @@ void note_forgotten(FilterSlot* slot) {
 void note_saved(TransactionChanges* changes) {
   SavedState* saved = &changes->slot->saved;
   LogState* log = &changes->slot->log;
-  saved->logged = changes->saving.logged;
   pg_atomic_fetch_add_u64(&log->bytes, static_cast<int64>(changes->saving.logged_bytes));
+  raise_count(changes->slot, static_cast<uint64>(changes->saving.latest));
   if (changes->saving.forgotten_level > 0) note_forgotten(changes->slot);
   if (changes->saving.writes_header) pg_atomic_write_u32(&saved->has_header, 1);
   if (changes->saving.drops_saved) pg_atomic_write_u32(&saved->has_header, 0);
@@ -49,28 +49,10 @@ bool has_header(const TransactionChanges* changes) {
          pg_atomic_read_u32(&changes->slot->saved.has_header) != 0;
 }
 
-// By the current definition: it may have been altered, or a savepoint undone, since the transaction
-// began to change the filter.
-bool is_logged_now(const TransactionChanges* changes) {
-  const Oid relation = changes->slot->relation;
-  FilterHandle* filter = filter_handle(relation);
-  if (!is_loaded(filter)) {
-    if (!is_filter(relation)) return changes->saving.logged;  // this transaction has dropped it
-    use_filter(filter, Use::test_granted);
-  }
-  return filter->relation->options.persistence == Persistence::logged;
-}
-
-void note_persistence() {
-  for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
-    if (is_alive(changes) && is_latest(changes->slot))
-      changes->saving.logged = is_logged_now(changes);
-}
-
 // Must this transaction write an image with its own changes? The log lacks merged values, and keys
 // added while the filter was unlogged.
 bool replaces_saved(const TransactionChanges* changes) {
-  if (!changes->saving.logged) return false;
+  if (!is_kept_logged(changes->slot)) return false;
   return changes->saving.needs_image || changes->log.last_merge != kNoChange ||
          !changes->slot->saved.logged || changes->saving.forgotten_level > 0 ||
          (!has_header(changes) && pg_atomic_read_u64(&changes->slot->applied) > 0);
@@ -81,18 +63,17 @@ bool is_image_due(const TransactionChanges* changes) {
 }
 
 [[noreturn]] void refuse_to_prepare(const TransactionChanges* changes) {
-  const char* name = get_rel_name(changes->slot->relation);
+  const char *name = get_rel_name(changes->slot->relation),
+             *call =
+                 is_kept_logged(changes->slot) ? "streamfilter_save" : "streamfilter_forget_saved";
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
           errmsg("cannot PREPARE a transaction that replaces what is saved of filter \"%s\"", name),
           errdetail("Its saved state is not what the filter holds now."),
           is_citus_loaded()
-              ? errhint("Type: SELECT * FROM run_command_on_all_nodes($$SELECT %s('%s')$$).",
-                        changes->saving.logged ? "streamfilter_save" : "streamfilter_forget_saved",
+              ? errhint("Type: SELECT * FROM run_command_on_all_nodes($$SELECT %s('%s')$$).", call,
                         quote_identifier(name))
-          : changes->saving.logged
-              ? errhint("Run streamfilter_save('%s') in a transaction of its own before.",
-                        quote_identifier(name))
-              : errhint("Commit another change of the filter before."));
+              : errhint("Run %s('%s') in a transaction of its own before.", call,
+                        quote_identifier(name)));
   pg_unreachable();
 }
 
@@ -110,8 +91,11 @@ bool ends_emptied(const TransactionChanges* changes) {
   return changes->log.count > 0 && changes->log.last_reset == changes->log.count - 1;
 }
 
+// Keys of a prepared transaction that a restart has forgotten leave a header that memory does not
+// know of.
 bool is_to_be_noted(const TransactionChanges* changes) {
-  return has_header(changes) == ends_emptied(changes);
+  return ends_emptied(changes) ? has_header(changes) || is_anything_saved(changes->slot->relation)
+                               : !has_header(changes);
 }
 
 void note_contents(TransactionChanges* changes) {
@@ -161,13 +145,13 @@ bool is_dropped(const TransactionChanges* changes) {
 }
 
 bool has_unsaved_state(const TransactionChanges* changes) {
-  return is_alive(changes) && changes->saving.logged &&
+  return is_alive(changes) && is_kept_logged(changes->slot) &&
          (changes->saving.needs_image || changes->saving.wanted_level > 0);
 }
 
 bool is_saved(const TransactionChanges* changes) {
   return (has_changes(changes) || has_unsaved_state(changes)) &&
-         (changes->saving.logged || is_to_be_noted(changes)) && is_latest(changes->slot) &&
+         (is_kept_logged(changes->slot) || is_to_be_noted(changes)) && is_latest(changes->slot) &&
          !is_dropped(changes);
 }
 
@@ -175,7 +159,7 @@ bool is_saved(const TransactionChanges* changes) {
 template <typename Function>
 void for_each_saved(bool logged, Function f) {
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
-    if (changes->saving.logged == logged && is_saved(changes)) f(changes);
+    if (is_saved(changes) && is_kept_logged(changes->slot) == logged) f(changes);
 }
 
 constexpr char kHeaps[] = "while waiting for the heaps that filters are saved in";
@@ -275,7 +259,6 @@ void await_changed_slices() {
 // without one. Rows of the log are never read by it, and have no parts elsewhere: any will do.
 void save_transaction_changes() {
   await_changed_slices();
-  note_persistence();
   if (!is_any_saved()) return;
   PushActiveSnapshot(is_any_saved(is_image_due) ? GetTransactionSnapshot() : SnapshotSelf);
   const CommitWait wait;
@@ -289,13 +272,11 @@ void save_transaction_changes() {
 // An image in a prepared transaction keeps others from saving the filter until its end. A
 // transaction that has the filter for itself, to alter, empty or drop it, writes one all the same.
 void refuse_to_prepare_saving() {
-  note_persistence();
   for (const TransactionChanges* changes = first_changes(); changes != nullptr;
        changes = changes->next)
     if (!is_dropped(changes) &&
         (changes->saving.wanted_level > 0 || changes->saving.forgotten_level > 0 ||
-         (has_changes(changes) && replaces_saved(changes) && !is_locked_by_me(changes) &&
-          (changes->saving.logged || is_anything_saved(changes->slot->relation)))))
+         (has_changes(changes) && replaces_saved(changes) && !is_locked_by_me(changes))))
       refuse_to_prepare(changes);
 }
 

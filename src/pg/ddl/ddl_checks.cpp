@@ -89,18 +89,23 @@ void write_default_fpr(Oid relid) {
 
 // ---- checks -------------------------------------------------------------------------------------
 
-// Does the statement change what the filter is made of?
-bool redefines(const AlterTableStmt* statement) {
-  ListCell *command_cell, *option_cell;
-  foreach (command_cell, statement->cmds) {
-    const auto* command = castNode(AlterTableCmd, lfirst(command_cell));
-    if (command->subtype != AT_GenericOptions) continue;
-    foreach (option_cell, castNode(List, command->def))
-      if (const char* name = castNode(DefElem, lfirst(option_cell))->defname;
-          is_option(name) || strcmp(name, "persistence") == 0)
-        return true;
+// What an ALTER does to the filter's keys.
+enum class Alteration : uint8 {
+  none,      // a new filter
+  relation,  // another owner, or an option such as mode: nothing
+  state,
+};
+
+Alteration alteration_by(const AlterTableStmt* statement) {
+  Alteration alteration = Alteration::relation;
+  ListCell* cell;
+  foreach (cell, statement->cmds) {
+    const auto* command = lfirst_node(AlterTableCmd, cell);
+    if (command->subtype == AT_ChangeOwner) continue;
+    List* options = command->subtype == AT_GenericOptions ? castNode(List, command->def) : NIL;
+    if (options == NIL || !keeps_state(options)) alteration = Alteration::state;
   }
-  return false;
+  return alteration;
 }
 
 // PostgreSQL's own callback raises XX000 for a relation that another session has just dropped.
@@ -112,7 +117,9 @@ void check_owner(const RangeVar* name, Oid relid, Oid, void*) {
 // Restores a filter before its definition is altered: afterwards nobody could tell what is saved.
 // Takes the lock of ALTER. Without room for it, the saved state is set aside.
 void load_before(const AlterTableStmt* statement) {
-  if (shared_state == nullptr || RecoveryInProgress() || !redefines(statement)) return;
+  if (shared_state == nullptr || RecoveryInProgress() ||
+      alteration_by(statement) != Alteration::state)
+    return;
   const Oid seen = RangeVarGetRelid(statement->relation, NoLock, true);
   if (!OidIsValid(seen) || !is_filter(seen) || is_in_tree(seen)) return;
   const Oid relid = RangeVarGetRelidExtended(statement->relation, AccessExclusiveLock,
@@ -120,7 +127,7 @@ void load_before(const AlterTableStmt* statement) {
   Fault fault;
   if (!OidIsValid(relid) || !is_filter(relid)) return;
   const FilterRelation* relation = show_filter_relation(relid, fault);
-  if (relation == nullptr || is_remote(relation)) return;
+  if (relation == nullptr || is_remote(relation) || relation->options.parent != nullptr) return;
   const bool is_loaded = peek_slot(relation) != nullptr;
   if (!is_loaded && !is_anything_saved(relid)) return;
   if (is_loaded || memory_use().largest_free >= relation->definition.parameters.memory)
@@ -245,30 +252,19 @@ void check_filter_memory(const FilterRelation* relation) {
             errhint_more_memory());
 }
 
-// What would be lost with the state that the transaction has of the filter.
-enum class Contents : uint8 { none, own, some };
-
-Contents contents_of(const FilterRelation* relation, const FilterSlot* slot) {
-  if (slot == nullptr) return is_anything_saved(relation->relid) ? Contents::some : Contents::none;
+// Would anything be lost with the state that the transaction has of the filter?
+bool has_contents(const FilterRelation* relation, const FilterSlot* slot) {
+  if (slot == nullptr) return is_anything_saved(relation->relid);
   const TransactionChanges* own = find_changes(relation->relid, slot, slot->generation);
-  const bool emptied = own != nullptr && own->log.last_reset != kNoChange;
-  if (!emptied && (!is_whole(slot) || !is_empty(block_of(slot)))) return Contents::some;
-  return own != nullptr && own->log.count > (emptied ? own->log.last_reset + 1 : 0)
-             ? Contents::own
-             : Contents::none;
+  if (own == nullptr || own->log.count == 0) return !is_whole(slot) || !is_empty(block_of(slot));
+  return own->log.last_reset != own->log.count - 1;
 }
 
-void warn_of_losses(const FilterRelation* relation, Contents lost, const Problem& problem) {
-  if (lost == Contents::some)
-    ereport(WARNING, errmsg("filter \"%s\" starts empty", relation->name),
-            errdetail("Its state does not fit the new definition.%s%s",
-                      problem.detail[0] != '\0' ? " " : "", problem.detail),
-            errhint("Fill it anew, for example with streamfilter_warm()."));
-  else if (lost == Contents::own)
-    ereport(WARNING,
-            errmsg("filter \"%s\" forgets what this transaction has added to it", relation->name),
-            errdetail("The state it was added to does not fit the new definition."),
-            errhint("Add it after the ALTER."));
+void warn_of_losses(const FilterRelation* relation, const Problem& problem) {
+  ereport(WARNING, errmsg("filter \"%s\" starts empty", relation->name),
+          errdetail("Its state does not fit the new definition.%s%s",
+                    problem.detail[0] != '\0' ? " " : "", problem.detail),
+          errhint("Fill it anew, for example with streamfilter_warm()."));
 }
 
 // In place of all that is saved, the log says that the filter is kept in memory only.
@@ -285,7 +281,7 @@ void change_persistence(const FilterRelation* relation, FilterSlot* slot, bool r
   const bool logged = relation->options.persistence == Persistence::logged;
   if (resized ? logged : is_kept_logged(slot) == logged) return;
   keep_at_commit(slot, logged);
-  begin_changes(slot, block_of(slot), logged)->saving.needs_image = logged;
+  begin_changes(slot, block_of(slot))->saving.needs_image = logged;
   if (!logged) keep_in_memory(slot);
 }
 
@@ -339,32 +335,6 @@ void check_limit(const FilterRelation* relation, bool altered) {
                   "stream, such as clq."));
 }
 
-// What an ALTER does to the filter's keys.
-enum class Alteration : uint8 {
-  none,      // a new filter
-  relation,  // another owner, or an option such as mode: nothing
-  state,
-};
-
-Alteration alteration_by(const AlterTableStmt* statement) {
-  Alteration alteration = Alteration::relation;
-  ListCell* cell;
-  foreach (cell, statement->cmds) {
-    const auto* command = lfirst_node(AlterTableCmd, cell);
-    if (command->subtype == AT_ChangeOwner) continue;
-    List* options = command->subtype == AT_GenericOptions ? castNode(List, command->def) : NIL;
-    if (options == NIL || !keeps_state(options)) alteration = Alteration::state;
-  }
-  return alteration;
-}
-
-// Is what is saved of a filter that is not in memory of the altered definition, too?
-bool is_saved_alike(const FilterRelation* relation) {
-  Parameters saved;
-  return find_saved_geometry(relation, &saved) &&
-         has_same_geometry(saved, relation->definition.parameters);
-}
-
 // The state that the filter has becomes that of its altered definition, if it can. True: it stays,
 // or has been taken over.
 bool alter_state(const FilterRelation* relation, bool same, bool* resized) {
@@ -375,10 +345,16 @@ bool alter_state(const FilterRelation* relation, bool same, bool* resized) {
     change_persistence(relation, *resized ? latest_slot(relation->relid) : former, *resized);
     return true;
   }
-  const Contents lost = contents_of(relation, former);
-  if (former == nullptr && (lost == Contents::none || is_saved_alike(relation))) return false;
+  const bool loses = has_contents(relation, former);
+  // Of a filter that is not in memory what is saved may be of the altered definition, too.
+  if (former == nullptr) {
+    const SavedLife saved = saved_life_of(relation);
+    if (!loses || (saved.is_usable && relation->options.persistence == Persistence::logged &&
+                   has_same_geometry(saved.parameters, relation->definition.parameters)))
+      return false;
+  }
   start_empty(relation->relid);
-  warn_of_losses(relation, lost, problem);
+  if (loses) warn_of_losses(relation, problem);
   return false;
 }
 
@@ -393,7 +369,7 @@ void check_filter(Oid relid, Alteration alteration, Contradictions contradiction
   const bool altered = alteration != Alteration::none;
   check_limit(relation, altered);
   const FilterSlot* former = altered ? latest_slot(relation->relid) : nullptr;
-  const bool same = former != nullptr && former->signature == relation->signature;
+  const bool same = former != nullptr && is_state_wanted(relation, former);
   if (!same) check_quotas(relation, altered);
   if (is_remote(relation)) {
     if (former != nullptr) start_empty(relation->relid);
@@ -439,8 +415,9 @@ void check_altered_relations(const AlterTableStmt* statement) {
   const Oid relid = RangeVarGetRelid(statement->relation, NoLock, true);
   check_may_alter(relid, statement);
   write_default_fpr(relid);
-  check_filter(relid, alteration_by(statement),
-               redefines(statement) ? in_command(true) : Contradictions::accepted);
+  const Alteration alteration = alteration_by(statement);
+  check_filter(relid, alteration,
+               alteration == Alteration::state ? in_command(true) : Contradictions::accepted);
   alter_on_servers(relid, statement);
   ListCell* cell;
   foreach (cell, statement->cmds)

@@ -196,14 +196,6 @@ void load(FilterHandle* filter) {
   ++filter->version;
 }
 
-// The definition may have been altered. Keys added while the filter was unlogged are not in the
-// log: without a header, the next change writes an image.
-void note_persistence(SavedState* saved, bool logged) {
-  if (saved->logged == logged) return;
-  if (logged) pg_atomic_write_u32(&saved->has_header, 0);
-  saved->logged = logged;
-}
-
 LOCKMODE lock_for(Use use) {
   switch (use) {
     case Use::insert:
@@ -231,8 +223,13 @@ void record_dependencies(FilterHandle* filter, Use use) {
 void adopt_state(FilterHandle* filter, FilterSlot* slot) {
   auto* relation = const_cast<FilterRelation*>(filter->relation);
   const Parameters& parameters = filter->header->parameters;
-  slot->signature = relation->signature;
   slot->server = relation->server;  // pg_upgrade gives servers other OIDs
+  // Altered where no hook ran: without a header, the next change writes an image.
+  const bool logged = relation->options.persistence == Persistence::logged;
+  if (!relation->uncommitted && slot->saved.logged != logged) {
+    slot->saved.logged = logged;
+    if (logged) pg_atomic_write_u32(&slot->saved.has_header, 0);
+  }
   if (has_same_geometry(relation->definition.parameters, parameters)) return;
   adopt_geometry(relation, parameters);
   filter->rule = key_rule(relation->definition.parameters);
@@ -245,8 +242,6 @@ void adopt_state(FilterHandle* filter, FilterSlot* slot) {
 FilterSlot* attach_newest(const FilterRelation* relation, bool empties) {
   for (;;) {
     FilterSlot* slot = attach_slot(relation, empties);
-    if (!relation->uncommitted)
-      note_persistence(&slot->saved, relation->options.persistence == Persistence::logged);
     if (slot->standby.follows) follow_log(slot, relation);
     if (slot->state != SlotState::retired) return slot;
   }
@@ -260,7 +255,6 @@ bool attach_former(FilterHandle* filter) {
   if (slot->generation != filter->slot_generation || slot->state != SlotState::live ||
       slot->standby.follows || block_of(slot) != filter->header)
     return false;
-  note_persistence(&slot->saved, filter->relation->options.persistence == Persistence::logged);
   filter->slot = slot;
   note_false_rate(slot);
   return true;

@@ -115,7 +115,7 @@ Header* copy_filter_slice(FilterHandle* filter, uint32 slice) {
 }
 
 void save_at_commit(FilterHandle* filter) {
-  Saving& saving = begin_changes(filter->slot, filter->header, filter->slot->saved.logged)->saving;
+  Saving& saving = begin_changes(filter->slot, filter->header)->saving;
   if (saving.wanted_level == 0) saving.wanted_level = GetCurrentTransactionNestLevel();
 }
 

@@ -414,8 +414,7 @@ Verdict test_and_reserve(FilterHandle* filter, TransactionChanges* changes, cons
 }
 
 TransactionChanges* begin(const FilterHandle* filter) {
-  return begin_changes(filter->slot, filter->header,
-                       filter->relation->options.persistence == Persistence::logged);
+  return begin_changes(filter->slot, filter->header);
 }
 
 // ---- overfull filters ---------------------------------------------------------------------------

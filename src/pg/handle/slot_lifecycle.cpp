@@ -17,6 +17,7 @@ extern "C" {
 #include "pg/shmem/log_pages.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/state_copy.hpp"
+#include "pg/shmem/unlogged_file.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/storage/restore.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
@@ -86,8 +87,8 @@ const Work* latest_of(Oid relation) {
   return nullptr;
 }
 
-// Has the transaction given the same relation a later state?
-bool is_work_superseded(const Work* item) { return latest_of(item->slot->relation) != item; }
+// Has the transaction given the relation no later state?
+bool is_last_word(const Work* item) { return latest_of(item->slot->relation) == item; }
 
 // The transaction's last word on whether the slot is saved; nullptr: it has said nothing.
 const Work* latest_keep(const FilterSlot* slot) {
@@ -105,11 +106,7 @@ void publish_definitions() {
         item->live->generation == item->generation)
       free_slot(item->live);
     if (item->action != Action::define) continue;
-    if (is_work_superseded(item)) {
-      free_slot(item->slot);
-      continue;
-    }
-    make_live(item->slot);
+    is_last_word(item) ? make_live(item->slot) : free_slot(item->slot);
   }
   for (const Work* item = work; item != nullptr; item = item->next)
     if (item->action == Action::drop && OidIsValid(item->relation))
@@ -163,14 +160,12 @@ void roll_back(SubTransactionId subtransaction) {
   if (building) ConditionVariableBroadcast(&shared_state->built);
 }
 
-// A definition may have been altered where no hook ran, or, for a parallel worker, by its leader.
+// A parallel worker does not know what its leader has altered.
 bool fits(const FilterSlot* slot, const FilterRelation* relation) {
-  if (relation->uncommitted && IsParallelWorker()) return slot->signature == relation->signature;
-  const Parameters& saved = block_of(slot)->parameters;
-  return slot->key_signature == key_signature(relation) &&
-         saved.kind == relation->definition.parameters.kind &&
-         (!relation->definition.is_given(Common::seed) ||
-          saved.seed == relation->definition.parameters.seed);
+  const Parameters& own = block_of(slot)->parameters;
+  return is_state_of(relation, own, slot->key_signature) &&
+         (!relation->uncommitted || !IsParallelWorker() ||
+          has_same_geometry(own, relation->definition.parameters));
 }
 
 // Slots of one relation as the current transaction sees them. Needs directory_lock.
@@ -259,6 +254,8 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
     FilterSlot* slot = find_free_slot();
     FilterSlot* counted = find_slot(MyDatabaseId, relation->relid, SlotState::counted);
     if (slot != nullptr && slot->state == SlotState::counted && counted != nullptr) slot = counted;
+    // Bytes that wait in the file stay with their slot until the filter is there.
+    if (slot != nullptr && slot->waits != 0) slot = nullptr;
     if (slot == nullptr) {
       result = Reservation::no_slot;
     } else if (server.max_filters != PG_INT32_MAX &&
@@ -277,11 +274,11 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
       enter_slot(slot, MyDatabaseId, relation->relid, SlotState::building);
       slot->server = relation->server;
       slot->owner = MyProcPid;
-      slot->signature = relation->signature;
       slot->key_signature = key_signature(relation);
       slot->generation = shared_state->next_generation++;
       reset_counters(slot, now);
       load_statistics(&slot->stats, before, count);
+      slot->waits = counted != nullptr && counted != slot ? counted->waits : 0;
       item->slot = slot;
       push(item);
     }
@@ -412,15 +409,6 @@ Parameters parameters_for(const FilterRelation* relation) {
 
 }  // namespace
 
-void free_superseded_states() {
-  if (work == nullptr) return;
-  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-  free_work(
-      [](const Work* item) { return item->action == Action::define && is_work_superseded(item); });
-  LWLockRelease(shared_state->directory_lock);
-  give_back_slots();
-}
-
 bool is_latest(const FilterSlot* slot) {
   const Work* own = latest_of(slot->relation);
   return own == nullptr ? slot->state == SlotState::live : own->slot == slot;
@@ -453,7 +441,7 @@ namespace {
 template <typename Function>
 void for_each_prepared(Function&& f) {
   for (const Work* item = work; item != nullptr; item = item->next) {
-    if (item->action == Action::define) {
+    if (item->action == Action::define && is_last_word(item)) {
       const FilterSlot* slot = item->slot;
       f(ChangeType::define, item->slot);
       if (FilterSlot* former = find_slot(slot->database, slot->relation, SlotState::live))
@@ -494,8 +482,10 @@ void leave_prepared_definitions() {
   if (work == nullptr) return;
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   for (const Work* item = work; item != nullptr; item = item->next)
-    if (item->action == Action::define) item->slot->owner = 0;
+    if (item->action == Action::define)
+      is_last_word(item) ? static_cast<void>(item->slot->owner = 0) : free_slot(item->slot);
   LWLockRelease(shared_state->directory_lock);
+  give_back_slots();
   work = nullptr;
 }
 
@@ -512,18 +502,25 @@ FilterSlot* peek_slot(const FilterRelation* relation) {
   if (shared_state == nullptr) return nullptr;
   resolve_removals(relation->relid);
   const LockHeld held(shared_state->directory_lock, LW_SHARED);
-  return find_slots(relation).usable;
+  return usable_slot(relation);
 }
+
+FilterSlot* usable_slot(const FilterRelation* relation) { return find_slots(relation).usable; }
 
 bool peek_seed(const FilterRelation* relation, uint64* seed) {
   if (shared_state == nullptr) return false;
   const LockHeld held(shared_state->directory_lock, LW_SHARED);
-  const FilterSlot* slot = find_slots(relation).usable;
+  const FilterSlot* slot = usable_slot(relation);
   if (slot != nullptr) *seed = block_of(slot)->parameters.seed;
   return slot != nullptr;
 }
 
 namespace {
+
+uint64 size_that_waits(Oid relid) {
+  const LockHeld held(shared_state->directory_lock, LW_SHARED);
+  return waiting_bytes(MyDatabaseId, relid);
+}
 
 bool is_building(const FilterRelation* relation) {
   const LockHeld held(shared_state->directory_lock, LW_SHARED);
@@ -561,20 +558,24 @@ FilterSlot* attach_slot(const FilterRelation* relation, bool empties) {
   // If the memory is derived, another version may have derived another size.
   if (!relation->options.asked.is_given(Common::memory) &&
       relation->options.persistence == Persistence::logged)
-    find_saved_geometry(relation, &parameters);
+    if (const SavedLife saved = saved_life_of(relation); saved.is_usable)
+      parameters = saved.parameters;
   if (FilterSlot* slot = empties ? nullptr : attach_by_worker(relation)) return slot;
   const ServerOptions server = server_options(server_of_oid(relation->server)->options);
   const TimestampTz now = GetCurrentTimestamp();
+  uint64 size = parameters.memory;
+  if (const uint64 waits = size_that_waits(relation->relid);
+      waits > size && saved_life_of(relation).header == ChangeType::memory)
+    size = waits;
   for (;;) {
     Work* item = new_work(Action::build);
-    const Reservation reservation = reserve(relation, parameters.memory, server, now, item);
+    const Reservation reservation = reserve(relation, size, server, now, item);
     if (reservation == Reservation::done) {
       build(item->slot, relation, parameters, item, empties);
       resolve_prepared(relation->relid);  // transactions that have ended meanwhile
       return item->slot;
     }
-    if (reservation != Reservation::exists)
-      raise_no_room(relation, parameters.memory, server, reservation);
+    if (reservation != Reservation::exists) raise_no_room(relation, size, server, reservation);
 
     // Another session is building it: wait until it has finished or failed.
     LockWait wait(relation->relid);

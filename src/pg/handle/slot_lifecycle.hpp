@@ -14,6 +14,8 @@ FilterSlot* attach_slot(const FilterRelation* relation, bool empties = false);
 
 // The slot that the filter has for this transaction; nullptr if there is none.
 FilterSlot* peek_slot(const FilterRelation* relation);
+// The same, where prepared transactions have been resolved. Needs directory_lock.
+FilterSlot* usable_slot(const FilterRelation* relation);
 
 // The seed of a filter with state; false if it has none.
 bool peek_seed(const FilterRelation* relation, uint64* seed);
@@ -53,10 +55,6 @@ void drop_trigger_at_commit(Oid trigger);
 
 // Is it the state that this transaction leaves? Not if an ALTER has taken it over, or starts empty.
 bool is_latest(const FilterSlot* slot);
-
-// Call before the commit of a transaction that may have altered a filter several times: frees the
-// states that it has built but for the last one.
-void free_superseded_states();
 
 // The rest is called by the coordinator (pg/commit) when the transaction, or a subtransaction of
 // it, ends. Only prepare_definitions raises: it hands what is to be done, and the keys, over to

@@ -101,8 +101,12 @@ FilterRelation* wanted_relation(Oid relid, const char* memory) {
   if (!complete(relation->definition, problem) ||
       !check_request(asked, relation->definition, problem))
     raise(problem);
-  relation->signature = signature_of(relation, relation->definition.parameters);
   return relation;
+}
+
+bool is_alike(const FilterRelation* a, const FilterRelation* b) {
+  return has_same_geometry(a->definition.parameters, b->definition.parameters) &&
+         key_signature(a) == key_signature(b);
 }
 
 void check_kind(const Resize* resize, const FilterRelation* relation) {
@@ -147,7 +151,7 @@ bool begin_resize(Resize* resize) {
   check_kind(resize, load_filter_relation(resize->relid));
   use_filter(filter, Use::test_granted);
   const FilterRelation* now = load_filter_relation(resize->relid);
-  if (wanted_relation(resize->relid, resize->memory)->signature == now->signature) {
+  if (is_alike(wanted_relation(resize->relid, resize->memory), now)) {
     if (!resize->is_done_elsewhere)
       ereport(NOTICE, errmsg("filter \"%s\" has this size already", now->name));
     return false;
@@ -304,7 +308,7 @@ void swap(Resize* resize) {
   check_unchanged(resize->former, resize->generation, wanted->name);
   require_own_filter(resize->relid);
   const FilterRelation* now = load_filter_relation(resize->relid);
-  if (wanted_relation(resize->relid, resize->memory)->signature != wanted->signature ||
+  if (!is_alike(wanted_relation(resize->relid, resize->memory), wanted) ||
       now->options.persistence != wanted->options.persistence)
     raise_changed(wanted->name, "It was altered.");
   flush_counters();

@@ -184,6 +184,16 @@ bool resized_parameters(const FilterRelation* relation, const FilterSlot* former
   return true;
 }
 
+bool is_state_wanted(const FilterRelation* relation, const FilterSlot* former) {
+  const Parameters& own = block_of(former)->parameters;
+  Parameters wanted = relation->definition.parameters;
+  Problem ignored;
+  return is_state_of(relation, own, former->key_signature) &&
+         (has_same_geometry(own, wanted) ||
+          (resized_parameters(relation, former, own, &wanted, ignored) &&
+           has_same_geometry(own, wanted)));
+}
+
 namespace {
 
 constexpr uint64 kLarge = 256 * 1024 * 1024;  // seconds, for most kinds
@@ -217,7 +227,7 @@ bool resize_filter(const FilterRelation* relation, Problem& problem) {
   FilterSlot* slot = attach_filled(relation, parameters, fill, &resizing);
   warn_of_rate(relation, state, block_of(slot));
   if (is_copy) pfree(const_cast<Header*>(state));
-  begin_changes(slot, block_of(slot), slot->saved.logged)->saving.needs_image = true;
+  begin_changes(slot, block_of(slot))->saving.needs_image = true;
   return true;
 }
 

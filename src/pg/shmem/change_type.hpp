@@ -24,12 +24,11 @@ enum class ChangeType : std::uint8_t {
   drop,      // frees the slot
   define,    // makes the slot the filter's state
   // Also in the log.
-  roles,       // a new key with importance and time
-  header,      // parameters and seed
-  image,       // the same, and an image has everything before
-  memory,      // the same of a life that is kept in memory only
-  collations,  // of the keys of the last header: text, as in saved_definition.hpp
-  unknown,     // no letter of the log
+  roles,    // a new key with importance and time
+  header,   // parameters and seed, and the collations of the keys
+  image,    // the same, and an image has everything before
+  memory,   // the same of a life that is kept in memory only
+  unknown,  // no letter of the log
 };
 
 }  // namespace streamfilter::pg

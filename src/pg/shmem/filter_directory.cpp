@@ -1,7 +1,7 @@
 // The directory of filters and their memory.
 //
 // Locking rules:
-// - directory_lock protects `state`, `database`, `relation`, `server`, `owner`, `signature`,
+// - directory_lock protects `state`, `database`, `relation`, `server`, `owner`,
 //   `generation`, `block`, `size`, the place and the lists of every slot, the regions, `segments`,
 //   the buckets and `next_generation`. To read or
 //   write them, hold it (shared or exclusive), except that `generation`, `block` and `size` of a
@@ -45,7 +45,7 @@ constexpr char kSliceTranche[] = "streamfilter_slice";
 
 const SharedSection* sections = nullptr;
 int section_count = 0;
-bool has_running = false;  // of the postmaster: a crash does not change what it has reserved
+bool has_played = false;  // of the postmaster: a crash does not change what it has reserved
 
 void for_each_section(void (*SharedSection::*what)()) {
   for (int i = 0; i < section_count; ++i)
@@ -63,7 +63,7 @@ Size directory_bytes() {
   return CACHELINEALIGN(add_size(slot_bytes(), mul_size(sizeof(FilterSlot*), bucket_count())));
 }
 
-Size running_bytes() { return mul_size(sizeof(RunningXids), static_cast<Size>(all_slots())); }
+Size played_bytes() { return mul_size(sizeof(PlayedRows), static_cast<Size>(all_slots())); }
 
 Size arena_bytes() { return mul_size(static_cast<Size>(shared_memory_kb), 1024); }
 
@@ -133,8 +133,8 @@ int all_slots() { return std::min(max_filters + kSpareSlots, kMaxSlots); }
 void request_shared_state(MemoryCall* call) {
   call->go_on();
   RequestAddinShmemSpace(add_size(add_size(directory_bytes(), arena_bytes()), PG_CACHE_LINE_SIZE));
-  has_running = starts_in_recovery();
-  if (has_running) RequestAddinShmemSpace(running_bytes());
+  has_played = starts_in_recovery();
+  if (has_played) RequestAddinShmemSpace(played_bytes());
   RequestNamedLWLockTranche(kDirectoryTranche, 1);
   RequestNamedLWLockTranche(kSliceTranche, kSliceLocks);
   for_each_section(&SharedSection::request);
@@ -148,7 +148,7 @@ void start_shared_state(MemoryCall* call) {
                     directory_bytes() + arena_bytes() + PG_CACHE_LINE_SIZE)) {
     memset(static_cast<void*>(shared_state), 0, directory_bytes());
     start_directory(reinterpret_cast<char*>(shared_state));
-    if (has_running) attach_shared(shared_state->running, "streamfilter standby", running_bytes());
+    if (has_played) attach_shared(shared_state->played, "streamfilter standby", played_bytes());
   }
   for_each_section(&SharedSection::start);
   LWLockRelease(AddinShmemInitLock);
@@ -214,9 +214,16 @@ void reset_counters(FilterSlot* slot, TimestampTz now) {
   clear(slot->standby);
   clear(slot->log);
   slot->set_aside[0] = '\0';
+  slot->why_empty = WhyEmpty::is_new;
   clear(slot->copy);
-  if (RunningXids* ran = running_xids(slot)) ran->count = -1;
+  if (PlayedRows* played = played_rows(slot)) played->next = 0;
   pg_atomic_init_u64(&slot->log.next_number, 1);
+}
+
+void raise_count(FilterSlot* slot, uint64 number) {
+  uint64 now = pg_atomic_read_u64(&slot->log.count);
+  while (now < number && !pg_atomic_compare_exchange_u64(&slot->log.count, &now, number)) {
+  }
 }
 
 static uint32 number_of_lock(const FilterSlot* slot, uint32 slice) {

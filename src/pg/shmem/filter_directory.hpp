@@ -39,7 +39,8 @@ struct SavedState {
   int64 identity;                       // of this life (saved_definition.hpp)
   TimestampTz last_saved;               // 0: never
   TimestampTz restored;                 // 0: not restored
-  TimestampTz image;                    // of the image at the last look
+  TimestampTz image;                    // of the image at the last look, and
+  int64 header;                         // the number of the log's newest header then
   pg_atomic_uint64 next_worker;         // when a worker may be started again, in monotonic_us()
 };
 
@@ -80,6 +81,7 @@ struct LogState {
   PhaseGate commits;                     // transactions about to commit: an image waits for them
   pg_atomic_uint32 last_page;            // with the filter's latest row (write_state_row)
   mutable pg_atomic_uint64 next_number;  // of the next row
+  pg_atomic_uint64 count;                // StateVersion: the highest number of a committed row
   // Size of the rows, as tuples (StateScan, write_state_row), that committed transactions have
   // written since the last image, which subtracts what it has found here. So errors from rollbacks
   // and crashes do not add up.
@@ -93,18 +95,18 @@ struct StandbyLook {
   bool follows;                // filled on a standby: replayed changes must be applied to it
 };
 
-// What ran at that look: the latest ids one by one, those of long transactions as ranges without
-// gaps. It takes more than the slot, so it lies apart, and only where the server starts as a
-// standby or in recovery. Anywhere else a follower reads everything anew.
-struct RunningXids {
-  static constexpr uint32 kLatest = 32768, kRanges = 512;
-  struct Range {
-    TransactionId first, last;
+// Which rows of its log a standby has played into a filter: those whose number is below `next`, but
+// for the gaps, of transactions that had not committed then, or never will. It takes more than the
+// slot, so it lies apart, and only where the server starts as a standby or in recovery. Anywhere
+// else a follower reads everything anew.
+struct PlayedRows {
+  static constexpr int kMost = 512;
+  struct Gap {
+    int64 first, last;
   };
-  TransactionId xmin, xmax;  // what is older than the one is done, from the other on not begun
-  int count;                 // of ranges; -1: they did not fit, or there was no look
-  Range ranges[kRanges];
-  uint64 latest[kLatest / 64];  // by the distance from xmax - 1
+  int64 next;  // 0: not known
+  int count;
+  Gap gaps[kMost];
 };
 
 // Of a live filter that is restored by ranges (below).
@@ -115,6 +117,15 @@ struct Restoring {
   pg_atomic_uint32 restorer;          // pid of the restoring process
   uint32 ranges;                      // of one slice
   int32 image_rows, image_rows_read;  // rows that its image has, 0: some are damaged; of them read
+};
+
+// Which state of its filter it is. Of two with the same life the one with the lower count is older:
+// a server that shows it has lost the changes in between, as a backup or a standby that lagged
+// behind does. A transaction counts when it has committed. The count of an unlogged filter stays as
+// it is, because with its changes its life ends.
+struct StateVersion {
+  int64 life;
+  uint64 count;
 };
 
 // What a session looks at before it takes a key as new.
@@ -145,6 +156,14 @@ struct LossEstimate {
   pg_atomic_uint64 passing;  // a double: slices above this rate discard nothing; 0: all discard
 };
 
+// Why a filter that has no keys has none; other reasons are in FilterSlot::set_aside. Only a lost
+// one says so at its first use.
+enum class WhyEmpty : uint8 {
+  is_new,     // or altered, or its saved state was forgotten
+  truncated,  // also if the server has restarted since
+  lost,       // with its server, or with the one that this one was a standby of: it is unlogged
+};
+
 struct CopyNotes;
 struct FilterSlot;
 
@@ -170,13 +189,13 @@ struct alignas(PG_CACHE_LINE_SIZE) FilterSlot {
   Oid relation;
   Oid server;
   int owner;             // pid, for building, pending and copying
-  uint64 signature;      // of the definition at its last use: does an ALTER ask for another state?
   uint64 key_signature;  // of the columns that its keys are hashed from
   uint64 generation;     // differs for every use of a slot
   Header* block;         // its bytes, at the same address in every process
   uint64 size;
-  Place place;  // of the block
-  bool zeroes;  // the place was zero when it was taken
+  Place place;   // of the block
+  bool zeroes;   // the place was zero when it was taken
+  uint32 waits;  // counted: the record in the file that has its bytes, plus 1, which did not fit
   // Until another slot of the list comes or goes, likewise.
   FilterSlot* next_in_bucket;
   FilterSlot *before_free, *after_free;
@@ -194,7 +213,8 @@ struct alignas(PG_CACHE_LINE_SIZE) FilterSlot {
   StandbyLook standby;    // from look to look, until promotion
   alignas(PG_CACHE_LINE_SIZE) LogState log;  // with every commit
   char set_aside[160];  // why the saved state is not used; empty: it is, or there is none
-  StateCopy copy;       // while a resize copies it
+  WhyEmpty why_empty;
+  StateCopy copy;  // while a resize copies it
 };
 static_assert(sizeof(FilterSlot) <= 16 * PG_CACHE_LINE_SIZE);  // docs/reference/settings.md
 
@@ -219,7 +239,7 @@ struct SharedState {
   uint32 bucket_mask;
   int slot_count;             // of all_slots()
   pg_atomic_uint32 launched;  // the launcher of restore workers has been started
-  RunningXids* running;       // by slot; nullptr: the server has not started as a standby
+  PlayedRows* played;         // by slot; nullptr: the server has not started as a standby
   FilterSlot slots[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -250,9 +270,15 @@ void require_shared_state();
 
 inline Header* block_of(const FilterSlot* slot) { return slot->block; }
 
+inline StateVersion version_of(FilterSlot* slot) {
+  return {slot->saved.identity, pg_atomic_read_u64(&slot->log.count)};
+}
+// Rows up to this number have been committed, or read.
+void raise_count(FilterSlot* slot, uint64 number);
+
 // nullptr: the server has not started as a standby.
-inline RunningXids* running_xids(const FilterSlot* slot) {
-  RunningXids* all = shared_state->running;
+inline PlayedRows* played_rows(const FilterSlot* slot) {
+  PlayedRows* all = shared_state->played;
   return all != nullptr ? &all[slot - shared_state->slots] : nullptr;
 }
 

@@ -28,6 +28,7 @@ namespace {
 constexpr char kFile[] = "streamfilter.unlogged";
 constexpr char kUpgraded[] = "streamfilter.unlogged.upgrade";
 constexpr char kReading[] = "streamfilter.unlogged.reading";
+constexpr char kWaiting[] = "streamfilter.unlogged.waiting";
 constexpr char kSetAside[] = "streamfilter.unlogged.aside";
 constexpr char kTemporary[] = "streamfilter.unlogged.tmp";
 constexpr uint64 kFileMagic = 0x31554c4653ULL;  // "SFLU1": the last character is the version
@@ -48,9 +49,8 @@ struct FilterRecord {
   uint32 has_header;
   int64 life;
   uint64 key_signature;  // 0: the filter is on other servers
-  uint64 signature;
-  uint64 size;   // of the block; 0: none here
-  uint64 block;  // where it begins in the file
+  uint64 size;           // of the block; 0: none here
+  uint64 block;          // where it begins in the file
   TimestampTz saved;
   uint64 block_sum;
   uint64 sum;  // of the fields above
@@ -100,15 +100,42 @@ bool is_kept(const FilterSlot* slot) {
 
 // What a standby followed and nobody has used since its promotion has lost its keys, untold.
 bool has_block(const FilterSlot* slot) {
-  return slot->state == SlotState::live && !slot->saved.logged && !slot->standby.follows;
+  return slot->waits != 0 ||
+         (slot->state == SlotState::live && !slot->saved.logged && !slot->standby.follows);
 }
 
 // The file, while it is written.
 struct FileWriter {
   FILE* file;
+  FILE* waiting;      // the former one, with what did not fit; nullptr: there is none
   uint64 next_block;  // where it will begin
   TimestampTz now;
 };
+
+uint64 place_of_record(uint64 number) {
+  return sizeof(FileHeader) + number * (sizeof(FilterRecord) + sizeof(StatisticsRecord));
+}
+
+bool read_record(FILE* file, uint64 number, FilterRecord* record) {
+  return file != nullptr &&
+         fseeko(file, static_cast<off_t>(place_of_record(number)), SEEK_SET) == 0 &&
+         fread(record, sizeof *record, 1, file) == 1 && record->sum == sum_of_record(*record);
+}
+
+bool write_block(const FileWriter& writer, const FilterSlot* slot) {
+  if (slot->waits == 0)
+    return !has_block(slot) ||
+           fwrite(block_of(slot), block_of(slot)->parameters.memory, 1, writer.file) == 1;
+  FilterRecord record;
+  bool good = read_record(writer.waiting, slot->waits - 1, &record) &&
+              fseeko(writer.waiting, static_cast<off_t>(record.block), SEEK_SET) == 0;
+  char bytes[BLCKSZ];
+  for (uint64 done = 0, size; good && done < record.size; done += size) {
+    size = Min(record.size - done, sizeof bytes);
+    good = fread(bytes, size, 1, writer.waiting) == 1 && fwrite(bytes, size, 1, writer.file) == 1;
+  }
+  return good;
+}
 
 bool write_records(FILE* file, FilterRecord& record, const Statistics& stats) {
   record.sum = sum_of_record(record);
@@ -125,17 +152,18 @@ bool write_filter(FileWriter* writer, const FilterSlot* slot) {
   record.relation = slot->relation;
   record.server = slot->server;
   record.key_signature = slot->key_signature;
-  record.signature = slot->signature;
   record.life = slot->saved.identity;
   record.has_header = pg_atomic_read_u32(&slot->saved.has_header);
   record.saved = writer->now;
-  if (has_block(slot)) {
+  if (slot->waits != 0) {
+    if (!read_record(writer->waiting, slot->waits - 1, &record)) return false;
+  } else if (has_block(slot)) {
     const Header* header = block_of(slot);
     record.size = header->parameters.memory;
-    record.block = writer->next_block;
     record.block_sum = checksum(header);
-    writer->next_block += record.size;
   }
+  record.block = writer->next_block;
+  writer->next_block += record.size;
   return write_records(writer->file, record, slot->stats);
 }
 
@@ -160,20 +188,13 @@ bool for_each_kept(Function f) {
   return true;
 }
 
-uint64 place_of_record(uint64 number) {
-  return sizeof(FileHeader) + number * (sizeof(FilterRecord) + sizeof(StatisticsRecord));
-}
-
-bool write_filters(FILE* file, const FileHeader& header) {
+bool write_filters(FILE* file, FILE* waiting, const FileHeader& header) {
   if (fwrite(&header, sizeof header, 1, file) != 1) return false;
-  FileWriter writer = {file, place_of_record(header.count), GetCurrentTimestamp()};
+  FileWriter writer = {file, waiting, place_of_record(header.count), GetCurrentTimestamp()};
   if (!for_each_kept([&](const FilterSlot* slot) { return write_filter(&writer, slot); }))
     return false;
   visit_filter_work(write_work, file);
-  return for_each_kept([file](const FilterSlot* slot) {
-           const Header* block = block_of(slot);
-           return !has_block(slot) || fwrite(block, block->parameters.memory, 1, file) == 1;
-         }) &&
+  return for_each_kept([&](const FilterSlot* slot) { return write_block(writer, slot); }) &&
          !ferror(file) && fflush(file) == 0 && pg_fsync(fileno(file)) == 0;
 }
 
@@ -189,9 +210,11 @@ bool sync_folder() {
 bool write_durably(const FileHeader& header) {
   FILE* file = fopen(kTemporary, PG_BINARY_W);
   if (file == nullptr) return false;
-  const bool written = write_filters(file, header);
+  FILE* waiting = fopen(kWaiting, PG_BINARY_R);
+  const bool written = write_filters(file, waiting, header);
   const int error = errno;
   const bool closed = fclose(file) == 0;
+  if (waiting != nullptr) fclose(waiting);
   if (!written) errno = error;
   return written && closed && rename(kTemporary, kFile) == 0 && sync_folder();
 }
@@ -246,22 +269,20 @@ bool read_block(FILE* file, FilterSlot* slot, const FilterRecord& record) {
 }
 
 void start_live(FilterSlot* slot, const FilterRecord& record) {
-  slot->generation = shared_state->next_generation++;
   // The filter was used before: if it becomes logged, it starts with an image.
   pg_atomic_write_u64(&slot->applied, 1);
   slot->saved.last_saved = record.saved;
   slot->saved.identity = record.life;
   pg_atomic_write_u32(&slot->saved.has_header, record.has_header);
   slot->saved.restored = GetCurrentTimestamp();
-  move_slot(slot, SlotState::live);
 }
+
+bool is_any_waiting = false;
 
 // Reads one filter into a slot. False: it is damaged.
 bool read_filter(FILE* file, uint64 number) {
   FilterRecord record;
-  if (fseeko(file, static_cast<off_t>(place_of_record(number)), SEEK_SET) != 0 ||
-      fread(&record, sizeof record, 1, file) != 1 || record.sum != sum_of_record(record))
-    return false;
+  if (!read_record(file, number, &record)) return false;
   Statistics stats;
   start_statistics(&stats, GetCurrentTimestamp());
   if (!read_statistics(file, &stats)) return false;
@@ -273,13 +294,22 @@ bool read_filter(FILE* file, uint64 number) {
   // Used since the upgrade already.
   if (find_slot(record.database, record.relation, SlotState::live) != nullptr) return true;
   FilterSlot* slot = make_slot_for(record);
-  if (slot == nullptr) {
-    if (record.size > 0)
-      ereport(LOG, errmsg("not enough room for an unlogged filter of %llu bytes, it will be empty",
-                          static_cast<unsigned long long>(record.size)));
-    return true;
+  const bool waits = slot == nullptr && record.size > 0;
+  if (waits) {
+    ereport(
+        LOG,
+        errmsg("not enough room for an unlogged filter of %llu bytes",
+               static_cast<unsigned long long>(record.size)),
+        errdetail("Its bytes stay in \"%s\", and its use says which setting to raise.", kWaiting));
+    // Also beyond max_filters: who uses it needs a place, and these bytes none.
+    slot = find_free_slot(true);
+    if (slot != nullptr && slot->state != SlotState::free) slot = nullptr;
+    if (slot != nullptr) enter_slot(slot, record.database, record.relation, SlotState::counted);
   }
-  if (record.size > 0 && !read_block(file, slot, record)) {
+  if (slot == nullptr) return true;
+  slot->waits = waits ? static_cast<uint32>(number) + 1 : 0;
+  is_any_waiting |= waits;
+  if (record.size > 0 && !waits && !read_block(file, slot, record)) {
     free_slot(slot);
     ereport(LOG, errmsg("the bytes of unlogged filter %u of database %u in \"%s\" are damaged",
                         record.relation, record.database, kFile));
@@ -287,9 +317,12 @@ bool read_filter(FILE* file, uint64 number) {
   }
   slot->server = record.server;
   slot->key_signature = record.key_signature;
-  slot->signature = record.signature;
   memcpy(static_cast<void*>(&slot->stats), &stats, sizeof stats);
-  if (record.size > 0) start_live(slot, record);
+  slot->size = record.size;
+  if (record.size == 0 || waits) return true;
+  slot->generation = shared_state->next_generation++;
+  start_live(slot, record);
+  move_slot(slot, SlotState::live);
   return true;
 }
 
@@ -346,6 +379,7 @@ void read_file(const char* name, bool (*belongs)(const FileHeader&)) {
   FileHeader header{};
   const bool good = file != nullptr && read_filters(file, &header, belongs);
   if (file != nullptr) FreeFile(file);
+  if (is_any_waiting && rename(kReading, kWaiting) == 0 && good) return;
   if (good) {
     unlink(kReading);
     return;
@@ -363,16 +397,34 @@ void read_file(const char* name, bool (*belongs)(const FileHeader&)) {
 
 void read_files() {
   set_aside_unread();
+  unlink(kWaiting);  // the file has it, or a crash has ended its life
+  is_any_waiting = false;
   read_file(kFile, is_of_this_past);
-  if (!IsBinaryUpgrade) read_file(kUpgraded, is_of_old_cluster);
+  const bool reads_upgraded = !IsBinaryUpgrade && !is_any_waiting;
+  if (reads_upgraded) read_file(kUpgraded, is_of_old_cluster);
   give_back_slots();  // slots whose bytes were damaged
   // After a crash the file must not be found.
   unlink(kFile);
   unlink(kTemporary);
-  if (!IsBinaryUpgrade) unlink(kUpgraded);
+  if (reads_upgraded) unlink(kUpgraded);
 }
 
 }  // namespace
+
+uint64 waiting_bytes(Oid database, Oid relation) {
+  const FilterSlot* slot = find_slot(database, relation, SlotState::counted);
+  return slot != nullptr && slot->waits != 0 ? slot->size : 0;
+}
+
+bool read_waiting(FilterSlot* slot, int64 life) {
+  FILE* file = AllocateFile(kWaiting, PG_BINARY_R);
+  FilterRecord record;
+  const bool good = read_record(file, slot->waits - 1, &record) && record.life == life &&
+                    record.size <= slot->size && read_block(file, slot, record);
+  if (file != nullptr) FreeFile(file);
+  if (good) start_live(slot, record);
+  return good;
+}
 
 void start_unlogged_file() {
   if (IsUnderPostmaster) return;

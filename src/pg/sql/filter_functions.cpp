@@ -176,7 +176,7 @@ void note_forgotten(Oid relid) {
   if (shared_state == nullptr) return;
   for (FilterSlot* slot = nullptr; (slot = slot_after(slot, relid)) != nullptr;) {
     if (slot->state != SlotState::live && slot->state != SlotState::pending) continue;
-    TransactionChanges* changes = begin_changes(slot, block_of(slot), slot->saved.logged);
+    TransactionChanges* changes = begin_changes(slot, block_of(slot));
     if (changes->saving.wanted_level > 0)
       ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
               errmsg("this transaction has saved filter \"%s\"", get_rel_name(relid)),

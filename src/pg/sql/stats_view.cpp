@@ -18,6 +18,7 @@ extern "C" {
 #include "pg/citus/citus_ddl.hpp"
 #include "pg/citus/citus_nodes.hpp"
 #include "pg/handle/filter_handle.hpp"
+#include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/server/citus.hpp"
@@ -43,6 +44,7 @@ struct Numbers {
   bool clock_went_back = false;
   TimestampTz created = 0, last_reset = 0, last_saved = 0, restored = 0, stats_reset = 0;
   char set_aside[sizeof FilterSlot::set_aside] = "";
+  const char* loaded = "loaded";
 };
 
 void read_state(Numbers& numbers, FilterSlot* slot, const FilterRelation* relation) {
@@ -57,6 +59,10 @@ void read_state(Numbers& numbers, FilterSlot* slot, const FilterRelation* relati
   strlcpy(numbers.set_aside, slot->set_aside, sizeof numbers.set_aside);
   numbers.clock_went_back = pg_atomic_read_u64(&slot->ahead_of_clock) != 0;
   numbers.totals = read_totals(slot, parameters);
+  constexpr const char* kEmpty[] = {"loaded (new)", "loaded (truncated)",
+                                    "loaded (lost with its server)"};
+  if (is_whole(slot) && numbers.totals.insertions == 0)
+    numbers.loaded = kEmpty[static_cast<int>(slot->why_empty)];
   const OverfullLimit limit = overfull_limit(parameters, promised_fpr_of(relation));
   numbers.overfull = is_overfull(block_of(slot), limit);
   numbers.fpr_bound =
@@ -94,7 +100,7 @@ void put_estimate(NamedRow& row, const char* name, double value) {
 // Where the state is; nullptr: nowhere, or on other servers.
 const char* describe_state(const FilterRelation* relation, const Numbers& numbers) {
   if (numbers.set_aside[0] != '\0') return psprintf("set aside: %s", numbers.set_aside);
-  if (numbers.exists) return numbers.clock_went_back ? "clock went back" : "loaded";
+  if (numbers.exists) return numbers.clock_went_back ? "clock went back" : numbers.loaded;
   return !is_remote(relation) && is_anything_saved(relation->relid) ? "saved" : nullptr;
 }
 
@@ -149,10 +155,8 @@ void put_slice(ReturnSetInfo* result, const FilterRelation* relation, uint32 sli
 }
 
 FilterSlot* slot_to_show(const FilterRelation* relation) {
-  FilterSlot* slot = find_slot(MyDatabaseId, relation->relid, SlotState::pending);
-  if (slot == nullptr || slot->owner != MyProcPid)
-    slot = find_slot(MyDatabaseId, relation->relid, SlotState::live);
-  if (slot == nullptr || slot->signature != relation->signature) return nullptr;
+  FilterSlot* slot = usable_slot(relation);
+  if (slot == nullptr) return nullptr;
   // Shows the parameters of the present state, even if another version has derived them.
   if (const Parameters& own = block_of(slot)->parameters;
       !has_same_geometry(own, relation->definition.parameters))
@@ -166,7 +170,7 @@ FilterSlot* slot_with_counts(const FilterRelation* relation) {
   FilterSlot* slot = slot_to_show(relation);
   if (slot != nullptr) return slot;
   slot = find_slot(MyDatabaseId, relation->relid, SlotState::counted);
-  return slot != nullptr && slot->signature == relation->signature ? slot : nullptr;
+  return slot != nullptr && slot->key_signature == key_signature(relation) ? slot : nullptr;
 }
 
 RowCounts counts_to_show(const FilterRelation* relation) {

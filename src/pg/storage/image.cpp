@@ -136,7 +136,7 @@ void write_image(SlotSave* save, const Header* state) {
     for (uint32 i = 0; i < parameters.slices; ++i)
       writer.write_slice(i, bytes_of_slice(state, i), parameters.slice_bytes);
   writer.write_header(block_of(slot));
-  TransactionChanges* changes = begin_changes(slot, block_of(slot), true);
+  TransactionChanges* changes = begin_changes(slot, block_of(slot));
   changes->saving.saved_at = writer.saved();
   changes->saving.replaced_bytes = save->log_bytes;
   // The snapshot does not see the rows just written. What it does not see of the log is of
@@ -148,7 +148,7 @@ void write_image(SlotSave* save, const Header* state) {
 void finish_save(SlotSave* save) {
   FilterSlot* slot = save->slot;
   // If the image is damaged one day, the log must still be readable.
-  begin_changes(slot, block_of(slot), true)->saving.logged_bytes +=
+  begin_changes(slot, block_of(slot))->saving.logged_bytes +=
       write_log_header(save->tables.log, slot, ChangeType::image, block_of(slot),
                        save->former != nullptr ? save->former->saved.identity : 0);
   UnregisterSnapshot(save->snapshot);

@@ -14,6 +14,7 @@ extern "C" {
 #include "pg/server/no_raise.hpp"
 #include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
+#include "pg/shmem/unlogged_file.hpp"
 #include "pg/storage/restore.hpp"
 #include "pg/storage/saved_definition.hpp"
 
@@ -53,13 +54,12 @@ struct Choice {
 void find_header(StateReading* of, Choice* choice) {
   StateReading& reading = *of;
   Parameters parameters;
-  if (const LogRow* row = newest_header(reading.log)) {
-    choice->set_aside = row->change == ChangeType::memory
+  if (const LogRow& row = reading.log.header; row.filter != 0) {
+    choice->set_aside = row.change == ChangeType::memory
                             ? "It was in memory only."
                             : take_parameters(row, reading.relation, &parameters);
-    choice->identity = reading.life = row->identity;
+    choice->identity = reading.life = row.identity;
   } else {
-    choice->set_aside = reading.image.refused;
     choice->identity = reading.image.identity;
     if (!reading.image.found) return;
     parameters = reading.image.parameters;
@@ -81,16 +81,12 @@ void choose(StateReading* reading, Choice* choice) {
   if (image->found && !has_same_geometry(image->parameters, reading->block->parameters))
     image->damage = "It has another geometry.";
   choice->use_image = image->found && image->damage == nullptr;
-  for (uint64 i = 0; i < log.count; ++i) {
-    const LogRow& row = log.rows[i];
-    if (row.identity != choice->identity) continue;
-    if (row.change == ChangeType::image && !image->found && image->damage == nullptr)
-      image->damage = "It is missing.";
-    if (row.change != ChangeType::reset) continue;
-    choice->first_row = row.number + 1;
-    choice->use_image = false;
-    image->damage = nullptr;  // the image would not be used anyway
-  }
+  if (log.header.change == ChangeType::image && !image->found && image->damage == nullptr)
+    image->damage = "It is missing.";
+  if (log.reset.filter == 0 || log.reset.identity != choice->identity) return;
+  choice->first_row = log.reset.number + 1;
+  choice->use_image = false;
+  image->damage = nullptr;  // the image would not be used anyway
 }
 
 void note_set_aside(FilterSlot* slot, const FilterRelation* relation, const char* reason) {
@@ -100,28 +96,19 @@ void note_set_aside(FilterSlot* slot, const FilterRelation* relation, const char
           errdetail("%s", reason));
 }
 
-// The keys' collations when the newest header was written; nullptr: not saved.
-const LogRow* saved_collations(const LogRows& log) {
-  for (uint64 i = log.count; i > 0; --i)
-    if (log.rows[i - 1].change == ChangeType::collations) return &log.rows[i - 1];
-  return nullptr;
-}
-
 // Collations may have changed since, for example with an upgrade of the operating system or the
 // server.
 void check_collations(const FilterRelation* relation, const LogRows& log, Choice* choice) {
-  const LogRow* row = saved_collations(log);
-  const LogRow* header = newest_header(log);
-  if (row == nullptr || header == nullptr || row->identity != header->identity) return;
-  const char* now = collations_of(relation->relid);
-  const Size size = Min(strlen(now), kRowData);
-  if (row->size == size && memcmp(row->data, now, size) == 0) return;
+  if (log.header.size <= sizeof(SavedHeader)) return;
+  const Size size = log.header.size - sizeof(SavedHeader);
+  const char *before = log.header.data + sizeof(SavedHeader), *now = collations_of(relation->relid);
+  if (strncmp(before, now, size) == 0 && (now[size] == '\0' || log.header.size == kRowData)) return;
   if (!choice->found) choice->set_aside = "The collations of its keys are others now.";
   ereport(
       WARNING, errcode(ERRCODE_WARNING),
       errmsg("the collations of the keys of filter \"%s\" have changed since its state was saved",
              relation->name),
-      errdetail("Saved: %s Now: %s", pnstrdup(row->data, row->size), now),
+      errdetail("Saved: %s Now: %s", pnstrdup(before, size), now),
       choice->found
           ? errhint("Keys that are now equal to others, or hashed otherwise, are not found: "
                     "TRUNCATE the filter and fill it anew, or keep it: streamfilter_save() ends "
@@ -133,13 +120,13 @@ void check_collations(const FilterRelation* relation, const LogRows& log, Choice
 // A filter's first keys may be those of a prepared transaction. Its header is not yet visible, but
 // the filter must have its seed, or the keys would differ.
 int64 life_of_empty(const StateReading& reading) {
-  const LogRow* row = newest_header(reading.prepared);
+  const LogRow& row = reading.prepared;
   Parameters parameters;
-  if (row == nullptr || take_parameters(row, reading.relation, &parameters) != nullptr ||
+  if (row.filter == 0 || take_parameters(row, reading.relation, &parameters) != nullptr ||
       parameters.memory > reading.room)
     return begin_life();
   reading.block->parameters = parameters;
-  return row->identity;
+  return row.identity;
 }
 
 void note_state(const StateReading& reading, const Choice& choice) {
@@ -149,11 +136,15 @@ void note_state(const StateReading& reading, const Choice& choice) {
   note_set_aside(reading.slot, reading.relation, choice.set_aside);
   saved->last_saved = choice.use_image ? image.saved : 0;
   saved->image = image.saved;
+  saved->header = reading.log.header.number;
   pg_atomic_write_u32(&saved->has_header, choice.found);
   pg_atomic_write_u64(&reading.slot->log.bytes, reading.log.bytes);
   pg_atomic_write_u64(&reading.slot->log.next_number, reading.next_number);
   pg_atomic_write_u32(&reading.slot->log.last_page, reading.last_page);
-  reading.slot->standby.follows = reading.standby;
+  raise_count(reading.slot, reading.latest);
+  reading.slot->why_empty =
+      choice.first_row != PG_INT64_MIN ? WhyEmpty::truncated : WhyEmpty::is_new;
+  reading.slot->standby.follows = reading.played != nullptr;
 }
 
 // Is the image all that a row needs, beside a log that is not too long? Then rows may come before
@@ -206,7 +197,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   StateReading reading;
   if (!begin_reading(&reading, slot, relation, "restoring")) return format_slices(block, zeroes);
   reading.block = block;
-  reading.standby = standby;
+  if (standby) reading.played = copy_played(nullptr);
   reading.is_fresh = zeroes && block == block_of(slot) && is_dynamic(slot);
   reading.room = parameters.memory;
   const char* damage = try_to_read(read_prepared, &reading);
@@ -215,7 +206,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   if (const char* more = try_to_read(read_log, &reading)) damage = more;
   Choice choice;
   // The log usually says how the image's chunks lie.
-  if (newest_header(reading.log) != nullptr) find_header(&reading, &choice);
+  if (reading.log.header.filter != 0) find_header(&reading, &choice);
   if (!zeroes) clear_body(block, reading.room);
   if (opening != nullptr && damage == nullptr && can_open_early(&reading, &choice, *opening)) {
     check_collations(relation, reading.log, &choice);
@@ -225,24 +216,39 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
     load_at_once(&reading, &choice, damage);
   }
   slot->saved.restored = choice.found && is_whole(slot) ? GetCurrentTimestamp() : 0;
-  if (standby) remember_snapshot(slot, reading.snapshot, replayed);
+  if (standby) keep_played(slot, reading, replayed);
   end_reading(&reading);
 }
 
-// An unlogged filter is empty: has it lost something, or never had it? Rows of the next life have
-// higher numbers.
-void note_lost(FilterSlot* slot, const FilterRelation* relation) {
+}  // namespace
+
+SavedLife saved_life_of(const FilterRelation* relation) {
+  SavedLife saved;
   StateReading reading;
-  if (!begin_reading(&reading, slot, relation, "looking for", false)) return;
+  if (!begin_reading(&reading, nullptr, relation, "looking for", false)) return saved;
   reading.snapshot = register_latest_snapshot();
   try_to_read(read_log, &reading);
-  const LogRow* row = newest_header(reading.log);
-  const bool lost = row != nullptr && row->change == ChangeType::memory;
-  pg_atomic_write_u64(&slot->log.next_number, reading.next_number);
+  saved.next_number = reading.next_number;
+  if (const LogRow& row = reading.log.header; row.filter != 0) {
+    saved.header = row.change;
+    saved.life = row.identity;
+    saved.is_usable = row.change != ChangeType::memory &&
+                      take_parameters(row, relation, &saved.parameters) == nullptr;
+  }
   end_reading(&reading);
+  return saved;
+}
+
+namespace {
+
+// An unlogged filter is empty: has it lost something, or never had it? Rows of the next life have
+// higher numbers.
+void note_lost(FilterSlot* slot, const FilterRelation* relation, const SavedLife& saved) {
+  const bool lost = saved.header == ChangeType::memory;
+  pg_atomic_write_u64(&slot->log.next_number, saved.next_number);
   pg_atomic_write_u32(&slot->saved.has_header, lost);
   if (!lost) return;
-  strlcpy(slot->set_aside, "Its server has lost it.", sizeof slot->set_aside);
+  slot->why_empty = WhyEmpty::lost;
   ereport(
       WARNING, errmsg("filter \"%s\" starts empty", relation->name),
       errdetail("It is unlogged, and its server has ended without a clean shutdown since it was "
@@ -258,24 +264,17 @@ void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Para
   Header* block = block_of(slot);
   if (relation->options.persistence == Persistence::logged)
     return load(slot, relation, parameters, block, slot->zeroes, opening);
-  format_header(block, parameters);
-  format_slices(block, slot->zeroes);
-  slot->saved.identity = begin_life();
-  // On a standby it may become logged.
-  slot->standby.follows = RecoveryInProgress();
-  if (!slot->standby.follows) note_lost(slot, relation);
-}
-
-bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters) {
-  StateReading reading;
-  if (!begin_reading(&reading, nullptr, relation, "looking for", false)) return false;
-  reading.snapshot = register_latest_snapshot();
-  try_to_read(read_log, &reading);
-  const LogRow* row = newest_header(reading.log);
-  const bool found = row != nullptr && row->change != ChangeType::memory &&
-                     take_parameters(row, relation, parameters) == nullptr;
-  end_reading(&reading);
-  return found;
+  const SavedLife saved = saved_life_of(relation);
+  const bool waits = slot->waits != 0 && saved.header == ChangeType::memory;
+  if (!waits || !read_waiting(slot, saved.life)) {
+    format_header(block, parameters);
+    format_slices(block, slot->zeroes && !waits);
+    slot->saved.identity = begin_life();
+    // On a standby it may become logged.
+    slot->standby.follows = RecoveryInProgress();
+    if (!slot->standby.follows) note_lost(slot, relation, saved);
+  }
+  slot->waits = 0;
 }
 
 namespace {
@@ -294,10 +293,11 @@ void retire(FilterSlot* slot, const FilterRelation* relation) {
 
 // What is saved says which geometry the filter has, else its definition.
 bool has_other_geometry(const FilterSlot* slot, const FilterRelation* relation) {
-  Parameters wanted =
-      relation->is_adopted ? relation->derived_now : relation->definition.parameters;
-  if (relation->options.persistence == Persistence::logged) find_saved_geometry(relation, &wanted);
-  return !has_same_geometry(wanted, block_of(slot)->parameters);
+  const SavedLife saved = saved_life_of(relation);
+  return !has_same_geometry(saved.is_usable        ? saved.parameters
+                            : relation->is_adopted ? relation->derived_now
+                                                   : relation->definition.parameters,
+                            block_of(slot)->parameters);
 }
 
 // Reads everything again while sessions read the filter.
@@ -310,7 +310,7 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
   auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
       CurrentMemoryContext, parameters.memory, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
   // An error on the way: what the slot says of the image is not yet so of its bytes.
-  if (RunningXids* ran = running_xids(slot); ran != nullptr) ran->count = -1;
+  if (PlayedRows* played = played_rows(slot)) played->next = 0;
   load(slot, relation, parameters, copy, /*zeroes=*/true);
   // More has been replayed in between; or it is another life, with another seed, which sessions
   // read.
@@ -333,62 +333,48 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
 
 // Nobody calls us when a standby replays a commit. So each transaction there that begins to use a
 // filter asks whether WAL was replayed since the last look, and plays the log rows that have become
-// visible in between. Of the last look SavedState keeps what the snapshot had: a row is news if its
-// transaction ran then or has begun since (is_news). The position in WAL is read before the
-// snapshot, so the next look finds what this one may have missed. One session looks at a time. Rows
-// of one look are played by number; of changes that do not commute, the later has the higher one.
+// visible in between: those whose numbers it has not played (PlayedRows). Within a life no number
+// comes twice. The position in WAL is read before the snapshot, so the next look finds what this
+// one may have missed. One session looks at a time. Rows of one look are played by number; of
+// changes that do not commute, the later has the higher one.
 //
 // All is read again (load_again) where news cannot be told: there was no header; an error came
-// while news were played, or too many transactions ran (count < 0); a row that may be news is
-// frozen (unsure); the log cannot be read; or there is another image, which has taken rows of the
-// log with it. Sessions read the filter meanwhile, so it is read into private memory and copied
-// slice by slice: for a while some slices are older than others, each right for its keys.
+// while news were played, or there are too many gaps (next = 0); the log cannot be read; or there
+// is another header: a new life, or an image, which has taken rows of the log with it. Sessions
+// read the filter meanwhile, so it is read into private memory and copied slice by slice: for a
+// while some slices are older than others, each right for its keys.
 //
 // The first look after a promotion is the last: from then on changes come by commits.
 
 namespace {
 
-// When was the current image saved? 0 if there is none.
-TimestampTz image_time(Relation table, Oid filter, Snapshot snapshot) {
-  TimestampTz saved = 0;
-  StateScan scan(table, filter, snapshot);
-  while (HeapTuple tuple = scan.next()) {
-    ImageRow row;
-    if (!read_state_row(table, tuple, &row)) continue;
-    saved = row.saved;
-    break;
-  }
-  scan.end();
-  return saved;
-}
-
 // Applies what has become visible since the last look. False: everything must be read again.
 bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   SavedState* saved = &slot->saved;
-  RunningXids* ran = running_xids(slot);
+  PlayedRows* played = played_rows(slot);
   // Before there was a header to be found, the seed was not known.
-  if (ran == nullptr || ran->count < 0 || pg_atomic_read_u32(&saved->has_header) == 0) return false;
+  if (played == nullptr || played->next == 0 || pg_atomic_read_u32(&saved->has_header) == 0)
+    return false;
   const bool standby = RecoveryInProgress();
   const XLogRecPtr replayed = standby ? GetXLogReplayRecPtr(nullptr) : InvalidXLogRecPtr;
   if (standby && replayed == slot->standby.replayed) return true;
   StateReading reading;
   if (!begin_reading(&reading, slot, relation, "following")) return true;
-  reading.seen = ran;
+  reading.played = copy_played(played);
   reading.next_number = pg_atomic_read_u64(&slot->log.next_number);
   bool complete = try_to_read(read_prepared, &reading) == nullptr;
   reading.snapshot = register_latest_snapshot();
-  complete = complete &&
-             image_time(reading.tables.images, relation->relid, reading.snapshot) == saved->image &&
-             try_to_read(read_log, &reading) == nullptr && !reading.unsure;
-  const LogRow* newest = newest_header(reading.log);
-  complete = complete && newest != nullptr && newest->identity == saved->identity;
+  complete = complete && try_to_read(read_log, &reading) == nullptr;
+  const LogRow& newest = reading.log.header;  // another one came with each image
+  complete = complete && newest.number == saved->header && newest.identity == saved->identity;
   if (complete) {
     Header* block = block_of(slot);
-    ran->count = -1;  // an error in between: all must be read again
+    played->next = 0;  // an error in between: all must be read again
     replay_rows(reading, block, PG_INT64_MIN, saved->identity);
     pg_atomic_write_u64(&slot->log.next_number, reading.next_number);
     pg_atomic_fetch_add_u64(&slot->log.bytes, static_cast<int64>(reading.log.bytes));
-    remember_snapshot(slot, reading.snapshot, replayed);
+    raise_count(slot, reading.latest);
+    keep_played(slot, reading, replayed);
   }
   end_reading(&reading);
   return complete;
@@ -406,8 +392,8 @@ void empty_unlogged(FilterSlot* slot, const FilterRelation* relation, bool promo
   if (pg_atomic_read_u32(&slot->saved.has_header) != 0) format_all_slices(slot, block_of(slot));
   pg_atomic_write_u32(&slot->saved.has_header, 0);
   slot->saved.identity = begin_life();
-  if (RunningXids* ran = running_xids(slot); ran != nullptr) ran->count = -1;
-  if (promoted) note_lost(slot, relation);
+  if (PlayedRows* played = played_rows(slot)) played->next = 0;
+  if (promoted) note_lost(slot, relation, saved_life_of(relation));
 }
 
 }  // namespace
@@ -428,7 +414,8 @@ void follow_log(FilterSlot* slot, const FilterRelation* relation) {
   {
     const bool promoted = !RecoveryInProgress();
     if (look->follows) {
-      if (relation->options.persistence != Persistence::logged)
+      slot->saved.logged = relation->options.persistence == Persistence::logged;
+      if (!slot->saved.logged)
         empty_unlogged(slot, relation, promoted);
       else if (!play_news(slot, relation))
         load_again(slot, relation);

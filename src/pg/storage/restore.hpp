@@ -12,9 +12,15 @@ namespace streamfilter::pg {
 void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
                     const Opening* opening = nullptr);
 
-// The geometry of a filter's usable saved state, if any; another version may have derived it, for
-// another size.
-bool find_saved_geometry(const FilterRelation* relation, Parameters* parameters);
+// What the newest header in the log says of a filter.
+struct SavedLife {
+  ChangeType header = ChangeType::unknown;  // which one; unknown: there is none
+  bool is_usable = false;                   // contents of this definition are saved, of
+  Parameters parameters{};                  // these: another version may have derived another size
+  int64 life = 0;
+  uint64 next_number = 1;  // of the next row
+};
+SavedLife saved_life_of(const FilterRelation* relation);
 
 // On a standby: applies what has been replayed since the last look. May retire the slot, which then
 // must be built anew.

@@ -15,17 +15,6 @@ extern "C" {
 #include "pg/storage/state_heaps.hpp"
 
 namespace streamfilter::pg {
-namespace {
-
-// What `auto` took once is kept, whatever it would take for the options of today.
-bool is_of_definition(const FilterRelation* relation, const Parameters& saved, uint64 columns) {
-  const Parameters& wanted = relation->definition.parameters;
-  const Kind asked = relation->options.asked.parameters.kind;
-  return (asked == Kind::automatic || saved.kind == asked) && (columns == 0 || columns == key_signature(relation)) &&
-         (!relation->definition.is_given(Common::seed) || saved.seed == wanted.seed);
-}
-
-}  // namespace
 
 int64 begin_life() {
   int64 life;
@@ -39,7 +28,7 @@ const char* take_parameters(const char* bytes, const FilterRelation* relation, u
   Header header;
   memcpy(static_cast<void*>(&header), bytes, sizeof header);
   if (Problem problem; !check_header(header, problem)) return pstrdup(problem.message);
-  if (!is_of_definition(relation, header.parameters, columns))
+  if (!is_state_of(relation, header.parameters, columns))
     return "It belongs to another definition of the filter.";
   *result = header.parameters;
   result->nulls = relation->definition.parameters.nulls;

@@ -5,7 +5,7 @@
 // unlogged filters and what a standby has in memory carry it, and are used only for the life that
 // the newest header in the log names; without a header, nothing is saved. Lives are compared within
 // one filter of one database, and only for being equal. Within a life, rows of the log have numbers
-// that only grow.
+// that only grow, and tell an older state from a newer (StateVersion).
 //
 //   | event                         | life    | in the heaps, in the same transaction         |
 //   |-------------------------------|---------|-----------------------------------------------|

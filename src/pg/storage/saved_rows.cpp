@@ -11,7 +11,7 @@ struct RolesRecord {
 static_assert(sizeof(RolesRecord) == 24);
 
 // By ChangeType; a space: it is never in the log.
-constexpr char kLetters[] = "a ze  p    rhiuc";
+constexpr char kLetters[] = "a ze  p    rhiu";
 static_assert(sizeof kLetters - 1 == static_cast<std::size_t>(ChangeType::unknown));
 
 }  // namespace
@@ -38,7 +38,7 @@ void write_change(char* data, ChangeType change, const Element& element) {
 }
 
 std::uint64_t count_changes(const LogRow& row) {
-  if (is_header(row.change) || row.change == ChangeType::collations) return 0;
+  if (is_header(row.change)) return 0;
   return row.change == ChangeType::reset ? 1 : row.size / change_size(row.change);
 }
 
@@ -53,9 +53,8 @@ bool is_sound(const LogRow& row) {
   switch (row.change) {
     case ChangeType::header:
     case ChangeType::image:
-    case ChangeType::memory: return row.size == sizeof(SavedHeader);
+    case ChangeType::memory: return row.size >= sizeof(SavedHeader);
     case ChangeType::reset: return row.size == 0;
-    case ChangeType::collations: return row.size > 0;
     case ChangeType::add:
     case ChangeType::roles:
     case ChangeType::promote:

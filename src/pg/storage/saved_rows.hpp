@@ -21,7 +21,7 @@ inline bool is_header(ChangeType change) {
   return change >= ChangeType::header && change <= ChangeType::memory;
 }
 
-// The data of a header's row.
+// The data of a header's row; behind it come the keys' collations (saved_definition.hpp).
 struct SavedHeader {
   Header header;
   std::uint64_t columns;  // FilterSlot::key_signature

@@ -338,12 +338,6 @@ bool read_state_row(Relation table, HeapTuple tuple, ImageRow* row) {
   return read_data(tuple, values[6], &row->data, &row->size);
 }
 
-ChangeType change_in(Relation log, HeapTuple tuple) {
-  bool isnull;
-  const Datum value = heap_getattr(tuple, 2, RelationGetDescr(log), &isnull);
-  return isnull ? ChangeType::unknown : change_of_letter(DatumGetChar(value));
-}
-
 uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot) {
   uint64 bytes = 0;
   StateScan scan(table, filter, snapshot);

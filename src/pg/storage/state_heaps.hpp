@@ -111,9 +111,6 @@ void write_state_row(Relation table, const ImageRow& row);
 bool read_state_row(Relation table, HeapTuple tuple, LogRow* row);
 bool read_state_row(Relation table, HeapTuple tuple, ImageRow* row);
 
-// What a row of the log says.
-ChangeType change_in(Relation log, HeapTuple tuple);
-
 // Deletes the filter's rows that the snapshot sees. The caller has locked the filter against others
 // that do so. Returns the deleted bytes.
 uint64 delete_rows(Relation table, Oid filter, Snapshot snapshot);

@@ -24,33 +24,50 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-void keep_log_row(LogRows* rows, const LogRow& row) {
-  if (rows->count == rows->places) {
-    rows->places = Max(rows->places * 2, uint64{256});
-    const Size bytes = sizeof(LogRow) * rows->places;
-    rows->rows = static_cast<LogRow*>(rows->rows == nullptr
-                                          ? MemoryContextAllocHuge(CurrentMemoryContext, bytes)
-                                          : repalloc_huge(rows->rows, bytes));
-  }
-  LogRow* kept = &rows->rows[rows->count++];
+void keep_newest(LogRow* kept, const LogRow& row) {
+  if (kept->filter != 0 && kept->number > row.number) return;
   *kept = row;
   auto* data = static_cast<char*>(palloc(row.size + 1));
   memcpy(data, row.data, row.size);
   kept->data = data;
 }
 
-bool brings_no_keys(ChangeType change) {
-  return is_header(change) || change == ChangeType::reset || change == ChangeType::collations;
+SavedHeader header_in(const LogRow& row) {
+  SavedHeader saved;
+  memcpy(static_cast<void*>(&saved), row.data, sizeof saved);
+  return saved;
 }
 
-// Is the row news? A standby's look wants those, and all headers: are they still there?
-bool is_read(StateReading* reading, HeapTupleHeader tuple) {
-  if (reading->seen == nullptr) return true;
-  const TransactionId xid = HeapTupleHeaderGetRawXmin(tuple);
-  if (!TransactionIdIsNormal(xid) || !is_news(*reading->seen, xid)) return false;
-  // Frozen since then, or long ago.
-  reading->unsure |= HeapTupleHeaderXminFrozen(tuple);
-  return true;
+// The first gap that does not end before the number.
+PlayedRows::Gap* gap_at(PlayedRows* played, int64 number) {
+  return std::partition_point(played->gaps, played->gaps + played->count,
+                              [number](const auto& gap) { return gap.last < number; });
+}
+
+bool is_news(PlayedRows* played, int64 number) {
+  if (number >= played->next) return true;
+  const PlayedRows::Gap* gap = gap_at(played, number);
+  return gap != played->gaps + played->count && gap->first <= number;
+}
+
+// Call in the order of numbers. With too many gaps, all must be read again.
+void note_played(PlayedRows* played, int64 number) {
+  if (played->next == 0 || !is_news(played, number)) return;
+  const bool is_last = number >= played->next;
+  PlayedRows::Gap* gap = is_last ? played->gaps + played->count : gap_at(played, number);
+  const PlayedRows::Gap parts[] = {{is_last ? played->next : gap->first, number - 1},
+                                   {number + 1, is_last ? number : gap->last}};
+  if (is_last) played->next = number + 1;
+  if (!is_last) memmove(gap, gap + 1, sizeof *gap * (played->gaps + played->count-- - gap - 1));
+  for (const PlayedRows::Gap& part : parts) {
+    if (part.first > part.last) continue;
+    if (played->count == PlayedRows::kMost) {
+      played->next = 0;
+      return;
+    }
+    memmove(gap + 1, gap, sizeof *gap * (played->gaps + played->count++ - gap));
+    *gap++ = part;
+  }
 }
 
 // True if this database has a prepared transaction. An ended one's place keeps its id.
@@ -79,7 +96,7 @@ void read_prepared(StateReading* reading) {
       continue;
     reading->next_number = Max(reading->next_number, static_cast<uint64>(row.number) + 1);
     reading->has_prepared = true;
-    if (is_header(row.change)) keep_log_row(&reading->prepared, row);
+    if (is_header(row.change)) keep_newest(&reading->prepared, row);
     if (row.change != ChangeType::add && row.change != ChangeType::roles) continue;
     const uint64 count = count_changes(row);
     for (uint64 i = 0; i < count; ++i)
@@ -101,21 +118,21 @@ void read_log(StateReading* reading) {
   StateScan scan(table, reading->relation->relid, reading->snapshot);
   while (HeapTuple tuple = scan.next()) {
     reading->progress->add(1);
-    const bool news = is_read(reading, tuple->t_data);
     LogRow row;
-    if (!news && !is_header(change_in(table, tuple))) continue;
     if (!read_state_row(table, tuple, &row) || !is_sound(row)) {
       ++reading->log.damaged;
       continue;
     }
-    if (!news) {
-      keep_log_row(&reading->log, row);
-      continue;
+    if (is_header(row.change)) {
+      keep_newest(&reading->log.header, row);
+      reading->former = header_in(reading->log.header).former;
     }
+    if (reading->played != nullptr && !is_news(reading->played, row.number)) continue;
+    if (row.change == ChangeType::reset) keep_newest(&reading->log.reset, row);
     if (reading->sort != nullptr) reading->sort->put(tuple);
-    if (brings_no_keys(row.change)) keep_log_row(&reading->log, row);
     ++reading->log.all;
     reading->log.bytes += tuple->t_len;
+    reading->latest = Max(reading->latest, static_cast<uint64>(row.number));
     reading->last_page = ItemPointerGetBlockNumber(&tuple->t_self) + 1;
     reading->next_number = Max(reading->next_number, static_cast<uint64>(row.number) + 1);
   }
@@ -155,9 +172,9 @@ const char* take_image_header(const StateReading& reading, const ImageRow& row, 
   if (row.size != sizeof(Header)) return "Its header has another size.";
   image->chunks = row.chunks;
   reading.progress->begin("reading image", static_cast<uint64>(Max(row.chunks, 0)), "rows");
-  image->refused = take_parameters(row.data, reading.relation, 0, &image->parameters);
-  image->found = image->refused == nullptr;
-  return nullptr;
+  const char* refused = take_parameters(row.data, reading.relation, 0, &image->parameters);
+  image->found = refused == nullptr;
+  return refused;
 }
 
 void take_image_row(StateReading* reading, const ImageRow& row) {
@@ -191,34 +208,18 @@ void read_image(StateReading* reading) {
   }
   scan.end();
   end_run(&reading->run);
-  // That the chunks of another definition do not fit this one is no damage.
-  if (image->refused != nullptr) image->damage = nullptr;
 }
 
 const char* damage_of_whole(const SavedImage& image) {
-  return image.damage != nullptr || image.refused != nullptr || image.read == image.chunks
-             ? image.damage
-             : "Chunks are missing.";
+  return image.damage != nullptr || image.read == image.chunks ? image.damage
+                                                               : "Chunks are missing.";
 }
 
 namespace {
 
-SavedHeader header_in(const LogRow& row) {
-  SavedHeader saved;
-  memcpy(static_cast<void*>(&saved), row.data, sizeof saved);
-  return saved;
-}
-
 bool is_damage(int sqlstate) {
   return sqlstate == ERRCODE_DATA_CORRUPTED || sqlstate == ERRCODE_INTERNAL_ERROR ||
          ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_SYSTEM_ERROR;
-}
-
-void sort_rows(StateReading* reading) {
-  const LogRows& log = reading->log;
-  std::sort(log.rows, log.rows + log.count,
-            [](const LogRow& a, const LogRow& b) { return a.number < b.number; });
-  if (const LogRow* row = newest_header(log)) reading->former = header_in(*row).former;
 }
 
 }  // namespace
@@ -227,23 +228,15 @@ const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {
   // Citus would send a savepoint to other nodes, perhaps in the middle of a COPY.
   if (IsInParallelMode() || distributed_transaction() != 0) {
     read(reading);
-    sort_rows(reading);
     return nullptr;
   }
   ErrorData* error = error_in_savepoint([&] { read(reading); });
   if (error != nullptr && !is_damage(error->sqlerrcode)) ReThrowError(error);
-  sort_rows(reading);
   return error != nullptr ? error->message : nullptr;
 }
 
-const LogRow* newest_header(const LogRows& log) {
-  for (uint64 i = log.count; i > 0; --i)
-    if (is_header(log.rows[i - 1].change)) return &log.rows[i - 1];
-  return nullptr;
-}
-
-const char* take_parameters(const LogRow* row, const FilterRelation* relation, Parameters* result) {
-  return take_parameters(row->data, relation, header_in(*row).columns, result);
+const char* take_parameters(const LogRow& row, const FilterRelation* relation, Parameters* result) {
+  return take_parameters(row.data, relation, header_in(row).columns, result);
 }
 
 namespace {
@@ -296,6 +289,7 @@ void replay_rows(const StateReading& reading, Header* block, int64 from, int64 i
   LogRow row;
   while (reading.sort->next(&row)) {
     reading.progress->advance(1);
+    if (reading.played != nullptr) note_played(reading.played, row.number);
     if (row.number >= from && is_of_life(reading, row, identity) && !is_header(row.change))
       replay_row(reading.slot, block, row);
   }
@@ -358,67 +352,18 @@ void RowSort::end() {
 
 // ---- the last look of a standby -----------------------------------------------------------------
 
-namespace {
-
-bool comes_before(TransactionId one, TransactionId other) {
-  return TransactionIdPrecedes(one, other);
+PlayedRows* copy_played(const PlayedRows* from) {
+  auto* copy = static_cast<PlayedRows*>(palloc(sizeof(PlayedRows)));
+  if (from != nullptr)
+    *copy = *from;
+  else
+    copy->next = 1, copy->count = 0;
+  return copy;
 }
 
-// Stores ascending ids. If older ones make too many ranges, count stays -1.
-void remember(const TransactionId* ids, uint32 count, RunningXids* ran) {
-  uint32 made = 0;
-  memset(ran->latest, 0, sizeof ran->latest);
-  for (uint32 i = 0; i < count; ++i) {
-    const uint32 age = ran->xmax - 1 - ids[i];
-    if (age < RunningXids::kLatest) {
-      ran->latest[age / 64] |= uint64{1} << age % 64;
-      continue;
-    }
-    TransactionId next = InvalidTransactionId;
-    if (made > 0) {
-      next = ran->ranges[made - 1].last;
-      TransactionIdAdvance(next);
-    }
-    if (made > 0 && next == ids[i]) {
-      ran->ranges[made - 1].last = ids[i];
-      continue;
-    }
-    if (made == RunningXids::kRanges) return;
-    ran->ranges[made++] = {ids[i], ids[i]};
-  }
-  ran->count = static_cast<int>(made);
-}
-
-}  // namespace
-
-// An overflowed snapshot lacks subtransactions. None of them has written to the log: a transaction
-// does so at commit, under its own id, which is never left out.
-void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed) {
-  RunningXids* ran = running_xids(slot);
-  if (ran == nullptr) return;
-  ran->xmin = snapshot->xmin;
-  ran->xmax = snapshot->xmax;
-  ran->count = -1;
-  if (snapshot->takenDuringRecovery) {
-    const Size bytes = sizeof(TransactionId) * static_cast<Size>(snapshot->subxcnt);
-    auto* ids = static_cast<TransactionId*>(palloc(bytes + 1));
-    memcpy(ids, snapshot->subxip, bytes);
-    std::sort(ids, ids + snapshot->subxcnt, comes_before);
-    remember(ids, static_cast<uint32>(snapshot->subxcnt), ran);
-    pfree(ids);
-  }
+void keep_played(FilterSlot* slot, const StateReading& reading, XLogRecPtr replayed) {
+  if (PlayedRows* kept = played_rows(slot)) *kept = *reading.played;
   slot->standby.replayed = replayed;
-}
-
-bool is_news(const RunningXids& ran, TransactionId xid) {
-  if (comes_before(xid, ran.xmin)) return false;
-  if (!comes_before(xid, ran.xmax)) return true;
-  const uint32 age = ran.xmax - 1 - xid;
-  if (age < RunningXids::kLatest) return ran.latest[age / 64] >> age % 64 & 1;
-  const RunningXids::Range* end = ran.ranges + ran.count;
-  const RunningXids::Range* range = std::partition_point(
-      ran.ranges, end, [xid](const auto& each) { return comes_before(each.last, xid); });
-  return range != end && !comes_before(xid, range->first);
 }
 
 }  // namespace streamfilter::pg

@@ -41,23 +41,22 @@ class RowSort {
   int settings_;  // nest level of settings
 };
 
-// Copies of the log rows without keys, in the order of their numbers, and totals of all rows.
+// The newest of the log's rows without keys, whose data is copied, and totals of all rows. `filter`
+// is 0 where there is none.
 struct LogRows {
-  LogRow* rows = nullptr;
-  uint64 count = 0;
-  uint64 places = 0;
-  uint64 all = 0;  // including rows with keys
+  LogRow header{};  // decides whose state is saved
+  LogRow reset{};
+  uint64 all = 0;
   uint64 bytes = 0;
   uint64 damaged = 0;
 };
 
 struct SavedImage {
-  bool found = false;             // one of this definition
-  const char* refused = nullptr;  // why an image cannot be used
-  const char* damage = nullptr;
-  bool placed = false;  // something of it is in the block
-  int32 chunks = 0;     // that there are, says its header
-  int32 read = 0;       // of them, by all calls of read_image
+  bool found = false;            // one of this definition
+  const char* damage = nullptr;  // or why it cannot be used
+  bool placed = false;           // something of it is in the block
+  int32 chunks = 0;              // that there are, says its header
+  int32 read = 0;                // of them, by all calls of read_image
   int64 identity = 0;
   TimestampTz saved = 0;
   Parameters parameters{};
@@ -76,11 +75,11 @@ struct StateReading {
   FilterSlot* slot = nullptr;
   const FilterRelation* relation = nullptr;
   Header* block = nullptr;  // whose slices read_image fills
-  bool standby = false;     // when the look began; it may be promoted meanwhile
   bool is_fresh = false;    // the block is that of the slot, of dynamic memory that nobody has used
   uint64 room = 0;          // bytes that there are for it
   Snapshot snapshot = nullptr;
-  const RunningXids* seen = nullptr;  // if given, skips log rows from before (is_news)
+  PlayedRows* played = nullptr;  // on a standby: these rows of the log are skipped, others added;
+                                 // it may be promoted meanwhile
   Progress* progress = nullptr;
   MemoryContext context = nullptr, caller = nullptr;
   const StateScan::Chunks* chunks = nullptr;  // given: of the image only these
@@ -89,11 +88,11 @@ struct StateReading {
   RowSort* sort = nullptr;  // gets all rows of the log; nullptr: only LogRows are wanted
   // Results.
   uint64 next_number = 1;     // that follows those of all rows
+  uint64 latest = 0;          // the number of the latest one that is committed
   uint32 last_page = 0;       // with one of them, plus 1; 0: there is none
   bool has_prepared = false;  // transactions that are prepared have written to it
-  bool unsure = false;        // whether a row of the log was seen
   LogRows log;
-  LogRows prepared;  // headers that prepared transactions have written
+  LogRow prepared{};  // the newest header that a prepared transaction has written
   SavedImage image;
   ChunkRun run;
 };
@@ -119,10 +118,8 @@ const char* damage_of_whole(const SavedImage& image);
 // Uses a subtransaction, which a parallel query does not allow: there, errors remain errors.
 const char* try_to_read(void (*read)(StateReading*), StateReading* reading);
 
-// The newest header of the log, which decides whose state is saved; nullptr if there is none.
-const LogRow* newest_header(const LogRows& log);
 // As take_parameters of saved_definition.hpp.
-const char* take_parameters(const LogRow* row, const FilterRelation* relation, Parameters* result);
+const char* take_parameters(const LogRow& row, const FilterRelation* relation, Parameters* result);
 
 // Replays one change that is no reset.
 void replay_change(FilterSlot* slot, Header* block, const LoggedChange& change);
@@ -140,11 +137,9 @@ void replay_rows(const StateReading& reading, Header* block, int64 from, int64 i
 void warn_damaged(FilterSlot* slot, const FilterRelation* relation, const char* what,
                   const char* detail);
 
-// What a standby saw when it last looked at a filter's log: later it reads what is news.
-
-// Remembers the snapshot of the last look, and up to which WAL position it was replayed.
-void remember_snapshot(FilterSlot* slot, Snapshot snapshot, XLogRecPtr replayed);
-// Was the transaction running at that look, or did it begin later?
-bool is_news(const RunningXids& ran, TransactionId xid);
+// For a reading on a standby: what was played before, or, of nullptr, nothing.
+PlayedRows* copy_played(const PlayedRows* from);
+// After one: keeps it, and up to which WAL position was replayed.
+void keep_played(FilterSlot* slot, const StateReading& reading, XLogRecPtr replayed);
 
 }  // namespace streamfilter::pg

@@ -12,13 +12,12 @@ char buffer[kRowData];
 // Collects changes of the same sort and writes a row when they are as many as fit.
 class LogWriter {
  public:
-  LogWriter(Relation table, const TransactionChanges* changes)
-      : table_(table), slot_(changes->slot), row_{changes->slot->relation,
-                                                  ChangeType::add,
-                                                  0,
-                                                  changes->slot->saved.identity,
-                                                  buffer,
-                                                  0} {}
+  LogWriter(Relation table, TransactionChanges* changes)
+      : table_(table),
+        slot_(changes->slot),
+        latest_(&changes->saving.latest),
+        row_{changes->slot->relation,       ChangeType::add, 0,
+             changes->slot->saved.identity, buffer,          0} {}
 
   void add(ChangeType change, const Element& element) {
     const Size size = change_size(change);
@@ -47,10 +46,12 @@ class LogWriter {
     CHECK_FOR_INTERRUPTS();
     row.number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot_->log.next_number, 1));
     bytes_ += write_state_row(table_, row, &slot_->log.last_page);
+    *latest_ = row.number;
   }
 
   Relation table_;
   FilterSlot* slot_;
+  int64* latest_;
   uint64 bytes_ = 0;
   LogRow row_;
 };
@@ -65,20 +66,19 @@ ChangeType sort_of(const ChangeLog* log, const Change* change) {
 
 Size write_log_header(Relation table, FilterSlot* slot, ChangeType change, const Header* header,
                       int64 former) {
-  const auto write = [table, slot](ChangeType sort, const char* data, Size size) {
-    const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->log.next_number, 1));
-    return write_state_row(table,
-                           LogRow{slot->relation, sort, number, slot->saved.identity, data, size},
-                           &slot->log.last_page);
-  };
   SavedHeader saved{};
   memcpy(static_cast<void*>(&saved.header), header, sizeof(Header));
   saved.columns = slot->key_signature;
   saved.former = former;
-  const Size bytes = write(change, reinterpret_cast<const char*>(&saved), sizeof saved);
   const char* collations = collations_of(slot->relation);
-  if (collations[0] == '\0') return bytes;
-  return bytes + write(ChangeType::collations, collations, Min(strlen(collations), kRowData));
+  const Size length = Min(strlen(collations), kRowData - sizeof saved);
+  memcpy(buffer, &saved, sizeof saved);
+  memcpy(buffer + sizeof saved, collations, length);
+  const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->log.next_number, 1));
+  return write_state_row(
+      table,
+      LogRow{slot->relation, change, number, slot->saved.identity, buffer, sizeof saved + length},
+      &slot->log.last_page);
 }
 
 void write_log_records(Relation table, TransactionChanges* changes) {

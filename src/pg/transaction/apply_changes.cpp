@@ -190,6 +190,7 @@ void apply_committed(const ChangeLog* log, Header* header, FilterSlot* slot) {
 void note_emptied(FilterSlot* slot) {
   pg_atomic_write_u64(&slot->restoring.missing, 0);
   pg_atomic_write_u64(&slot->ahead_of_clock, 0);
+  slot->why_empty = WhyEmpty::truncated;
   pg_atomic_write_u64(&slot->stats.last_reset, static_cast<uint64>(GetCurrentTimestamp()));
 }
 

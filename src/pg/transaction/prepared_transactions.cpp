@@ -488,8 +488,7 @@ bool has_removals() {
 
 // Has the transaction written an image, which no key shows?
 bool has_saved(const TransactionChanges* changes) {
-  return is_alive(changes) && changes->saving.logged && changes->saving.replaced &&
-         changes->saving.writes_header;
+  return is_alive(changes) && changes->saving.replaced && changes->saving.writes_header;
 }
 
 // Needs the lock, exclusive, and room.

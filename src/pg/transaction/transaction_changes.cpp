@@ -178,7 +178,7 @@ TransactionChanges* find_changes(Oid relation, const FilterSlot* slot, uint64 ge
   return changes;
 }
 
-TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged) {
+TransactionChanges* begin_changes(FilterSlot* slot, Header* header) {
   const Oid relation = slot->relation;
   if (TransactionChanges* changes = find_changes(relation, slot, slot->generation)) return changes;
   transaction_uses_filters = true;
@@ -192,7 +192,6 @@ TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged)
   changes->slot = slot;
   changes->generation = slot->generation;
   changes->header = header;
-  changes->saving.logged = logged;
   changes->only_adds = !keys_expire(parameters);
   changes->latest = PG_INT64_MIN;
   init_log(&changes->log, uses_time(parameters) || uses_importance(parameters));

@@ -20,14 +20,14 @@ struct Savepoint {
 
 // What the transaction saves of its changes (pg/commit).
 struct Saving {
-  bool logged;         // the changes go to the log, too
   bool needs_image;    // nothing is saved of the state before these changes
   bool committing;     // enter_phase was called, for `epoch`
   bool replaced;       // the saved state is deleted, or replaced by an image
   bool writes_header;  // this transaction saves the header
   bool drops_saved;    // this transaction deletes the saved state
   uint32 epoch;
-  uint64 logged_bytes;    // of rows that it has written to the log
+  uint64 logged_bytes;    // of rows that it has written to the log, and
+  int64 latest;           // the number of the last one
   TimestampTz saved_at;   // time of an image that this transaction has written; 0: none
   uint64 replaced_bytes;  // of the log, which the image makes superfluous
   int wanted_level;       // the subtransaction that wants an image; 0: none
@@ -65,7 +65,7 @@ struct TransactionChanges {
 // The transaction's changes to this use of the relation's slot; nullptr: none.
 TransactionChanges* find_changes(Oid relation, const FilterSlot* slot, uint64 generation);
 // Finds the changes, or begins them if there are none. Raises 53200.
-TransactionChanges* begin_changes(FilterSlot* slot, Header* header, bool logged);
+TransactionChanges* begin_changes(FilterSlot* slot, Header* header);
 
 // Makes room for one change of the current subtransaction, so that `append_change` cannot fail.
 // Raises 53200, 54000.
