@@ -47,6 +47,7 @@ core/format/spread.hpp        face of where keys lie, for all kinds with cells
 core/kind/cache_line_choice.hpp  face of the two lines that a key can have
 core/kind/kind_list.hpp       list: the kinds
 core/kind/kind_registry.cpp   face of that list
+core/kind/kind_tools.hpp      face of what several kinds need
 core/model/slicing_model.cpp  formulas of one subject
 core/model/blocked_model.cpp  formulas of one subject
 core/model/stream.cpp         formulas of one subject

@@ -64,13 +64,14 @@ my %where = (
 
 # A million bits for each key: no false positive will be found among lost rows.
 my $bits = "kind 'bloom', memory '6MB', k '6'";
+my $tags = "kind 'vqf', memory '6MB', fpr '1e-9'";
 my %filter = (
 	horizontal => [ "servers 'a, b, c', $bits, slices '6', seed '1'", qw(a b c) ],
 	vertical   => [ "servers 'a, b, c', $bits, slicing 'vertical', slices '6', lost_slice 'votes:2', seed '2'", qw(a b c) ],
 	diced      => [ "servers 'b, c, d', $bits, slicing 'diced', slices '6,3', seed '3'", qw(b c d) ],
-	one        => [ "$bits, seed '4'", qw(c) ],
+	one        => [ "$tags, seed '4'", qw(c) ],
 	# What a lost server leaves undecided fails: that one could not be reached excuses no repeat.
-	strict     => [ "servers 'a, b, d', $bits, slices '6', lost_slice 'error', seed '6'" ],
+	strict     => [ "servers 'a, b, d', $tags, slices '6', lost_slice 'error', seed '6'" ],
 	strict_vertical => [ "servers 'a, b, d', $bits, slicing 'vertical', slices '6', lost_slice 'error', seed '7'" ],
 	tree       => [ "$bits, parent 'root'", qw(a d) ]);
 my @tables = sort keys %filter;

@@ -53,7 +53,7 @@ clq_lines|kind 'clq', memory '2kB', fpr '0.05', lines '2', slices '1'
 vqf|kind 'vqf', memory '1kB', fpr '0.05'
 vqf_small|kind 'vqf', memory '1kB', bits '20', buckets '40', growth '2', slices '1'
 vqf_window|kind 'vqf', memory '1kB', fpr '0.05', window '10000 days'
-vqf_lateness|kind 'vqf', memory '2kB', fpr '0.05', window '10000 days', lateness '1000 days', extend 'yes', ages '5'
+vqf_lateness|kind 'vqf', memory '2kB', fpr '0.05', window '10000 days', lateness '1000 days', extend 'yes', ages '8'
 vqf_rows|kind 'vqf', memory '1kB', fpr '0.05', window '80 rows', slices '1'
 auto|kind 'auto', memory '1kB', fpr '0.05'
 auto_keys|keys '80'
@@ -92,6 +92,10 @@ BEGIN
   EXECUTE format('INSERT INTO %I SELECT id%s FROM golden_keys(%s)', name,
     CASE WHEN options ~ 'ibf|importance' THEN ', importance'
          WHEN options ~ 'timer|window' THEN ', at' ELSE '' END, parts);
+  -- Repeats renew the first keys.
+  IF options ~ 'extend' AND (parts & 2) > 0 THEN
+    EXECUTE format('INSERT INTO %I SELECT id, at + interval ''100 days'' FROM golden_keys(1)', name);
+  END IF;
 END $$;
 -- 1 for every key that is known, 0 for every other.
 CREATE FUNCTION golden_answers(filter regclass) RETURNS text LANGUAGE sql AS $$

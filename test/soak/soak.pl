@@ -35,6 +35,7 @@ $node->safe_psql('postgres', qq{
 	CREATE FUNCTION log_bytes(regclass) RETURNS bigint AS '\$libdir/streamfilter', 'streamfilter_log_bytes' LANGUAGE C STRICT;
 	CREATE FOREIGN TABLE seen (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '256kB');
 	CREATE FOREIGN TABLE forgetting (id int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB');
+	CREATE FOREIGN TABLE renewing (id int) SERVER streamfilter OPTIONS (kind 'vqf', memory '64kB', window '10 s', extend 'yes');
 	SELECT format('CREATE FOREIGN TABLE small_%s (id int) SERVER streamfilter OPTIONS (kind ''sqf'', memory ''8kB'')', i)
 	FROM generate_series(1, $small_filters) i \\gexec
 	CREATE PROCEDURE insert_one_by_one(first int, last int) LANGUAGE plpgsql AS \$\$
@@ -100,11 +101,12 @@ sub note_long { ($long_rounds, $long_logged, $long_images) = ($rounds, $logged, 
 
 # A filter has a log of the least size that is worth an image, and of what comes in the ten seconds until the next worker may
 # start (fifteen: the machine is busy); and as much that the last image has replaced. A third is lost at the ends of pages.
+# Filter `renewing` has its renewals there.
 sub log_pages
 {
 	my $small = $rounds * $row < $memory ? $rounds * $row : $memory;
 	my $log = $memory + $fastest + $memory + $small_filters * $small;
-	return 100 + 1.33 * (2 * $log + $long_logged + $long_rounds * $row * $small_filters) / 8192;
+	return 100 + 1.33 * (2 * ($log + $memory) + $long_logged + $long_rounds * $row * $small_filters) / 8192;
 }
 
 # A page for a header and each 8 kB; the image that is, the last one, and one that a crash has interrupted.
@@ -130,6 +132,7 @@ sub work_a_round
 	sql("BEGIN; SAVEPOINT a; INSERT INTO seen VALUES (-$next); ROLLBACK TO a; SAVEPOINT b; INSERT INTO seen VALUES ($next); COMMIT");
 	++$next;
 	sql("INSERT INTO forgetting SELECT generate_series($next, $next + 99); DELETE FROM forgetting WHERE id = $next");
+	sql("INSERT INTO renewing SELECT generate_series(1, 150); DELETE FROM renewing WHERE id = 75");
 	$session->query_safe("DO \$\$ BEGIN FOR i IN 1 .. $small_filters LOOP
 		EXECUTE format('INSERT INTO small_%s VALUES ($next)', i); END LOOP; END \$\$");
 	return;

@@ -145,17 +145,14 @@ class QuotientLine {
     const LineVector tail = words & upper,
                      raised = __builtin_shufflevector(tail, LineVector{}, 8, 0, 1, 2, 3, 4, 5, 6);
     words = (words & ~upper) | (((tail << shape_.bits) | raised >> (64 - shape_.bits)) & upper);
-    std::uint64_t w[kLineWords];
-    std::memcpy(w, &words, kLineBytes);
+    std::memcpy(line_, &words, kLineBytes);
 #pragma GCC unroll 8
     for (unsigned p = 0; p < shape_.ages; ++p)
-      set(w, ages_at(p), shape_.slots,
+      set(ages_at(p), shape_.slots,
           spread(get(ages_at(p), shape_.slots), spot.start, code >> p & 1));
-    set(w, ends_at(), shape_.slots, spread(spot.ends, spot.start, spot.has_run ^ 1));
-    std::memcpy(line_, w, kLineBytes);
-    // In memory, so that the words before need none.
-    change(occupied_at() + bucket, 0, 1);
-    change(spot.start * shape_.bits, 0, remainder);
+    set(ends_at(), shape_.slots, spread(spot.ends, spot.start, spot.has_run ^ 1));
+    set_bit(occupied_at() + bucket, 1);
+    enter(spot.start * shape_.bits, remainder);
   }
 
   // Empties a slot in use.
@@ -171,13 +168,11 @@ class QuotientLine {
                      lowered = __builtin_shufflevector(all, LineVector{}, 1, 2, 3, 4, 5, 6, 7, 8);
     upper &= ~below;
     words = (words & ~upper) | (((all >> shape_.bits) | lowered << (64 - shape_.bits)) & upper);
-    std::uint64_t w[kLineWords];
-    std::memcpy(w, &words, kLineBytes);
+    std::memcpy(line_, &words, kLineBytes);
     for (unsigned p = 0; p < shape_.ages; ++p)
-      set(w, ages_at(p), shape_.slots, close(get(ages_at(p), shape_.slots), slot));
-    set(w, ends_at(), shape_.slots, close(ends, slot) | (last & (first ^ 1)) << slot >> 1);
-    std::memcpy(line_, w, kLineBytes);
-    change(occupied, last & first, 0);  // the only one of its run
+      set(ages_at(p), shape_.slots, close(get(ages_at(p), shape_.slots), slot));
+    set(ends_at(), shape_.slots, close(ends, slot) | (last & (first ^ 1)) << slot >> 1);
+    set_bit(occupied, (last & first) ^ 1);  // the only one of its run
   }
 
   // Calls visit(slot, bucket, remainder) for each entry.
@@ -202,7 +197,7 @@ class QuotientLine {
 
   ALWAYS_INLINE void set_code(unsigned slot, std::uint64_t code) noexcept {
 #pragma GCC unroll 8
-    for (unsigned p = 0; p < shape_.ages; ++p) change(ages_at(p) + slot, 1, code >> p & 1);
+    for (unsigned p = 0; p < shape_.ages; ++p) set_bit(ages_at(p) + slot, code >> p & 1);
   }
 
   // The slots in use whose codes are less than `steps` steps ahead of `base`.
@@ -260,27 +255,33 @@ class QuotientLine {
     if (shift + size > 64) bits |= word(from / 64 + 1) << (64 - shift);
     return bits & low_bits(size);
   }
-  ALWAYS_INLINE static void set(std::uint64_t* words, unsigned from, unsigned size,
-                                std::uint64_t bits) noexcept {
-    std::uint64_t* w = words + from / 64;
-    const unsigned shift = from % 64;
+
+  // All writes but that of the remainders are of whole words: a read of parts of several writes
+  // would have to wait for them.
+  ALWAYS_INLINE void write(unsigned i, std::uint64_t word) noexcept {
+    std::memcpy(line_ + i * 8, &word, sizeof word);
+  }
+  ALWAYS_INLINE void set(unsigned from, unsigned size, std::uint64_t bits) noexcept {
+    const unsigned i = from / 64, shift = from % 64;
     const std::uint64_t all = low_bits(size);
-    w[0] = (w[0] & ~(all << shift)) | bits << shift;
-    if (shift + size > 64) w[1] = (w[1] & ~(all >> (64 - shift))) | bits >> (64 - shift);
+    write(i, (word(i) & ~(all << shift)) | bits << shift);
+    if (shift + size > 64)
+      write(i + 1, (word(i + 1) & ~(all >> (64 - shift))) | bits >> (64 - shift));
+  }
+  ALWAYS_INLINE void set_bit(unsigned bit, std::uint64_t value) noexcept {
+    write(bit / 64, (word(bit / 64) & ~(std::uint64_t{1} << bit % 64)) | value << bit % 64);
+  }
+  // Where all bits are 0.
+  ALWAYS_INLINE void enter(unsigned bit, std::uint64_t bits) noexcept {
+    const unsigned i = std::min(bit / 64, kLineWords - 2);
+    const auto wide = static_cast<unsigned __int128>(bits) << (bit - i * 64);
+    write(i, word(i) | static_cast<std::uint64_t>(wide));
+    write(i + 1, word(i + 1) | static_cast<std::uint64_t>(wide >> 64));
   }
 
   ALWAYS_INLINE std::uint64_t ends() const noexcept { return get(ends_at(), shape_.slots); }
   ALWAYS_INLINE static unsigned in_front(std::uint64_t ends) noexcept {
     return 63 - static_cast<unsigned>(__builtin_clzll(ends << 1 | 1));
-  }
-
-  // From a bit on, clears bits and sets others, at most kMaxRemainder.
-  ALWAYS_INLINE void change(unsigned bit, std::uint64_t cleared, std::uint64_t set) noexcept {
-    const unsigned byte = std::min(bit / 8, kLineBytes - 8), shift = bit - byte * 8;
-    std::uint64_t word;
-    std::memcpy(&word, line_ + byte, sizeof word);
-    word = (word & ~(cleared << shift)) | set << shift;
-    std::memcpy(line_ + byte, &word, sizeof word);
   }
 
   // Near the end of the line, from its last whole word.

@@ -5,6 +5,7 @@
 
 #include "core/bits/packed_words.hpp"
 #include "core/kind/filter_kind.hpp"
+#include "core/kind/kind_tools.hpp"
 #include "core/model/biased_model.hpp"
 
 namespace streamfilter {
@@ -87,8 +88,7 @@ namespace biased_bit_arrays {
 
 enum Word : unsigned { kArrays, kArrayBits };
 
-constexpr OptionSpec kArraysOption = {
-    .word = kArrays, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxArrays};
+constexpr OptionSpec kArraysOption = integer_option(kArrays, "k", 1, kMaxArrays);
 
 inline BitArrays<> of(const Parameters& p, Slice slice) noexcept {
   return {slice.body(), static_cast<unsigned>(p.integer(kArrays)), p.integer(kArrayBits)};

@@ -18,6 +18,7 @@
 #include "core/base/math_policy.hpp"
 #include "core/format/counting_cells.hpp"
 #include "core/kind/kind_list.hpp"
+#include "core/kind/kind_tools.hpp"
 #include "core/model/blocked_model.hpp"
 #include "core/model/slicing_model.hpp"
 
@@ -32,8 +33,6 @@ enum Word : unsigned { kK, kBits, kGrow, kFilters, kLimit, kLineBits };
 
 enum Grow : std::uint64_t { none, density, cardinality };
 
-constexpr const char* kGrows[] = {"none", "density", "cardinality", nullptr};
-
 constexpr std::uint64_t kGrownFilters = 8;
 constexpr std::uint64_t kMaxKeys = std::uint64_t{1} << 62;  // counters stop here
 
@@ -44,14 +43,9 @@ constexpr unsigned kMaxHashes = 64;
 constexpr double kMaxDerivedHashes = 16;
 
 constexpr OptionSpec kOptions[] = {
-    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
-    {.word = kGrow,
-     .name = "grow",
-     .type = OptionType::choice,
-     .low = 1,
-     .high = 2,
-     .choices = kGrows},  // none: `grow` was not given
-    {.word = kLimit, .name = "limit", .type = OptionType::integer, .low = 1, .high = 0x1p62},
+    integer_option(kK, "k", 1, kMaxHashes),
+    grow_option(kGrow),
+    integer_option(kLimit, "limit", 1, 0x1p62),
 };
 
 using Bits = PackedCells<1>;
@@ -196,10 +190,7 @@ bool derive_growth(Definition& definition, Problem& problem) noexcept {
 bool derive(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (p.integer(kGrow) != none) return derive_growth(definition, problem);
-  if (definition.has(kLimit)) {
-    problem.set(Error::conflict, "option limit needs option grow");
-    return problem.add_hint("It is the load at which the next filter is used.");
-  }
+  if (definition.has(kLimit)) return limit_needs_grow(problem);
   p.set_integer(kBits, Bits::capacity(body_bytes(p)));
   if (p.layout == Layout::blocked) p.set_integer(kLineBits, kRegionLineBytes * 8);
   if (definition.has(kK)) return true;

@@ -33,6 +33,7 @@
 
 #include "core/kind/cache_line_queue.hpp"
 #include "core/kind/kind_list.hpp"
+#include "core/kind/kind_tools.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -97,22 +98,19 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
 // The share of fields whose keys are in the window as of the latest element, from a sample of up to
 // 1024 lines.
 double live_share(const Parameters& p, ConstSlice slice) noexcept {
-  constexpr std::uint64_t kMaxLooks = 1024;
-  const std::uint64_t lines = slice.bytes / kLineBytes, looks = std::min(lines, kMaxLooks);
   const unsigned width = static_cast<unsigned>(p.integer(kBits)),
                  all = static_cast<unsigned>(p.integer(kBuckets) * p.integer(kBucket));
-  std::uint64_t count = 0;
-  for (std::uint64_t i = 0; i < looks; ++i) {
-    const unsigned char* line =
-        slice.body() +
-        static_cast<std::uint64_t>(static_cast<unsigned __int128>(i) * lines / looks) * kLineBytes;
+  const double live = sample_mean(slice.bytes / kLineBytes, 1024, [&](std::uint64_t i) {
+    const unsigned char* line = slice.body() + i * kLineBytes;
     const auto ages = ages_of(p, line);
     const PackedFields fields(line, kLineBytes);
     const std::uint64_t later = ages.since_stamp(clock(*slice.state));
+    unsigned count = 0;
     for (unsigned j = 0; j < all; ++j)
       count += fields.get(j * width, width) != 0 && is_live(p, ages.get(j), later);
-  }
-  return static_cast<double>(count) / static_cast<double>(looks * all);
+    return count;
+  });
+  return live / all;
 }
 
 // A key is counted as distinct when it is reported as new; with a window, that can be many times.
@@ -201,8 +199,6 @@ const FilterOps clq_ops = {
 namespace streamfilter::clq {
 namespace {
 
-constexpr double kMaxWindow = 1e18;
-
 constexpr const char* kPolicies[] = {"lru", "fifo", "second", nullptr};
 
 bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
@@ -278,22 +274,14 @@ bool check_lines(const Definition& definition, Problem& problem) noexcept {
 }  // namespace
 
 const OptionSpec kOptions[] = {
-    {.word = kBits,
-     .name = "bits",
-     .type = OptionType::integer,
-     .low = clq_model::kMinBits,
-     .high = kMaxFingerprintBits},
-    {.word = kBucket,
-     .name = "bucket",
-     .type = OptionType::integer,
-     .low = 1,
-     .high = clq_model::kMaxQueue},
+    integer_option(kBits, "bits", clq_model::kMinBits, kMaxFingerprintBits),
+    integer_option(kBucket, "bucket", 1, clq_model::kMaxQueue),
     {.word = kPolicy, .name = "policy", .type = OptionType::choice, .choices = kPolicies},
-    {.word = kWindow, .name = "window", .type = OptionType::span, .low = 1, .high = kMaxWindow},
+    span_option(kWindow, "window"),
     importance::range_option(kRange),
     importance::levels_option(kLevels, 14),
-    {.word = kLateness, .name = "lateness", .type = OptionType::span, .low = 1, .high = kMaxWindow},
-    {.word = kLines, .name = "lines", .type = OptionType::integer, .low = 1, .high = 2},
+    span_option(kLateness, "lateness"),
+    integer_option(kLines, "lines", 1, 2),
 };
 
 bool derive(Definition& definition, Problem& problem) noexcept {

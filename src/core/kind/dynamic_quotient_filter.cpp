@@ -29,26 +29,11 @@ constexpr double kMaxDerived = 16;
 constexpr OptionSpec kOptions[] = {
     kROption,
     kRPrimeOption,
-    {.word = kBuckets,
-     .name = "buckets",
-     .type = OptionType::integer,
-     .low = 1,
-     .high = 1e15,
-     .share = Share::rounded_up},
-    {.word = kP,
-     .name = kPOption.name,
-     .type = kPOption.type,
-     .low = kPOption.low,
-     .high = kPOption.high,
-     .share = Share::follows},  // from rows and r
+    integer_option(kBuckets, "buckets", 1, 1e15, Share::rounded_up),
+    integer_option(kP, kPOption.name, kPOption.low, kPOption.high, Share::follows),  // rows and r
     kOmegaOption,
     kFingerprintOption,
-    {.word = kRows,
-     .name = "rows",
-     .type = OptionType::integer,
-     .low = 1,
-     .high = 1e15,
-     .share = Share::rounded_up},
+    integer_option(kRows, "rows", 1, 1e15, Share::rounded_up),
 };
 
 auto& has_evicted(auto& state) noexcept { return state.own[4]; }  // 0 or 1

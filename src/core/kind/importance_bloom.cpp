@@ -12,6 +12,7 @@
 #include "core/kind/counting_kind.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/kind_registry.hpp"
+#include "core/kind/kind_tools.hpp"
 #include "core/model/stable_model.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -35,20 +36,16 @@ constexpr std::uint64_t kDefaultMax = 7, kDefaultK = 5;  // table III
 constexpr const char* kDeletions[] = {"random", "value", nullptr};
 
 constexpr OptionSpec kOptions[] = {
-    {.word = kMax, .name = "max", .type = OptionType::integer, .low = 1, .high = 15},
-    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxCellsOfKey},
-    {.word = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 1e15},
+    integer_option(kMax, "max", 1, 15),
+    integer_option(kK, "k", 1, kMaxCellsOfKey),
+    integer_option(kP, "p", 1, 1e15),
     {.word = kDelete, .name = "delete", .type = OptionType::choice, .choices = kDeletions},
     importance::range_option(kRange),
     importance::levels_option(kLevels, 14),
 };
 
 constexpr OptionSpec kOptionsOfTwoClasses[] = {
-    {.word = kMax, .name = "max", .type = OptionType::integer, .low = 2, .high = 15},
-    kOptions[1],
-    kOptions[2],
-    kOptions[3],
-    kOptions[4],
+    integer_option(kMax, "max", 2, 15),    kOptions[1], kOptions[2], kOptions[3], kOptions[4],
     importance::levels_option(kLevels, 1),
 };
 

@@ -16,6 +16,7 @@
 #include "core/bits/packed_words.hpp"
 #include "core/kind/kind_list.hpp"
 #include "core/kind/kind_registry.hpp"
+#include "core/kind/kind_tools.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -29,7 +30,7 @@ enum Policy : std::uint64_t { lru, clock };
 constexpr const char* kPolicies[] = {"lru", "clock", nullptr};
 
 constexpr OptionSpec kOptions[] = {
-    {.word = kEntryBits, .name = "entry_bits", .type = OptionType::integer, .low = 16, .high = 64},
+    integer_option(kEntryBits, "entry_bits", 16, 64),
     {.word = kPolicy, .name = "policy", .type = OptionType::choice, .choices = kPolicies},
     {.word = kQ, .name = "q", .type = OptionType::real, .low = 0, .high = 1},  // fplru only
 };

@@ -13,16 +13,8 @@ namespace {
 using namespace quotient;
 
 constexpr OptionSpec kOptions[] = {
-    kROption,
-    kRPrimeOption,
-    {.word = kBuckets,
-     .name = "buckets",
-     .type = OptionType::integer,
-     .low = 1,
-     .high = quotient_model::kMaxBuckets},
-    kPOption,
-    kOmegaOption,
-    kFingerprintOption,
+    kROption, kRPrimeOption, integer_option(kBuckets, "buckets", 1, quotient_model::kMaxBuckets),
+    kPOption, kOmegaOption,  kFingerprintOption,
 };
 
 // With more than `keys` keys, derived parameters limit the false-positive rate to so many times

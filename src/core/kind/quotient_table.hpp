@@ -6,6 +6,7 @@
 
 #include "core/bits/packed_words.hpp"
 #include "core/kind/filter_kind.hpp"
+#include "core/kind/kind_tools.hpp"
 #include "core/model/quotient_model.hpp"
 
 namespace streamfilter::quotient {
@@ -29,24 +30,14 @@ constexpr unsigned kMaxRemainderBits = quotient_model::kMaxRemainderBits;
 constexpr unsigned kDefaultBuckets = 4;  // of a row, §6.1
 
 inline constexpr const char* kFingerprints[] = {"hash", "integer", nullptr};
-inline constexpr OptionSpec kROption = {
-    .word = kR, .name = "r", .type = OptionType::integer, .low = 1, .high = kMaxRemainderBits};
-inline constexpr OptionSpec kRPrimeOption = {.word = kRPrime,
-                                             .name = "r_prime",
-                                             .type = OptionType::integer,
-                                             .low = 0,
-                                             .high = kMaxRemainderBits - 1};
-inline constexpr OptionSpec kPOption = {
-    .word = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 64};
-inline constexpr OptionSpec kOmegaOption = {.word = kOmega,
-                                            .name = "omega",
-                                            .type = OptionType::integer,
-                                            .low = 1,
-                                            .high = (1u << kMaxRemainderBits) - 1};
-inline constexpr OptionSpec kFingerprintOption = {.word = kFingerprint,
-                                                  .name = "fingerprint",
-                                                  .type = OptionType::choice,
-                                                  .choices = kFingerprints};
+inline constexpr OptionSpec kROption = integer_option(kR, "r", 1, kMaxRemainderBits);
+inline constexpr OptionSpec kRPrimeOption =
+    integer_option(kRPrime, "r_prime", 0, kMaxRemainderBits - 1);
+inline constexpr OptionSpec kPOption = integer_option(kP, "p", 1, 64);
+inline constexpr OptionSpec kOmegaOption =
+    integer_option(kOmega, "omega", 1, (1u << kMaxRemainderBits) - 1);
+inline constexpr OptionSpec kFingerprintOption = {
+    kFingerprint, "fingerprint", OptionType::choice, 0, 0, kFingerprints};
 
 // Buckets in use, and the weight of their signatures.
 auto& used(auto& state) noexcept { return state.own[0]; }

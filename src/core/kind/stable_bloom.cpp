@@ -9,6 +9,7 @@
 
 #include "core/kind/counting_kind.hpp"
 #include "core/kind/kind_list.hpp"
+#include "core/kind/kind_tools.hpp"
 #include "core/model/stable_model.hpp"
 
 #include "core/base/layer_wall.hpp"
@@ -21,11 +22,9 @@ namespace {
 enum Word : unsigned { kMax, kCellBits, kK, kP, kGap, kCells };
 
 constexpr OptionSpec kOptions[] = {
-    {.word = kMax, .name = "max", .type = OptionType::integer, .low = 1, .high = 15},
-    {.word = kCellBits, .name = "cell_bits", .type = OptionType::integer, .low = 1, .high = 4},
-    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxCellsOfKey},
-    {.word = kP, .name = "p", .type = OptionType::integer, .low = 1, .high = 1e15},
-    {.word = kGap, .name = "gap", .type = OptionType::integer, .low = 1, .high = 1e15},
+    integer_option(kMax, "max", 1, 15),         integer_option(kCellBits, "cell_bits", 1, 4),
+    integer_option(kK, "k", 1, kMaxCellsOfKey), integer_option(kP, "p", 1, 1e15),
+    integer_option(kGap, "gap", 1, 1e15),
 };
 
 CellShape shape(const Parameters& p) noexcept {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/bits/packed_words.hpp"
+#include "core/kind/kind_tools.hpp"
 #include "core/kind/timing_options.hpp"
 
 namespace streamfilter::timing {
@@ -206,8 +207,8 @@ class Filters : public Counters<State> {
     for (std::uint64_t i = 0; i < open; ++i)
       if (!check(filter(i))) return false;
     for (std::uint64_t i = open; i < most(); ++i)
-      if (!is_zero(at((oldest + i) % most()), bytes_)) return false;
-    return is_zero(at(most()), body_bytes - most() * bytes_);
+      if (const Byte* one = at((oldest + i) % most()); !is_zero(one, one + bytes_)) return false;
+    return is_zero(at(most()), body_ + body_bytes);
   }
 
  private:
@@ -216,10 +217,6 @@ class Filters : public Counters<State> {
   std::uint64_t shared_filter(std::uint64_t hash) const noexcept {
     const std::uint64_t first = sharing - 1;
     return first + scale(mix64(hash + kGoldenRatio), most() - first);
-  }
-
-  static bool is_zero(const unsigned char* bytes, std::uint64_t count) noexcept {
-    return std::all_of(bytes, bytes + count, [](unsigned char byte) { return byte == 0; });
   }
 
   // With equal timers (§4), `equal_timers` of them must have been set together.

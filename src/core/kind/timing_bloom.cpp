@@ -219,13 +219,7 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
 // The share of timers that run, from a sample of up to 16384.
 template <typename Byte>
 double running(const Timers<Byte>& timers) noexcept {
-  constexpr std::uint64_t kMaxLooks = 16384;
-  const std::uint64_t looks = std::min(timers.size(), kMaxLooks);
-  std::uint64_t count = 0;
-  for (std::uint64_t i = 0; i < looks; ++i)
-    count += timers.runs(
-        static_cast<std::uint64_t>(static_cast<unsigned __int128>(i) * timers.size() / looks), 0);
-  return static_cast<double>(count) / static_cast<double>(looks);
+  return sample_mean(timers.size(), 16384, [&](std::uint64_t i) { return timers.runs(i, 0); });
 }
 
 // As of the latest element. There is no count of all distinct keys ever seen.

@@ -2,25 +2,20 @@
 #include "core/kind/timing_options.hpp"
 #include "core/base/math_policy.hpp"
 #include "core/bits/packed_words.hpp"
+#include "core/kind/kind_tools.hpp"
 
 #include "core/base/layer_wall.hpp"
 
 namespace streamfilter::timing {
 namespace {
 
-constexpr double kMaxSpan = 1e18;
 constexpr std::uint64_t kMaxFilters = 256;
 constexpr std::uint64_t kDefaultTicks = 32;  // per window
 constexpr std::uint64_t kDefaultFilters = 8;
 
-constexpr const char* kGrows[] = {"none", "density", "cardinality", nullptr};
-
 bool derive_ticks(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
-  if (!definition.has(kWindow)) {
-    problem.set(Error::conflict, "kind timer needs option window");
-    return problem.add_hint("For example: window '10 minutes', or window '1000000 rows'.");
-  }
+  if (!definition.has(kWindow)) return needs_window("kind timer", problem);
   if (!check_lateness(definition, kWindow, kLateness, problem)) return false;
   if (!definition.has(kTick)) {
     p.set_integer(kTick, std::max<std::uint64_t>(1, p.integer(kWindow) / kDefaultTicks));
@@ -31,7 +26,7 @@ bool derive_ticks(Definition& definition, Problem& problem) noexcept {
     return problem.add_detail("Both are times, or both are rows.");
   }
   const std::uint64_t parts = counts_rows(p) ? p.slices : 1;
-  const std::uint64_t window = (p.integer(kWindow) + parts - 1) / parts;
+  const std::uint64_t window = ticks_of(p.integer(kWindow), parts);
   const std::uint64_t tick = std::max<std::uint64_t>(1, p.integer(kTick) / parts);
   const std::uint64_t ticks = ticks_of(window - 1, tick) + 1 + ticks_of(p.integer(kLateness), tick);
   if (ticks > kMaxTicks) {
@@ -49,16 +44,12 @@ bool derive_filters(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   const std::uint64_t body = body_bytes(p);
   if (!definition.has(kGrow)) p.set_integer(kGrow, none);
-  if (p.integer(kGrow) == none && definition.has(kSize)) {
-    problem.set(Error::conflict, "option size needs option grow");
-    return problem.add_hint("Without grow, a filter has the size of memory.");
-  }
-  if (p.integer(kGrow) == none && definition.has(kLimit)) {
-    problem.set(Error::conflict, "option limit needs option grow");
-    return problem.add_hint("It is the load at which the next filter is opened.");
-  }
-  if (p.integer(kGrow) != none && !definition.has(kSize))
-    p.set_integer(kSize, body / kDefaultFilters * p.slices);
+  const bool grows = p.integer(kGrow) != none;
+  if (!grows && definition.has(kSize))
+    return needs_option("option size", "grow", "Without grow, a filter has the size of memory.",
+                        problem);
+  if (!grows && definition.has(kLimit)) return limit_needs_grow(problem);
+  if (grows && !definition.has(kSize)) p.set_integer(kSize, body / kDefaultFilters * p.slices);
   const std::uint64_t bytes = filter_bytes(p),
                       overhead = sizeof(FilterState) + PackedWords<>::kSlack;
   const std::uint64_t cells = bytes > overhead ? (bytes - overhead) * 8 / p.integer(kTimerBits) : 0;
@@ -119,38 +110,14 @@ bool check_probes(const Definition& definition, Problem& problem) noexcept {
 }  // namespace
 
 const OptionSpec kOptions[] = {
-    {.word = kWindow,
-     .name = "window",
-     .type = OptionType::span,
-     .low = 1,
-     .high = kMaxSpan,
-     .share = Share::rounded_up},
-    {.word = kTick,
-     .name = "tick",
-     .type = OptionType::span,
-     .low = 1,
-     .high = kMaxSpan,
-     .share = Share::rounded_down},
-    {.word = kK, .name = "k", .type = OptionType::integer, .low = 1, .high = kMaxHashes},
-    {.word = kEqual,
-     .name = "equal_timers",
-     .type = OptionType::integer,
-     .low = 2,
-     .high = kMaxHashes},
-    {.word = kGrow,
-     .name = "grow",
-     .type = OptionType::choice,
-     .low = 1,
-     .high = 2,
-     .choices = kGrows},  // none: `grow` was not given
-    {.word = kSize,
-     .name = "size",
-     .type = OptionType::integer,
-     .low = 1,
-     .high = 0x1p46,
-     .share = Share::rounded_down},
-    {.word = kLimit, .name = "limit", .type = OptionType::integer, .low = 1, .high = 0x1p62},
-    {.word = kLateness, .name = "lateness", .type = OptionType::span, .low = 1, .high = kMaxSpan},
+    span_option(kWindow, "window", Share::rounded_up),
+    span_option(kTick, "tick", Share::rounded_down),
+    integer_option(kK, "k", 1, kMaxHashes),
+    integer_option(kEqual, "equal_timers", 2, kMaxHashes),
+    grow_option(kGrow),
+    integer_option(kSize, "size", 1, 0x1p46, Share::rounded_down),
+    integer_option(kLimit, "limit", 1, 0x1p62),
+    span_option(kLateness, "lateness"),
 };
 
 double keys_of_one(const Parameters& p) noexcept {

@@ -20,6 +20,7 @@
 
 #include "core/kind/vector_quotient.hpp"
 #include "core/kind/kind_list.hpp"
+#include "core/kind/kind_tools.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -38,10 +39,6 @@ double lines_of_slice(const Parameters& p) noexcept {
 // Where lines have become more, entries are as hard to tell apart as they were in the fewest.
 double growth_so_far(const Parameters& p) noexcept {
   return lines_of_slice(p) / static_cast<double>(least_lines(p));
-}
-
-bool is_zero(const unsigned char* bytes, const unsigned char* end) noexcept {
-  return std::all_of(bytes, end, [](unsigned char byte) { return byte == 0; });
 }
 
 bool has_valid_stamps(const Parameters& p, const SliceState& state,
@@ -77,21 +74,16 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
 
 // Entries that an event of the present would match, per slot, from a sample of up to 1024 lines.
 double live_share(const Parameters& p, ConstSlice slice) noexcept {
-  constexpr std::uint64_t kMaxLooks = 1024;
   const Lines<const SliceState, const unsigned char> lines(p, slice);
   const AnyShape shape = shape_of(p);
-  const std::uint64_t looks = std::min(lines.count, kMaxLooks), now = clock(*slice.state),
-                      first = now - std::min(now, window_ticks(p));
-  std::uint64_t live = 0;
-  for (std::uint64_t i = 0; i < looks; ++i) {
-    const auto at =
-        static_cast<std::uint64_t>(static_cast<unsigned __int128>(i) * lines.count / looks);
+  const std::uint64_t now = clock(*slice.state), first = now - std::min(now, window_ticks(p));
+  const double live = sample_mean(lines.count, 1024, [&](std::uint64_t at) {
     const ReadLine line(shape, lines.at(at));
     const std::uint64_t base = lines.stamp(at),
                         old = first > base ? line.within(base, first - base) : 0;
-    live += count_ones<false>(line.in_use() & ~old);
-  }
-  return static_cast<double>(live) / static_cast<double>(looks * shape.slots);
+    return count_ones<false>(line.in_use() & ~old);
+  });
+  return live / shape.slots;
 }
 
 // Distinct keys: a key whose tag was there has entered nothing. Once entries were lost, those that
@@ -228,15 +220,9 @@ const FilterOps vqf_ops = {
 namespace streamfilter::vqf {
 namespace {
 
-constexpr double kMaxSpan = 1e18;
 constexpr unsigned kUsualAges = 4;
 
 constexpr const char* kExtends[] = {"no", "yes", nullptr};
-
-bool needs_window(const char* option, Problem& problem) noexcept {
-  problem.set(Error::conflict, "option %s needs option window", option);
-  return problem.add_hint("For example: window '10 minutes', or window '1000000 rows'.");
-}
 
 // The shortest ticks whose codes suffice. The window is a whole number of them: otherwise repeats
 // would be found up to two ticks after it.
@@ -244,20 +230,18 @@ bool derive_ticks(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (!check_lateness(definition, kWindow, kLateness, problem)) return false;
   if (!definition.has(kWindow)) {
-    if (definition.has(kAges)) return needs_window("ages", problem);
-    if (is_extended(p)) return needs_window("extend", problem);
+    if (definition.has(kAges)) return needs_window("option ages", problem);
+    if (is_extended(p)) return needs_window("option extend", problem);
     return true;
   }
   if (!definition.has(kAges)) p.set_integer(kAges, kUsualAges);
   const std::uint64_t parts = counts_rows(p) ? p.slices : 1,
-                      window = (p.integer(kWindow) + parts - 1) / parts,
-                      late = p.integer(kLateness),
+                      window = ticks_of(p.integer(kWindow), parts), late = p.integer(kLateness),
                       most = low_bits(static_cast<unsigned>(p.integer(kAges)));
   for (std::uint64_t ticks = 1; ticks < most; ++ticks) {
-    const std::uint64_t length = (window + ticks - 1) / ticks,
-                        behind = counts_rows(p)
-                                     ? 0
-                                     : std::max<std::uint64_t>(1, (late + length - 1) / length);
+    const std::uint64_t length = ticks_of(window, ticks),
+                        behind =
+                            counts_rows(p) ? 0 : std::max<std::uint64_t>(1, ticks_of(late, length));
     if (ticks + behind + 1 > most) break;
     p.set_integer(kTicks, ticks | behind << 32);
     p.set_integer(kTickLength, length);
@@ -289,28 +273,14 @@ bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
 }  // namespace
 
 const OptionSpec kOptions[] = {
-    {.word = kBits, .name = "bits", .type = OptionType::integer, .low = 1, .high = kMaxRemainder},
-    {.word = kBuckets,
-     .name = "buckets",
-     .type = OptionType::integer,
-     .low = 1,
-     .high = kMaxBuckets},
+    integer_option(kBits, "bits", 1, kMaxRemainder),
+    integer_option(kBuckets, "buckets", 1, kMaxBuckets),
     {.word = kGrowth, .name = "growth", .type = OptionType::real, .low = 1, .high = 1e6},
-    {.word = kWindow,
-     .name = "window",
-     .type = OptionType::span,
-     .low = 1,
-     .high = kMaxSpan,
-     .share = Share::rounded_up},
-    {.word = kLateness, .name = "lateness", .type = OptionType::span, .low = 1, .high = kMaxSpan},
-    {.word = kAges, .name = "ages", .type = OptionType::integer, .low = 3, .high = kMaxAgeBits},
+    span_option(kWindow, "window", Share::rounded_up),
+    span_option(kLateness, "lateness"),
+    integer_option(kAges, "ages", 3, kMaxAgeBits),
     {.word = kExtend, .name = "extend", .type = OptionType::choice, .choices = kExtends},
-    {.word = kOrigin,
-     .name = "origin",
-     .type = OptionType::reals,
-     .low = 1,
-     .high = 1e15,
-     .max_count = kMaxLevels},
+    {kOrigin, "origin", OptionType::reals, 1, 1e15, nullptr, kMaxLevels},
 };
 
 bool derive(Definition& definition, Problem& problem) noexcept {

@@ -89,11 +89,9 @@ void add_value(FilterHandle* filter, const Header* value, int64 slice, Size byte
   append_own_change(changes, ChangeType::merge, address);
 }
 
-// A repeat of this transaction's own key.
-[[gnu::always_inline]] inline void note_repeat(const FilterHandle* filter,
-                                               TransactionChanges* changes, const Element& element,
+// A repeat of this transaction's own key, for kinds that learn from repeats.
+[[gnu::always_inline]] inline void note_repeat(TransactionChanges* changes, const Element& element,
                                                const IndexHint& hint) {
-  if (!learns_from_repeats(filter->header->parameters)) return;
   reserve_own_change(changes);
   append_own_change(changes, ChangeType::repeat, as_accepted(changes, element, hint), hint);
 }
@@ -181,7 +179,7 @@ Verdict judge_local_key(FilterHandle* filter, const Element& element, Intent int
   await_key(filter, element);
   const OwnKey own = as_judged(filter, changes, element, find_own(changes, element));
   if (own.view == OwnView::added) {
-    note_repeat(filter, changes, element, own.hint);
+    if (learns_from_repeats(filter->header->parameters)) note_repeat(changes, element, own.hint);
     return Verdict::seen;
   }
   const bool in_sight = own.view == OwnView::untouched;
@@ -284,6 +282,7 @@ constexpr int kLookahead = 32;  // keys prefetched ahead
 struct KeyBatch {
   FilterHandle* filter;
   Outcome of_repeats;
+  bool learns, extends;         // repeats change the filter; they move the time of their key
   TransactionChanges* changes;  // nullptr: none yet
   uint64 applied;               // the slot's count before the filter was read
   int count;
@@ -294,7 +293,7 @@ struct KeyBatch {
   int untouched_count;
   uint16 untouched[kTogether];  // keys that the own changes do not have
   bool found[kTogether];        // by the filter
-  bool is_newer[kTogether];     // of them, if the kind learns: a repeat has moved its time
+  bool is_newer[kTogether];     // of them, if repeats extend: this one has moved its time
 };
 
 // Calls use(i) for every key, and fetch(i) some keys ahead.
@@ -342,7 +341,7 @@ void look_into_own_changes(KeyBatch& batch) {
 void look_into_filter(KeyBatch& batch) {
   FilterHandle* filter = batch.filter;
   Header* header = filter->header;
-  const bool learns = learns_from_repeats(header->parameters);
+  const bool learns = batch.learns;
   const auto untouched = static_cast<uint32>(batch.untouched_count);
   const auto key = [&](uint32 i) -> const Element& { return *batch.elements[batch.untouched[i]]; };
   if (header->parameters.k1 > 0) {
@@ -367,7 +366,7 @@ void look_into_filter(KeyBatch& batch) {
           LWLockAcquire(held, learns ? LW_EXCLUSIVE : LW_SHARED);
         }
         unsigned position = kNoRank;
-        if (learns) batch.is_newer[batch.untouched[at]] = renews(header, key(at));
+        if (batch.extends) batch.is_newer[batch.untouched[at]] = renews(header, key(at));
         batch.found[batch.untouched[at]] =
             learns ? promote(header, key(at), position) : test(header, key(at));
         if (position != kNoRank) count_found(filter, position);
@@ -387,6 +386,13 @@ bool answer_alone(FilterHandle* filter, const Element& element) {
   return judge_local_key(filter, element, Intent::insert) != Verdict::fresh;
 }
 
+// Was it late, or may earlier keys of this batch, added or promoted, have made it late?
+bool may_be_late(const KeyBatch& batch, int i) {
+  return unlikely(batch.filter->times.used) &&
+         (batch.own[i].view == OwnView::late || batch.learns ||
+          (batch.changes != nullptr && batch.elements[i]->time < batch.changes->latest));
+}
+
 bool answer(KeyBatch& batch, int i) {
   FilterHandle* filter = batch.filter;
   const Element& element = *batch.elements[i];
@@ -398,9 +404,9 @@ bool answer(KeyBatch& batch, int i) {
   if (batch.changes != nullptr)
     own = view_at(batch.changes, element,
                   confirm_key(&batch.changes->log, element.hash, batch.own[i].hint));
-  own = as_judged(filter, batch.changes, element, own);
+  if (may_be_late(batch, i)) own = as_judged(filter, batch.changes, element, own);
   if (own.view == OwnView::added) {
-    note_repeat(filter, batch.changes, element, own.hint);
+    if (batch.learns) note_repeat(batch.changes, element, own.hint);
     return true;
   }
   if (unlikely(own.view != batch.own[i].view)) return answer_alone(filter, element);
@@ -435,6 +441,8 @@ void judge_batch(KeyBatch& batch) {
   hand_over_wanted_filters();
   batch.changes = changes_of(batch.filter);
   batch.applied = pg_atomic_read_u64(&slot->applied);
+  batch.learns = learns_from_repeats(batch.filter->header->parameters);
+  batch.extends = window_of(batch.filter->header->parameters).extends;
   const Arriving arriving(slot);
   if (batch.count < kFewest || arriving.keys || arriving.erasures) {
     for (int i = 0; i < batch.count; ++i)
@@ -445,7 +453,7 @@ void judge_batch(KeyBatch& batch) {
   look_into_filter(batch);
   stop_at(FaultPoint::judge);
   answer_all(batch);
-  if (learns_from_repeats(batch.filter->header->parameters)) note_renewals(batch);
+  if (batch.extends) note_renewals(batch);
 }
 
 }  // namespace

@@ -228,8 +228,9 @@ void bound_event_time(FilterHandle* filter, Element* element) {
 bool is_behind(const FilterHandle* filter, const TransactionChanges* changes,
                const Element& element) {
   int64 clock = changes == nullptr ? PG_INT64_MIN : changes->latest;
-  if (!has_truncated(filter)) clock = Max(clock, clock_of(filter->header, element.hash));
-  return is_late(filter->header->parameters, element, clock);
+  if (changes == nullptr || changes->log.last_reset == kNoChange)
+    clock = Max(clock, clock_of(filter->header, element.hash));
+  return element.time < clock && is_late(filter->header->parameters, element, clock);
 }
 
 void note_late(FilterHandle* filter) {

@@ -95,7 +95,7 @@ void write_log_records(Relation table, TransactionChanges* changes) {
     writer.write_reset();
     start = log->last_reset + 1;
   }
-  const bool renewing = window_of(changes->header->parameters).extends;
+  const bool renewing = changes->window.extends;
   ChangeReader reader(log, start);
   for (uint32 i = start; i < log->count; ++i) {
     const Change* change = reader.next();

@@ -192,7 +192,8 @@ TransactionChanges* begin_changes(FilterSlot* slot, Header* header) {
   changes->slot = slot;
   changes->generation = slot->generation;
   changes->header = header;
-  changes->only_adds = !keys_expire(parameters);
+  changes->window = window_of(parameters);
+  changes->only_adds = changes->window.length == 0 && changes->window.rows == 0;
   changes->latest = PG_INT64_MIN;
   init_log(&changes->log, uses_time(parameters) || uses_importance(parameters));
   changes->owner_capacity = 4;
@@ -551,8 +552,7 @@ OwnView view_of(const TransactionChanges* changes, const Element& element, uint3
   const OwnView rest = log->last_reset == kNoChange ? OwnView::untouched : OwnView::forgotten;
   if (last == kNoChange || (rest == OwnView::forgotten && last < log->last_reset)) return rest;
   if (change_at(log, last)->is(ChangeType::erase)) return OwnView::forgotten;
-  const WindowTicks window = window_of(changes->header->parameters);
-  return are_in_window(window, element_at(log, last), element, log->count - last - 1)
+  return are_in_window(changes->window, element_at(log, last), element, log->count - last - 1)
              ? OwnView::added
              : rest;
 }
@@ -580,11 +580,10 @@ OwnView view_of_changed(const TransactionChanges* changes, const Element& elemen
 
 Element as_accepted(const TransactionChanges* changes, const Element& element,
                     const IndexHint& hint) {
-  const Parameters& parameters = changes->header->parameters;
   Element result = element;
-  if (!uses_time(parameters) || hint.last == kNoChange) return result;
+  if (changes->window.length == 0 || hint.last == kNoChange) return result;
   const int64 kept = element_at(&changes->log, hint.last).time;
-  result.time = window_of(parameters).extends ? Max(kept, element.time) : kept;
+  result.time = changes->window.extends ? Max(kept, element.time) : kept;
   return result;
 }
 

@@ -52,6 +52,7 @@ struct TransactionChanges {
                         // merged nothing, and keys do not expire
   bool announced_keys;  // counted in Unfinished::arriving_keys
   int64 latest;         // time of the newest event
+  WindowTicks window;   // of the filter
   uint32 registered;    // keys in the table of keys in flight
   uint32 unregistered;  // keys only in the log
   uint32 published;     // of these, counted in Unfinished::unregistered
@@ -172,8 +173,10 @@ inline OwnView view_of_added(const IndexHint& hint) {
 OwnView view_of_changed(const TransactionChanges* changes, const Element& element, uint32 last);
 inline OwnKey view_at(const TransactionChanges* changes, const Element& element,
                       const IndexHint& hint) {
-  return {likely(changes->only_adds) ? view_of_added(hint)
-                                     : view_of_changed(changes, element, hint.last),
+  const bool is_untouched =
+      hint.last == kNoChange && (changes->log.last_reset & changes->log.last_merge) == kNoChange;
+  return {changes->only_adds || is_untouched ? view_of_added(hint)
+                                             : view_of_changed(changes, element, hint.last),
           hint};
 }
 // `changes` may be nullptr: there are none.
