@@ -53,13 +53,15 @@ struct Ingest {
   List* targets;
   IngestTable* only;  // the target, if it has no partitions
   TupleTableSlot* to_fill;
+  ExprContext* values;  // nullptr: rows are copied as they come
   IngestCounts counts;
   // The batch.
   uint64 epoch;  // handle_epoch when its elements were made
   int rows, room;
   Size bytes;
   IngestTable* tables[kRemoteBatch];
-  HeapTuple tuples[kRemoteBatch];
+  HeapTuple tuples[kRemoteBatch];  // nullptr: not formed yet
+  Datum* row_values[kRemoteBatch];
   uint64 numbers[kRemoteBatch];
   Element elements[kRemoteBatch];
   bool has_key[kRemoteBatch];
@@ -144,11 +146,28 @@ void read_key(Ingest* ingest, int i, TupleTableSlot* row) {
   MemoryContextSwitchTo(caller);
 }
 
+// A tuple is formed only of a row that stays, or that is needed for something else.
+void keep_values(Ingest* ingest, int i, const TupleTableSlot* row) {
+  const auto count = static_cast<Size>(row->tts_tupleDescriptor->natts);
+  auto* values = static_cast<Datum*>(
+      MemoryContextAlloc(ingest->batch_memory, count * (sizeof(Datum) + sizeof(bool))));
+  memcpy(values, row->tts_values, count * sizeof(Datum));
+  memcpy(values + count, row->tts_isnull, count * sizeof(bool));
+  ingest->row_values[i] = values;
+  ingest->tuples[i] = nullptr;
+}
+
+HeapTuple tuple_of_row(Ingest* ingest, int i) {
+  if (ingest->tuples[i] == nullptr)
+    ingest->tuples[i] = form_row(ingest->tables[i]->writer, ingest->row_values[i]);
+  return ingest->tuples[i];
+}
+
 // Its filter has changed since the key was read.
 void read_key_again(Ingest* ingest, int i) {
   BatchTable* table = ingest->tables[i]->writer;
   TupleTableSlot* row = take_slot(table);
-  ExecStoreHeapTuple(ingest->tuples[i], row, false);
+  ExecStoreHeapTuple(tuple_of_row(ingest, i), row, false);
   read_key(ingest, i, row);
   give_back_slot(table, row);
 }
@@ -254,7 +273,7 @@ void write_kept(Ingest* ingest) {
     const int i = kept[k];
     const IngestTable* table = ingest->tables[i];
     TupleTableSlot* row = take_slot(table->writer);
-    ExecStoreHeapTuple(ingest->tuples[i], row, false);
+    ExecStoreHeapTuple(tuple_of_row(ingest, i), row, false);
     if (is_judged(table) && is_skipped(&table->judge, row)) {
       ++ingest->counts.discarded;
       ingest->repeats[i] = true;
@@ -272,7 +291,7 @@ void divert_repeats(Ingest* ingest) {
     const IngestTable* table = ingest->tables[i];
     if (table->diverted == nullptr || !ingest->repeats[i] || !enforces(table)) continue;
     TupleTableSlot* row = take_slot(table->writer);
-    ExecStoreHeapTuple(ingest->tuples[i], row, false);
+    ExecStoreHeapTuple(tuple_of_row(ingest, i), row, false);
     divert_with_others(&ingest->diverting, table->diverted, row, ingest->numbers[i]);
     give_back_slot(table->writer, row);
   }
@@ -334,12 +353,20 @@ Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, boo
   return ingest;
 }
 
-TupleTableSlot* row_to_fill(Ingest* ingest) {
+TupleTableSlot* row_to_fill(Ingest* ingest, ExprContext** values) {
   MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
+  *values = ingest->values = CreateExprContext(ingest->estate);
   ingest->to_fill = MakeSingleTupleTableSlot(
       RelationGetDescr(ingest->node->rootResultRelInfo->ri_RelationDesc), &TTSOpsVirtual);
   MemoryContextSwitchTo(caller);
   return ingest->to_fill;
+}
+
+// Memory comes in blocks, each twice as large as the one before: the last is about to be used.
+void free_values(Ingest* ingest) {
+  if (MemoryContextMemAllocated(ingest->values->ecxt_per_tuple_memory, false) > 2 * kMaxBytes)
+    settle_batch(ingest);
+  if (ingest->rows == 0) ResetExprContext(ingest->values);
 }
 
 void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
@@ -353,10 +380,10 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
   if (table != ingest->only)
     if (const TupleConversionMap* map = SF_ROOT_TO_CHILD_MAP(table->target, ingest->estate))
       row = execute_attr_map_slot(map->attrMap, row, table->target->ri_PartitionTupleSlot);
-  if (unlikely(table->obstacle != nullptr))
-    return insert_alone(ingest, table, ExecCopySlotHeapTuple(row), number);
   const int i = ingest->rows;
-  if (!table->judged && i == 0) {
+  if (unlikely(table->obstacle != nullptr)) {
+    insert_alone(ingest, table, ExecCopySlotHeapTuple(row), number);
+  } else if (!table->judged && i == 0) {
     write_now(ingest, table, row, number);
   } else {
     if (i == 0) {
@@ -367,12 +394,17 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
     ingest->tables[i] = table;
     ingest->numbers[i] = number;
     read_key(ingest, i, row);
-    ingest->tuples[i] = copy_row(ingest->writer, row);
-    ingest->bytes += ingest->tuples[i]->t_len;
+    if (ingest->values != nullptr) {
+      keep_values(ingest, i, row);
+    } else {
+      ingest->tuples[i] = copy_row(ingest->writer, row);
+      ingest->bytes += ingest->tuples[i]->t_len;
+    }
     ++ingest->rows;
   }
   ResetPerTupleExprContext(ingest->estate);
   if (ingest->rows == ingest->room || ingest->bytes > kMaxBytes) settle_batch(ingest);
+  if (ingest->values != nullptr) free_values(ingest);
 }
 
 IngestCounts finish_ingest(Ingest* ingest) {

@@ -30,13 +30,17 @@ struct IngestCounts {
 // trigger's filter may be of the same tree, its rows go one by one, too.
 Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, bool asked);
 
-// Makes a slot of the target's row type, for a caller without one. Virtual values in it need to
-// last only until the slot is given to ingest_row.
-TupleTableSlot* row_to_fill(Ingest* ingest);
+// Makes a slot of the target's row type, for a caller without one, and a context for the values of
+// the rows in it: they stay until their batch is judged, so that no tuple is formed of a repeat.
+TupleTableSlot* row_to_fill(Ingest* ingest, ExprContext** values);
 
-// Adds a row of the target's row type, in any slot; copies it. `number` is for the RowWatch. Resets
-// the per-tuple context of the EState.
+// Adds a row of the target's row type, in any slot; copies it, or its values if they are in that
+// context. `number` is for the RowWatch. Resets the per-tuple context of the EState.
 void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number);
+
+// Frees values that are not needed; needs such a context. Call it instead of ingest_row for a row
+// that is none.
+void free_values(Ingest* ingest);
 
 // Judges and writes the rest, and frees everything.
 IngestCounts finish_ingest(Ingest* ingest);
