@@ -149,8 +149,8 @@ void read_key(Ingest* ingest, int i, TupleTableSlot* row) {
 // A tuple is formed only of a row that stays, or that is needed for something else.
 void keep_values(Ingest* ingest, int i, const TupleTableSlot* row) {
   const auto count = static_cast<Size>(row->tts_tupleDescriptor->natts);
-  auto* values = static_cast<Datum*>(
-      MemoryContextAlloc(ingest->batch_memory, count * (sizeof(Datum) + sizeof(bool))));
+  auto* values = static_cast<Datum*>(MemoryContextAlloc(ingest->values->ecxt_per_tuple_memory,
+                                                        count * (sizeof(Datum) + sizeof(bool))));
   memcpy(values, row->tts_values, count * sizeof(Datum));
   memcpy(values + count, row->tts_isnull, count * sizeof(bool));
   ingest->row_values[i] = values;
