@@ -338,16 +338,6 @@ HeapTuple copy_row(BatchWriter* writer, TupleTableSlot* row) {
   return tuple;
 }
 
-HeapTuple form_row(BatchTable* table, Datum* values) {
-  BatchWriter* writer = table->writer;
-  MemoryContext caller = MemoryContextSwitchTo(writer->tuples);
-  HeapTuple tuple =
-      heap_form_tuple(table->type, values, reinterpret_cast<bool*>(values + table->type->natts));
-  MemoryContextSwitchTo(caller);
-  writer->made += tuple->t_len;
-  return tuple;
-}
-
 MemoryContext row_memory(BatchWriter* writer) { return writer->tuples; }
 
 void write_batch(BatchWriter* writer) {

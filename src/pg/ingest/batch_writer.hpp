@@ -55,10 +55,9 @@ BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target);
 TupleTableSlot* take_slot(BatchTable* table);
 void give_back_slot(BatchTable* table, TupleTableSlot* row);
 
-// Makes rows that last until they are written: a copy of one, one of values, behind which it is
-// said which are NULL, or memory for others. The caller may drop some of them.
+// Makes rows that last until they are written: a copy of one, or memory for others. The caller may
+// drop some of them.
 HeapTuple copy_row(BatchWriter* writer, TupleTableSlot* row);
-HeapTuple form_row(BatchTable* table, Datum* values);
 MemoryContext row_memory(BatchWriter* writer);
 
 // Takes the slot back with a row made here: computes its generated columns and checks its

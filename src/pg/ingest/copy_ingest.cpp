@@ -356,8 +356,10 @@ uint64 insert_rows(CopyRows* rows) {
   const int64 before = progress(PROGRESS_COPY_TUPLES_PROCESSED);
   const IngestCounts* counts = counts_of(rows->ingest);
   uint64 shown = 0;
-  TupleTableSlot* row = row_to_fill(rows->ingest, &rows->values);
-  while (read_next_row(rows, row, &excluded)) {
+  rows->values = keep_values(rows->ingest);
+  for (;;) {
+    TupleTableSlot* row = row_to_fill(rows->ingest);
+    if (!read_next_row(rows, row, &excluded)) break;
     ++rows->rows;
     remember_line(rows);
     ingest_row(rows->ingest, row, rows->rows);

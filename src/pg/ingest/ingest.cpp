@@ -51,17 +51,17 @@ struct Ingest {
   bool at_once;  // rows of some table are written without waiting for others
   uint64 statement;
   List* targets;
-  IngestTable* only;  // the target, if it has no partitions
-  TupleTableSlot* to_fill;
-  ExprContext* values;  // nullptr: rows are copied as they come
+  IngestTable* only;    // the target, if it has no partitions
+  ExprContext* values;  // of rows in the slots below; nullptr: there are none
+  TupleDesc type;
+  TupleTableSlot** to_fill;  // each for the row of that number in its batch; nullptr: not made yet
   IngestCounts counts;
   // The batch.
   uint64 epoch;  // handle_epoch when its elements were made
   int rows, room;
   Size bytes;
   IngestTable* tables[kRemoteBatch];
-  HeapTuple tuples[kRemoteBatch];  // nullptr: not formed yet
-  Datum* row_values[kRemoteBatch];
+  HeapTuple tuples[kRemoteBatch];  // nullptr: the row is in its slot
   uint64 numbers[kRemoteBatch];
   Element elements[kRemoteBatch];
   bool has_key[kRemoteBatch];
@@ -147,19 +147,9 @@ void read_key(Ingest* ingest, int i, TupleTableSlot* row) {
 }
 
 // A tuple is formed only of a row that stays, or that is needed for something else.
-void keep_values(Ingest* ingest, int i, const TupleTableSlot* row) {
-  const auto count = static_cast<Size>(row->tts_tupleDescriptor->natts);
-  auto* values = static_cast<Datum*>(MemoryContextAlloc(ingest->values->ecxt_per_tuple_memory,
-                                                        count * (sizeof(Datum) + sizeof(bool))));
-  memcpy(values, row->tts_values, count * sizeof(Datum));
-  memcpy(values + count, row->tts_isnull, count * sizeof(bool));
-  ingest->row_values[i] = values;
-  ingest->tuples[i] = nullptr;
-}
-
 HeapTuple tuple_of_row(Ingest* ingest, int i) {
   if (ingest->tuples[i] == nullptr)
-    ingest->tuples[i] = form_row(ingest->tables[i]->writer, ingest->row_values[i]);
+    ingest->tuples[i] = copy_row(ingest->writer, ingest->to_fill[i]);
   return ingest->tuples[i];
 }
 
@@ -353,13 +343,24 @@ Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, boo
   return ingest;
 }
 
-TupleTableSlot* row_to_fill(Ingest* ingest, ExprContext** values) {
+ExprContext* keep_values(Ingest* ingest) {
   MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
-  *values = ingest->values = CreateExprContext(ingest->estate);
-  ingest->to_fill = MakeSingleTupleTableSlot(
-      RelationGetDescr(ingest->node->rootResultRelInfo->ri_RelationDesc), &TTSOpsVirtual);
+  ingest->values = CreateExprContext(ingest->estate);
+  // A copy, because the server counts references to its own.
+  ingest->type =
+      CreateTupleDescCopyConstr(RelationGetDescr(ingest->node->rootResultRelInfo->ri_RelationDesc));
+  ingest->to_fill = static_cast<TupleTableSlot**>(palloc0(sizeof(TupleTableSlot*) * kRemoteBatch));
   MemoryContextSwitchTo(caller);
-  return ingest->to_fill;
+  return ingest->values;
+}
+
+TupleTableSlot* row_to_fill(Ingest* ingest) {
+  TupleTableSlot** slot = &ingest->to_fill[ingest->rows];
+  if (likely(*slot != nullptr)) return *slot;
+  MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
+  *slot = MakeSingleTupleTableSlot(ingest->type, &TTSOpsVirtual);
+  MemoryContextSwitchTo(caller);
+  return *slot;
 }
 
 // Memory comes in blocks, each twice as large as the one before: the last is about to be used.
@@ -394,8 +395,8 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
     ingest->tables[i] = table;
     ingest->numbers[i] = number;
     read_key(ingest, i, row);
-    if (ingest->values != nullptr) {
-      keep_values(ingest, i, row);
+    if (ingest->values != nullptr && row == ingest->to_fill[i]) {
+      ingest->tuples[i] = nullptr;
     } else {
       ingest->tuples[i] = copy_row(ingest->writer, row);
       ingest->bytes += ingest->tuples[i]->t_len;
@@ -409,7 +410,6 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
 
 IngestCounts finish_ingest(Ingest* ingest) {
   settle_batch(ingest);
-  if (ingest->to_fill != nullptr) ExecDropSingleTupleTableSlot(ingest->to_fill);
   ingest->counts.batches += finish_batch_writer(ingest->writer);
   finish_diverting(&ingest->diverting);
   ListCell* cell;
