@@ -45,7 +45,7 @@ SKIP:
 }
 sql('DROP FOREIGN TABLE IF EXISTS seen');
 
-# ==== Page faults of a session
+# --- Page faults of a session ----------------------------------------------------------------------------------------
 SKIP:
 {
 	skip 'no /proc', 3 unless -r '/proc/self/stat';
