@@ -211,6 +211,17 @@ COPY texts (k) FROM PROGRAM 'seq 1000 5999; seq 3000 6999' WHERE k % 2 = 0;
 SELECT count(*), min(k), max(k) FROM texts WHERE k >= 1000;
 
 SET client_min_messages = warning;
+-- Values stay until their batch is judged, also where WHERE drops most rows in between, or they are long.
+CREATE TABLE held (k int, x text);
+CREATE FOREIGN TABLE seen_held (k int) SERVER streamfilter OPTIONS (kind 'bloom', keys '10000', fpr '1e-6');
+CREATE TRIGGER zz BEFORE INSERT ON held FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_held');
+COPY held FROM PROGRAM $$seq 1 40000 | awk '{ print $1 % 5000 "," $1 " is the number of this row" }'$$ (FORMAT csv) WHERE k % 500 = 0;
+SELECT k, x FROM held ORDER BY ctid;
+COPY held FROM PROGRAM $$seq 1 3000 | awk '{ printf "%d,%d ", 10000 + $1 % 2000, $1; for (i = 0; i < $1 % 300; i++) printf "abcdefghij"; print "" }'$$ (FORMAT csv);
+SELECT count(*), bool_and(x ~ ('^' || CASE k WHEN 10000 THEN 2000 ELSE k - 10000 END || ' ')), sum(length(x)) FROM held WHERE k >= 10000;
+COPY (SELECT k % 700 + 20000, x FROM held WHERE k >= 10000 ORDER BY ctid) TO PROGRAM 'cat > streamfilter_held' (FORMAT binary);
+COPY held FROM PROGRAM 'cat streamfilter_held; rm streamfilter_held' (FORMAT binary);
+SELECT count(*), sum(length(x)), min(split_part(x, ' ', 1)::int), max(split_part(x, ' ', 1)::int) FROM held WHERE k >= 20000;
 DROP SCHEMA copies CASCADE;
 DROP ROLE copier;
 

@@ -116,19 +116,19 @@ is(sql(q{SELECT known('small', 1000)}) . sql(q{SELECT dynamic_memory FROM stream
 
 # --- Large filters: what they leave goes back behind the statement ---------------------------------------------------------
 
-$node->append_conf('postgresql.conf', q{streamfilter.dynamic_memory = '160MB'});
+$node->append_conf('postgresql.conf', q{streamfilter.dynamic_memory = '400MB'});
 $node->reload;
-$node->poll_query_until('postgres', q{SHOW streamfilter.dynamic_memory}, '160MB');
+$node->poll_query_until('postgres', q{SHOW streamfilter.dynamic_memory}, '400MB');
 for my $persistence (qw(logged unlogged))
 {
-	sql(qq{CREATE FOREIGN TABLE wide (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '96MB', k '1', persistence '$persistence');
+	sql(qq{CREATE FOREIGN TABLE wide (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '300MB', k '1', persistence '$persistence');
 		INSERT INTO wide SELECT generate_series(1, 100000)});
 	my $filled = resident();
 	my $other = open_session(q{SELECT known('wide', 1000)});
 	sql(q{BEGIN; TRUNCATE wide; ROLLBACK});
 	is($other->query_safe(q{SELECT known('wide', 1000)}), 1000, "$persistence: TRUNCATE that rolls back");
 	sql(q{BEGIN; TRUNCATE wide; INSERT INTO wide VALUES (1), (7); COMMIT});
-	is(join('|', sql(q{SELECT known('wide', 1000), dynamic_memory = 96 << 20 FROM streamfilter_stats WHERE filter = 'wide'::regclass}),
+	is(join('|', sql(q{SELECT known('wide', 1000), dynamic_memory = 300 << 20 FROM streamfilter_stats WHERE filter = 'wide'::regclass}),
 		$other->query_safe(q{SELECT known('wide', 1000)})), '2|t|2', 'a filter that is emptied has what came after');
 	SKIP: {
 		skip 'no /proc', 1 unless defined $filled && gives_pages_late();
@@ -141,7 +141,7 @@ for my $persistence (qw(logged unlogged))
 	# There is room for one: the next waits for what the former leaves.
 	sql(q{DROP FOREIGN TABLE wide});
 }
-sql(q{CREATE FOREIGN TABLE wide (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '96MB', k '1')});
+sql(q{CREATE FOREIGN TABLE wide (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '300MB', k '1')});
 for my $workers (8, 0)
 {
 	$node->append_conf('postgresql.conf', qq{max_worker_processes = $workers});

@@ -86,6 +86,7 @@ sql(q{
 	CREATE TRIGGER z BEFORE INSERT ON judged_rid FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('f');
 	CREATE TABLE asking (id int);
 	CREATE TRIGGER z BEFORE INSERT ON asking FOR EACH ROW EXECUTE FUNCTION asks();
+	CREATE TABLE hashed (id int) PARTITION BY HASH (id);
 	CREATE TABLE parts (id int) PARTITION BY RANGE (id);
 	CREATE TABLE part PARTITION OF parts DEFAULT;
 	CREATE TABLE ruled (id int);
@@ -130,6 +131,8 @@ my @waiting_conditions = ('late(1) + random() > 0', 'in_sql(i) = i', 'i ==== i',
 	q{CASE WHEN i = 5000 THEN nextval('ids') > 0 ELSE true END}, q{CASE WHEN i = 5000 THEN pg_notify('a', 'b') IS NULL ELSE true END},
 	'EXISTS (SELECT FROM parent WHERE id = same(i)) IS NOT NULL', 'i <> ALL (ARRAY[late(-1)])',
 	q{CASE WHEN i = 5000 THEN table_to_xml('parent', true, true, '') IS NULL ELSE true END},
+	q{CASE WHEN i = 5000 THEN pg_get_object_address('table', '{parent}', '{}') IS NULL ELSE true END},
+	q{CASE WHEN i = 5000 THEN satisfies_hash_partition('hashed'::regclass, 2, 0, i) ELSE true END},
 	q{NOT streamfilter_seen('other', i)}, 'i = ANY (SELECT same(j) FROM generate_series(1, 2000) j)');
 for my $form (
 	sub { "INSERT INTO judged_plain SELECT i FROM $_[0] WHERE $_[1]" },

@@ -28,10 +28,11 @@ namespace {
 
 // ---- expressions -------------------------------------------------------------------------------
 
-// Functions of PostgreSQL that lock relations though they are not declared volatile.
+// Functions of PostgreSQL that lock relations though they are not declared volatile: among those
+// that describe objects, which ones do depends on the version.
 bool locks_relations(const char* name) {
-  return strstr(name, "_to_xml") != nullptr || strstr(name, "_is_updatable") != nullptr ||
-         strcmp(name, "pg_get_viewdef") == 0 || strcmp(name, "pg_get_ruledef") == 0;
+  return strncmp(name, "pg_get_", 7) == 0 || strstr(name, "_to_xml") != nullptr ||
+         strstr(name, "_is_updatable") != nullptr || strcmp(name, "satisfies_hash_partition") == 0;
 }
 
 bool may_function_wait(Oid function, void*) {

@@ -186,6 +186,7 @@ struct CopyRows {
   EState* estate;
   ModifyTableState* node;
   Ingest* ingest;
+  ExprContext* values;
   uint64 rows;  // rows so far
   Line* read;   // the last kRead lines
   Line* kept;   // those of rows waiting to be written, in order
@@ -323,12 +324,12 @@ void hand_over_if_client_pauses(const CopyFromStateData* copy) {
 // The next row of the source that satisfies WHERE; false: there is none.
 bool read_next_row(CopyRows* rows, TupleTableSlot* row, int64* excluded) {
   CopyFromState copy = rows->copy;
-  ExprContext* context = GetPerTupleExprContext(rows->estate);
+  ExprContext* context = rows->values;
   if (unlikely(rows->looks_back)) look_forward(rows);
   for (;;) {
     CHECK_FOR_INTERRUPTS();
     ExecClearTuple(row);
-    MemoryContextSwitchTo(GetPerTupleMemoryContext(rows->estate));
+    MemoryContextSwitchTo(context->ecxt_per_tuple_memory);
     bool found =
         rows->has_plain_lines && read_plain_line(copy, context, row->tts_values, row->tts_isnull);
     if (!found) {
@@ -342,7 +343,7 @@ bool read_next_row(CopyRows* rows, TupleTableSlot* row, int64* excluded) {
     context->ecxt_scantuple = row;
     if (copy->qualexpr == nullptr || ExecQual(copy->qualexpr, context)) return true;
     pgstat_progress_update_param(PROGRESS_COPY_TUPLES_EXCLUDED, ++*excluded);
-    ResetPerTupleExprContext(rows->estate);
+    free_values(rows->ingest);
   }
 }
 
@@ -355,8 +356,10 @@ uint64 insert_rows(CopyRows* rows) {
   const int64 before = progress(PROGRESS_COPY_TUPLES_PROCESSED);
   const IngestCounts* counts = counts_of(rows->ingest);
   uint64 shown = 0;
-  TupleTableSlot* row = row_to_fill(rows->ingest);
-  while (read_next_row(rows, row, &excluded)) {
+  rows->values = keep_values(rows->ingest);
+  for (;;) {
+    TupleTableSlot* row = row_to_fill(rows->ingest);
+    if (!read_next_row(rows, row, &excluded)) break;
     ++rows->rows;
     remember_line(rows);
     ingest_row(rows->ingest, row, rows->rows);

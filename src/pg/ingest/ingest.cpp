@@ -51,15 +51,17 @@ struct Ingest {
   bool at_once;  // rows of some table are written without waiting for others
   uint64 statement;
   List* targets;
-  IngestTable* only;  // the target, if it has no partitions
-  TupleTableSlot* to_fill;
+  IngestTable* only;    // the target, if it has no partitions
+  ExprContext* values;  // of rows in the slots below; nullptr: there are none
+  TupleDesc type;
+  TupleTableSlot** to_fill;  // each for the row of that number in its batch; nullptr: not made yet
   IngestCounts counts;
   // The batch.
   uint64 epoch;  // handle_epoch when its elements were made
   int rows, room;
   Size bytes;
   IngestTable* tables[kRemoteBatch];
-  HeapTuple tuples[kRemoteBatch];
+  HeapTuple tuples[kRemoteBatch];  // nullptr: the row is in its slot
   uint64 numbers[kRemoteBatch];
   Element elements[kRemoteBatch];
   bool has_key[kRemoteBatch];
@@ -144,11 +146,18 @@ void read_key(Ingest* ingest, int i, TupleTableSlot* row) {
   MemoryContextSwitchTo(caller);
 }
 
+// A tuple is formed only of a row that stays, or that is needed for something else.
+HeapTuple tuple_of_row(Ingest* ingest, int i) {
+  if (ingest->tuples[i] == nullptr)
+    ingest->tuples[i] = copy_row(ingest->writer, ingest->to_fill[i]);
+  return ingest->tuples[i];
+}
+
 // Its filter has changed since the key was read.
 void read_key_again(Ingest* ingest, int i) {
   BatchTable* table = ingest->tables[i]->writer;
   TupleTableSlot* row = take_slot(table);
-  ExecStoreHeapTuple(ingest->tuples[i], row, false);
+  ExecStoreHeapTuple(tuple_of_row(ingest, i), row, false);
   read_key(ingest, i, row);
   give_back_slot(table, row);
 }
@@ -254,7 +263,7 @@ void write_kept(Ingest* ingest) {
     const int i = kept[k];
     const IngestTable* table = ingest->tables[i];
     TupleTableSlot* row = take_slot(table->writer);
-    ExecStoreHeapTuple(ingest->tuples[i], row, false);
+    ExecStoreHeapTuple(tuple_of_row(ingest, i), row, false);
     if (is_judged(table) && is_skipped(&table->judge, row)) {
       ++ingest->counts.discarded;
       ingest->repeats[i] = true;
@@ -272,7 +281,7 @@ void divert_repeats(Ingest* ingest) {
     const IngestTable* table = ingest->tables[i];
     if (table->diverted == nullptr || !ingest->repeats[i] || !enforces(table)) continue;
     TupleTableSlot* row = take_slot(table->writer);
-    ExecStoreHeapTuple(ingest->tuples[i], row, false);
+    ExecStoreHeapTuple(tuple_of_row(ingest, i), row, false);
     divert_with_others(&ingest->diverting, table->diverted, row, ingest->numbers[i]);
     give_back_slot(table->writer, row);
   }
@@ -334,12 +343,31 @@ Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, boo
   return ingest;
 }
 
-TupleTableSlot* row_to_fill(Ingest* ingest) {
+ExprContext* keep_values(Ingest* ingest) {
   MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
-  ingest->to_fill = MakeSingleTupleTableSlot(
-      RelationGetDescr(ingest->node->rootResultRelInfo->ri_RelationDesc), &TTSOpsVirtual);
+  ingest->values = CreateExprContext(ingest->estate);
+  // A copy, because the server counts references to its own.
+  ingest->type =
+      CreateTupleDescCopyConstr(RelationGetDescr(ingest->node->rootResultRelInfo->ri_RelationDesc));
+  ingest->to_fill = static_cast<TupleTableSlot**>(palloc0(sizeof(TupleTableSlot*) * kRemoteBatch));
   MemoryContextSwitchTo(caller);
-  return ingest->to_fill;
+  return ingest->values;
+}
+
+TupleTableSlot* row_to_fill(Ingest* ingest) {
+  TupleTableSlot** slot = &ingest->to_fill[ingest->rows];
+  if (likely(*slot != nullptr)) return *slot;
+  MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
+  *slot = MakeSingleTupleTableSlot(ingest->type, &TTSOpsVirtual);
+  MemoryContextSwitchTo(caller);
+  return *slot;
+}
+
+// Memory comes in blocks, each twice as large as the one before: the last is about to be used.
+void free_values(Ingest* ingest) {
+  if (MemoryContextMemAllocated(ingest->values->ecxt_per_tuple_memory, false) > 2 * kMaxBytes)
+    settle_batch(ingest);
+  if (ingest->rows == 0) ResetExprContext(ingest->values);
 }
 
 void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
@@ -353,10 +381,10 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
   if (table != ingest->only)
     if (const TupleConversionMap* map = SF_ROOT_TO_CHILD_MAP(table->target, ingest->estate))
       row = execute_attr_map_slot(map->attrMap, row, table->target->ri_PartitionTupleSlot);
-  if (unlikely(table->obstacle != nullptr))
-    return insert_alone(ingest, table, ExecCopySlotHeapTuple(row), number);
   const int i = ingest->rows;
-  if (!table->judged && i == 0) {
+  if (unlikely(table->obstacle != nullptr)) {
+    insert_alone(ingest, table, ExecCopySlotHeapTuple(row), number);
+  } else if (!table->judged && i == 0) {
     write_now(ingest, table, row, number);
   } else {
     if (i == 0) {
@@ -367,17 +395,21 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
     ingest->tables[i] = table;
     ingest->numbers[i] = number;
     read_key(ingest, i, row);
-    ingest->tuples[i] = copy_row(ingest->writer, row);
-    ingest->bytes += ingest->tuples[i]->t_len;
+    if (ingest->values != nullptr && row == ingest->to_fill[i]) {
+      ingest->tuples[i] = nullptr;
+    } else {
+      ingest->tuples[i] = copy_row(ingest->writer, row);
+      ingest->bytes += ingest->tuples[i]->t_len;
+    }
     ++ingest->rows;
   }
   ResetPerTupleExprContext(ingest->estate);
   if (ingest->rows == ingest->room || ingest->bytes > kMaxBytes) settle_batch(ingest);
+  if (ingest->values != nullptr) free_values(ingest);
 }
 
 IngestCounts finish_ingest(Ingest* ingest) {
   settle_batch(ingest);
-  if (ingest->to_fill != nullptr) ExecDropSingleTupleTableSlot(ingest->to_fill);
   ingest->counts.batches += finish_batch_writer(ingest->writer);
   finish_diverting(&ingest->diverting);
   ListCell* cell;

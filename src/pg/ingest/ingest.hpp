@@ -30,13 +30,19 @@ struct IngestCounts {
 // trigger's filter may be of the same tree, its rows go one by one, too.
 Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, bool asked);
 
-// Makes a slot of the target's row type, for a caller without one. Virtual values in it need to
-// last only until the slot is given to ingest_row.
+// For a caller without slots of its own: a context for the values of rows in the slots below. They
+// stay until their batch is judged, so that no tuple is formed of a repeat.
+ExprContext* keep_values(Ingest* ingest);
+// A slot of the target's row type for the next row; needs such a context.
 TupleTableSlot* row_to_fill(Ingest* ingest);
 
-// Adds a row of the target's row type, in any slot; copies it. `number` is for the RowWatch. Resets
-// the per-tuple context of the EState.
+// Adds a row of the target's row type, in any slot; copies it, unless it is in the one for it.
+// `number` is for the RowWatch. Resets the per-tuple context of the EState.
 void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number);
+
+// Frees values that are not needed; needs such a context. Call it instead of ingest_row for a row
+// that is none.
+void free_values(Ingest* ingest);
 
 // Judges and writes the rest, and frees everything.
 IngestCounts finish_ingest(Ingest* ingest);

@@ -401,10 +401,6 @@ int back_place(char* start, uint64 size, void (*between)()) {
 
 }  // namespace
 
-int back_slot(const FilterSlot* slot, void (*between)()) {
-  return is_dynamic(slot) ? back_place(slot->place.start, slot->place.size, between) : 0;
-}
-
 uint64 dynamic_left() { return memory_left(dynamic_in_use()); }
 
 char* take_segment(uint64 wanted, uint64 least, uint64* size) {
@@ -487,15 +483,20 @@ BackgroundWorker make_worker(const char* function, const char* name) {
   return worker;
 }
 
-// ---- emptied memory -----------------------------------------------------------------------------
+// ---- the memory worker --------------------------------------------------------------------------
 
 // Dynamic memory that filters have left. Giving a GB back takes .3 s and more, so a worker does it,
 // and DROP or TRUNCATE of a large filter does not wait. Until then the memory belongs to no filter;
 // a session that finds no room meanwhile helps.
+//
+// The first access to a page takes longer than a row. Up to kWhole bytes a block is in memory as a
+// whole: a worker accesses the pages of a new one while sessions begin to use it, and TRUNCATE
+// clears it instead of giving pages back. Of a larger block, pages come when rows use them.
 
 namespace {
 
-constexpr uint64 kMuch = 64 * 1024 * 1024;  // bytes that justify a worker, or another block
+constexpr uint64 kMuch = 64 * 1024 * 1024;  // bytes that justify a worker
+constexpr uint64 kWhole = 4 * kMuch;
 
 // nullptr if there is none.
 FilterSlot* take_emptied() {
@@ -523,12 +524,33 @@ uint64 bytes_emptied() {
   return shared_state->emptied_bytes;
 }
 
+// A use of a slot.
+struct NewBlock {
+  uint32 number;
+  uint64 generation;
+};
+
 // False if no worker is free. Allocates nothing.
-bool start_worker() {
+bool start_worker(const NewBlock& block = {}) {
   BackgroundWorker worker = make_worker("streamfilter_memory_worker", "streamfilter memory");
   worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
   worker.bgw_start_time = BgWorkerStart_PostmasterStart;
+  memcpy(worker.bgw_extra, &block, sizeof block);
   return RegisterDynamicBackgroundWorker(&worker, nullptr);
+}
+
+// Nothing keeps the block in its place meanwhile: if it goes, at most a piece of what it leaves is
+// accessed, and stays in memory until another filter takes it. Only reads, so it is still zeroes.
+void touch_block(const NewBlock& of) {
+  constexpr uint64 kPiece = 1024 * 1024;
+  const volatile FilterSlot* slot = &shared_state->slots[of.number];
+  const char* start = slot->place.start;
+  const uint64 page = whole_pages(1);
+  for (uint64 at = 0; slot->generation == of.generation && at < slot->place.size; at += kPiece) {
+    if (slot->place.start != start) return;
+    for (uint64 end = Min(at + kPiece, slot->place.size), i = at; i < end; i += page)
+      static_cast<void>(*static_cast<const volatile char*>(start + i));
+  }
 }
 
 // The limit of dynamic memory counts what is used: of two blocks there only one is.
@@ -550,6 +572,15 @@ FilterSlot* take_spare(const FilterSlot* slot) {
 
 }  // namespace
 
+int back_slot(const FilterSlot* slot, void (*between)()) {
+  const uint64 size = slot->place.size;
+  if (const int error = is_dynamic(slot) ? back_place(slot->place.start, size, between) : 0)
+    return error;
+  if (slot->zeroes && size >= kMuch && size <= kWhole)
+    start_worker({static_cast<uint32>(slot - shared_state->slots), slot->generation});
+  return 0;
+}
+
 void give_back_slots() {
   if (bytes_emptied() >= kMuch && start_worker()) return;
   give_back_all();
@@ -566,7 +597,7 @@ void wait_for_emptied() {
 }
 
 bool renew_block(FilterSlot* slot) {
-  if (slot->size < kMuch || !gives_pages_late() || !gives_zeroes() ||
+  if (slot->size <= kWhole || !gives_pages_late() || !gives_zeroes() ||
       (!is_dynamic(slot) && dynamic_left() < slot->size))
     return false;
   FilterSlot* spare = take_spare(slot);
@@ -592,7 +623,12 @@ PGDLLEXPORT void streamfilter_memory_worker(Datum);
 
 // Signals stay blocked: work that has begun must end, which takes seconds.
 void streamfilter_memory_worker(Datum) {
-  if (streamfilter::pg::shared_state != nullptr) streamfilter::pg::give_back_all();
+  using namespace streamfilter::pg;
+  if (shared_state == nullptr) return;
+  NewBlock block;
+  memcpy(&block, MyBgworkerEntry->bgw_extra, sizeof block);
+  if (block.generation != 0) touch_block(block);
+  give_back_all();
 }
 
 // ---- ranges that are missing --------------------------------------------------------------------

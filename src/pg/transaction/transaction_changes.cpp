@@ -316,9 +316,12 @@ TransactionChanges* first_changes() { return all_changes; }
 // A transaction without an id has changed no row that others could see before its keys arrive.
 void announce_transaction_changes() {
   const FullTransactionId self = GetTopFullTransactionIdIfAny();
-  const ArrivalMark mark = mark_of_changes();
-  if (mark.filters == 0 || !FullTransactionIdIsValid(self)) return;
-  if (!is_marked_arriving()) mark_arriving(self, mark);
+  if (!FullTransactionIdIsValid(self)) return;
+  if (!is_marked_arriving()) {
+    const ArrivalMark mark = mark_of_changes();
+    if (mark.filters == 0) return;
+    mark_arriving(self, mark);
+  }
   for (TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next)
     if (is_alive(changes)) announce(changes);
 }
