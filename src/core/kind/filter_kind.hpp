@@ -8,6 +8,7 @@
 #include "core/base/prefetch_list.hpp"
 #include "core/base/status.hpp"
 #include "core/format/layout.hpp"
+#include "core/model/exa_log_log_model.hpp"
 #include "core/model/stream.hpp"
 
 namespace streamfilter {
@@ -178,6 +179,11 @@ struct FilterOps {
 
   // The relative standard error of Estimate::distinct once keys are many. nullptr: not known.
   double (*distinct_error)(const Parameters&) noexcept = nullptr;
+
+  // Adds what two slices of the same number tell of the keys that they share; may change their
+  // form. False: that is not known. nullptr: never.
+  bool (*compare)(const Parameters&, Slice, Slice,
+                  exa_log_log_model::JointLikelihood&) noexcept = nullptr;
 
   // Upper bound of the false-positive rate by the parameters: with `keys`, up to that many distinct
   // keys; otherwise for ever. 1: no promise.
