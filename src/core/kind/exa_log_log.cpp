@@ -320,7 +320,6 @@ const FilterOps ell_ops = {
     .check = check,
     .estimate = estimate,
     .distinct_error = distinct_error,
-    .compare = compare,
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
     .resize =
@@ -330,6 +329,7 @@ const FilterOps ell_ops = {
             .spread = spread,
             .note_keys = note_keys,
         },
+    .compare = compare,
 };
 
 }  // namespace streamfilter

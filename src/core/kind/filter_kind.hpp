@@ -180,11 +180,6 @@ struct FilterOps {
   // The relative standard error of Estimate::distinct once keys are many. nullptr: not known.
   double (*distinct_error)(const Parameters&) noexcept = nullptr;
 
-  // Adds what two slices of the same number tell of the keys that they share; may change their
-  // form. False: that is not known. nullptr: never.
-  bool (*compare)(const Parameters&, Slice, Slice,
-                  exa_log_log_model::JointLikelihood&) noexcept = nullptr;
-
   // Upper bound of the false-positive rate by the parameters: with `keys`, up to that many distinct
   // keys; otherwise for ever. 1: no promise.
   double (*fpr_bound)(const Parameters&) noexcept;
@@ -237,6 +232,11 @@ struct FilterOps {
   unsigned (*k_beyond_fpr)(double bits, double keys) noexcept = nullptr;
 
   Resizing resize = {};
+
+  // Adds what two slices of the same number tell of the keys that they share; may change their
+  // form. False: that is not known. nullptr: never.
+  bool (*compare)(const Parameters&, Slice, Slice,
+                  exa_log_log_model::JointLikelihood&) noexcept = nullptr;
 };
 
 constexpr unsigned kMaxRanks = 64;
