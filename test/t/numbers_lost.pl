@@ -6,7 +6,6 @@ use Sf;
 
 my $node = start_node('numbers', "fsync = off\n");
 on($node);
-sql('CREATE EXTENSION streamfilter');
 
 my @kinds = (
 	[ "kind 'bloom'",                     .9 ], [ "kind 'bloom', layout 'blocked'", .9 ], [ "kind 'vqf'", 0 ], [ "kind 'clq'", 0 ],
