@@ -327,6 +327,17 @@ double distinct_keys(const Header* header, bool& full) noexcept {
   return sum;
 }
 
+bool keys_of_both(Header* a, double first, Header* b, double second, double& both,
+                  double& error) noexcept {
+  const Parameters& p = a->parameters;
+  const auto compare = find_ops(p.kind)->compare;
+  exa_log_log_model::JointLikelihood likelihood;
+  for (std::uint32_t i = 0; i < p.slices; ++i)
+    if (compare == nullptr || !compare(p, slice_at(a, i), slice_at(b, i), likelihood)) return false;
+  both = likelihood.both(first, second, error);
+  return true;
+}
+
 std::uint64_t checksum(const Header* header) noexcept {
   const unsigned char* bytes = reinterpret_cast<const unsigned char*>(header);
   return hash_bytes(bytes + sizeof header->host, header->parameters.memory - sizeof header->host,

@@ -172,6 +172,11 @@ void add_slice(Totals& totals, const Parameters& parameters, ConstSlice slice) n
 // sets `full`: the number is a lower bound.
 double distinct_keys(const Header* header, bool& full) noexcept;
 
+// Number of distinct keys that two mergeable filters have both seen, which have seen `first` and
+// `second`, and its standard error. Can change the form of their slices. False: not known.
+bool keys_of_both(Header* a, double first, Header* b, double second, double& both,
+                  double& error) noexcept;
+
 // Checksum of a whole block without the host's word.
 std::uint64_t checksum(const Header* header) noexcept;
 

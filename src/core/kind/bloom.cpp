@@ -371,6 +371,32 @@ void note_lines(const Parameters& p, Slice slice) noexcept {
   uneven_keys(*slice.state) = saturate<std::uint64_t>(std::ceil(high - by_ones));
 }
 
+// Without `grow`, a resize notes how many keys were known, and how many bits were set. Bits alone
+// would mislead: a resize turns one bit into several, or several into one.
+auto& known_ones(auto& state) noexcept { return state.own[2]; }
+auto& known_keys(auto& state) noexcept { return state.own[3]; }
+
+void note_known(SliceState& state, double keys) noexcept {
+  known_ones(state) = ones(state);
+  known_keys(state) = std::min(
+      saturate<std::uint64_t>(std::isfinite(keys) ? std::max(0.0, std::round(keys)) : 0), kMaxKeys);
+}
+
+double distinct_of(const Parameters& p, const SliceState& state) noexcept {
+  const double all = keys_of_ones(p, ones(state));
+  if (known_ones(state) == 0) return all;
+  return static_cast<double>(known_keys(state)) +
+         std::max(0.0, all - keys_of_ones(p, known_ones(state)));
+}
+
+// By how many keys the bits suggest more, since a resize. A union has those of the side that has
+// more.
+double copied_keys(const Parameters& p, const SliceState& state) noexcept {
+  return known_ones(state) > 0
+             ? keys_of_ones(p, known_ones(state)) - static_cast<double>(known_keys(state))
+             : 0;
+}
+
 // Merges the first filters of both slices, the second ones, and so on.
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   SliceState& state = *into.state;
@@ -381,10 +407,12 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
     std::memcpy(state.own, from.state->own, sizeof state.own);
     return;
   }
+  const double own = copied_keys(p, state), other = copied_keys(p, *from.state),
+               more = std::fabs(own) > std::fabs(other) ? own : other;
   for (std::uint64_t i = 0; i < into.bytes; ++i) into.body()[i] |= from.body()[i];
   ones(state) = count_ones(into.body(), into.bytes);
   if (p.integer(kGrow) == none) {
-    state.own[2] = state.own[3] = 0;  // the counts from before a resize say nothing of the union
+    if (more != 0) note_known(state, keys_of_ones(p, ones(state)) - more);
     if ((uneven_keys(state) | uneven_keys(*from.state)) != 0) note_lines(p, into);
     return;
   }
@@ -397,11 +425,6 @@ void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
 }
 
 // ---- another size
-
-// Without `grow`, a resize notes how many keys were known, and how many bits were set. Bits alone
-// would mislead: a resize turns one bit into several, or several into one.
-auto& known_ones(auto& state) noexcept { return state.own[2]; }
-auto& known_keys(auto& state) noexcept { return state.own[3]; }
 
 std::uint64_t places(const Parameters& p) noexcept {
   return p.layout == Layout::blocked ? filter_bytes(p) / kRegionLineBytes : p.integer(kBits);
@@ -449,22 +472,13 @@ void note_grown(const Parameters& p, Slice slice, double keys) noexcept {
 void note_keys(const Parameters& p, Slice slice, double keys) noexcept {
   if (p.integer(kGrow) != none) return note_grown(p, slice, keys);
   if (p.layout == Layout::blocked) note_lines(p, slice);
-  known_ones(*slice.state) = ones(*slice.state);
-  known_keys(*slice.state) =
-      std::min(saturate<std::uint64_t>(std::isfinite(keys) ? std::round(keys) : 0), kMaxKeys);
+  note_known(*slice.state, keys);
 }
 
 // The number of keys that would give a filter that was never resized the present rate.
 double keys_of_rate(const Parameters& p, const SliceState& state) noexcept {
   return keys_of_ones(p, ones(state)) +
          (p.layout == Layout::blocked ? static_cast<double>(uneven_keys(state)) : 0);
-}
-
-double distinct_of(const Parameters& p, const SliceState& state) noexcept {
-  const double all = keys_of_ones(p, ones(state));
-  if (known_ones(state) == 0) return all;
-  return static_cast<double>(known_keys(state)) +
-         std::max(0.0, all - keys_of_ones(p, known_ones(state)));
 }
 
 // The number of keys that the bits suggest; filters before the newest are about equally full.

@@ -132,8 +132,11 @@ double fnr_at(const Parameters& p, double gap) noexcept {
   if (has_choice(p))
     return clq_model::fnr_of_two(gap, static_cast<double>(p.integer(kBucket)), buckets_of_slice(p),
                                  p.slices);
-  return clq_model::fnr(gap, static_cast<double>(p.integer(kBucket) - entrance(p, NAN)),
-                        buckets_of_slice(p) * p.slices);
+  const double length = static_cast<double>(p.integer(kBucket)),
+               all = buckets_of_slice(p) * p.slices;
+  const double lost = clq_model::fnr(gap, length - entrance(p, NAN), all);
+  return p.integer(kPolicy) == fifo ? lost + shape_of(p).fpr() * clq_model::moved(gap, length, all)
+                                    : lost;
 }
 
 // Other policies depend on how often keys came, which has no model.

@@ -129,13 +129,21 @@ struct CountingKind {
            count == non_zero(*slice.state);
   }
 
+  // By chance, or after a resize, a slice can have more non-zero cells than its stable point.
+  static std::uint64_t load(const Parameters&, ConstSlice slice) noexcept {
+    return non_zero(*slice.state);
+  }
+  static double share(const Parameters& p, double load) noexcept {
+    return std::min(load / static_cast<double>(shape(p).m * regions_of_slice(p)), 1.0);
+  }
+  static double rate_at(const Parameters& p, double load) noexcept {
+    return std::pow(share(p, load), static_cast<double>(shape(p).k));
+  }
+
   // A key is counted as distinct when it is reported as new.
   static Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
-    const CellShape s = shape(p);
-    const double fill = static_cast<double>(non_zero(*slice.state)) /
-                        static_cast<double>(s.m * regions_of_slice(p));
-    return {fill, std::pow(fill, static_cast<double>(s.k)),
-            static_cast<double>(slice.state->inserted_new)};
+    const double load = static_cast<double>(non_zero(*slice.state));
+    return {share(p, load), rate_at(p, load), static_cast<double>(slice.state->inserted_new)};
   }
 
   static std::uint64_t places(const Parameters& p) noexcept {

@@ -451,10 +451,22 @@ double fpr_bound(const Parameters& p) noexcept {
                                            all(p, kSliceBuckets));
 }
 
+// In a slice, the number of keys that come in the gap varies, and so does the lifetime of a row: by
+// how many buckets the rows have that it is to be the oldest of.
 double fnr_at(const Parameters& p, double gap) noexcept {
   const Signatures signatures(p);
-  return quotient_model::dynamic_fnr(gap, signatures.selected(), signatures.unselected(),
-                                     all(p, kSliceRows), all(p, kSliceBuckets));
+  const double rows = static_cast<double>(p.integer(kSliceRows)),
+               buckets = static_cast<double>(p.integer(kSliceBuckets)), mean = gap / p.slices,
+               deviation =
+                   std::sqrt(mean * (1 - 1. / p.slices) + rows * buckets / (rows + buckets));
+  double sum = 0, weights = 0;
+  for (double z = -3; z <= 3; z += 0.125) {
+    const double weight = std::exp(-z * z / 2);
+    sum += weight * quotient_model::dynamic_fnr(mean + z * deviation, signatures.selected(),
+                                                signatures.unselected(), rows, buckets);
+    weights += weight;
+  }
+  return sum / weights;
 }
 
 // Has a model only while all keys fit. Otherwise repeats keep the rows of their keys from being

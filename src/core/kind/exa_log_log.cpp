@@ -223,6 +223,30 @@ void settle(const Parameters& p, Slice slice) noexcept {
   state.inserted_new = std::min(saturate<std::uint64_t>(std::round(counted)), state.insertions);
 }
 
+// Tokens of one are brought into the form of the other, if that has registers: they say as much as
+// these do.
+bool compare(const Parameters& p, Slice a, Slice b, JointLikelihood& likelihood) noexcept {
+  if ((copies(*a.state) | copies(*b.state)) != 0) return false;
+  const std::uint64_t registers = p.integer(kRegisters);
+  if (form(*a.state) != kOfTokens || form(*b.state) != kOfTokens) {
+    for (const Slice slice : {a, b})
+      if (form(*slice.state) == kOfTokens) become_registers(p, slice);
+    likelihood.add_registers(a.body(), b.body(), registers);
+    return true;
+  }
+  likelihood.add_registers(registers);
+  for (std::uint32_t payload = 1; payload <= (kMaxCode << kSub | ((1u << kSub) - 1)); ++payload)
+    if (is_payload(payload)) likelihood.add_values(Token{0, payload}.exponent(), 2 * registers);
+  const TokenTable first = table(p, a), second = table(p, b);
+  for_each_token(p, as_const(a), [&](Token token) {
+    likelihood.add_token(token.exponent(), true, second.contains(token));
+  });
+  for_each_token(p, as_const(b), [&](Token token) {
+    if (!first.contains(token)) likelihood.add_token(token.exponent(), false, true);
+  });
+  return true;
+}
+
 // ---- another size
 
 std::uint64_t places(const Parameters& p) noexcept { return p.integer(kRegisters); }
@@ -305,6 +329,7 @@ const FilterOps ell_ops = {
             .spread = spread,
             .note_keys = note_keys,
         },
+    .compare = compare,
 };
 
 }  // namespace streamfilter

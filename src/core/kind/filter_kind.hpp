@@ -8,6 +8,7 @@
 #include "core/base/prefetch_list.hpp"
 #include "core/base/status.hpp"
 #include "core/format/layout.hpp"
+#include "core/model/exa_log_log_model.hpp"
 #include "core/model/stream.hpp"
 
 namespace streamfilter {
@@ -231,6 +232,11 @@ struct FilterOps {
   unsigned (*k_beyond_fpr)(double bits, double keys) noexcept = nullptr;
 
   Resizing resize = {};
+
+  // Adds what two slices of the same number tell of the keys that they share; may change their
+  // form. False: that is not known. nullptr: never.
+  bool (*compare)(const Parameters&, Slice, Slice,
+                  exa_log_log_model::JointLikelihood&) noexcept = nullptr;
 };
 
 constexpr unsigned kMaxRanks = 64;

@@ -217,6 +217,8 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary,
       .check = Cells::check,
       .estimate = Cells::estimate,
       .fpr_bound = fpr_bound,
+      .load = Cells::load,
+      .rate_at = Cells::rate_at,
       .fnr_at = fnr_at,
       .predict = predict,
       .resize =

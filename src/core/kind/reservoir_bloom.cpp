@@ -52,9 +52,6 @@ using Modelled = biased_bit_arrays::Modelled<setting>;
 double rate_for_ever(const Parameters& p) noexcept {
   return biased_model::fpr_bound(setting(p), std::numeric_limits<double>::infinity());
 }
-double rate_at(const Parameters& p, double load) noexcept {
-  return std::min(biased_bit_arrays::rate_at(p, load), rate_for_ever(p));
-}
 double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
   return std::min(biased_bit_arrays::fpr_to_come(p, slice), rate_for_ever(p));
 }
@@ -160,7 +157,7 @@ const FilterOps rsbf_ops = {
     .estimate = biased_bit_arrays::estimate,
     .fpr_bound = Modelled::fpr_bound,
     .load = biased_bit_arrays::load,
-    .rate_at = rate_at,
+    .rate_at = biased_bit_arrays::rate_at,
     .fnr_at = Modelled::fnr_at,
     .predict = Modelled::predict,
     .to_try = kToTry,

@@ -41,6 +41,12 @@ double growth_so_far(const Parameters& p) noexcept {
   return lines_of_slice(p) / static_cast<double>(least_lines(p));
 }
 
+// The rate if lines have so many entries in the mean.
+double rate_of_entries(const Parameters& p, double entries) noexcept {
+  return vector_quotient_model::fpr(shape_of(p), entries * growth_so_far(p),
+                                    static_cast<double>(least_lines(p)));
+}
+
 bool has_valid_stamps(const Parameters& p, const SliceState& state,
                       const Lines<const SliceState, const unsigned char>& lines) noexcept {
   const std::uint64_t most = clock(state) - std::min(clock(state), kept_ticks(p) - 1);
@@ -101,7 +107,7 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
                fill = has_window(p)
                           ? live_share(p, slice)
                           : static_cast<double>(used(*slice.state)) / (lines * shape.slots);
-  return {fill, vector_quotient_model::fpr(shape, fill * shape.slots * growth_so_far(p), lines),
+  return {fill, rate_of_entries(p, fill * shape.slots),
           has_window(p) ? std::numeric_limits<double>::quiet_NaN() : distinct(p, *slice.state)};
 }
 
@@ -120,8 +126,7 @@ double rate_at(const Parameters& p, double load) noexcept {
 double fpr_to_come(const Parameters& p, ConstSlice) noexcept {
   if (p.keys == 0) return fpr_bound(p);
   const double lines = lines_of_slice(p), keys = static_cast<double>(p.keys) / p.slices;
-  return std::min(fpr_bound(p),
-                  vector_quotient_model::fpr(shape_of(p), keys / lines * growth_so_far(p), lines));
+  return std::min(fpr_bound(p), rate_of_entries(p, keys / lines));
 }
 
 double all_lines(const Parameters& p) noexcept { return lines_of_slice(p) * p.slices; }

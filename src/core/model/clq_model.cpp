@@ -94,6 +94,13 @@ double fnr(double others, double length, double buckets) noexcept {
   return boost::math::gamma_p(length, others / buckets, MathPolicy());
 }
 
+// The mean over its places: the mean number of the others that come, but at most `length`, of that.
+double moved(double others, double length, double buckets) noexcept {
+  double sum = 0;
+  for (double least = 1; least <= length; ++least) sum += fnr(others, least, buckets);
+  return sum / length;
+}
+
 namespace {
 
 // Where each ball falls into the emptier of two bins, the share s(k) of bins with at least k balls

@@ -37,6 +37,10 @@ unsigned longest(unsigned bits, bool is_aged = false, unsigned lines = 1) noexce
 // too high by a factor of at most 1/(1 - fpr).
 double fnr(double others, double length, double buckets) noexcept;
 
+// With FIFO: the probability that the fingerprint of another key, anywhere in the queue, falls out.
+// A key that is taken for that one enters nothing, and goes with it.
+double moved(double others, double length, double buckets) noexcept;
+
 // The rate if new keys enter the line of two that has had fewer entries, with `slices` times
 // `lines` lines, and all others are new keys.
 double fnr_of_two(double others, double length, double lines, double slices) noexcept;

@@ -201,6 +201,121 @@ double Likelihood::change() const noexcept {
                         : 1;
 }
 
+// ---- two filters --------------------------------------------------------------------------------
+
+void JointLikelihood::add_registers(const unsigned char* a, const unsigned char* b,
+                                    std::uint64_t count) noexcept {
+  const auto known = [](std::uint32_t bits, unsigned value) noexcept {
+    const unsigned largest = bits >> kHistory;
+    if (value >= largest) return value > largest ? kNo : kYes;
+    if (largest - value > kHistory) return kUnknown;
+    return bits & history_bit(largest, value) ? kYes : kNo;
+  };
+  std::uint64_t highest[kMaxValue + 1] = {};  // registers by the larger of both values
+  registers_ += count;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::uint32_t first, second;
+    std::memcpy(&first, a + i * sizeof first, sizeof first);
+    std::memcpy(&second, b + i * sizeof second, sizeof second);
+    const unsigned top = std::max(first, second) >> kHistory,
+                   low = std::min(first, second) >> kHistory;
+    ++highest[top];
+    for (unsigned value = top; value > 0 && value + kHistory >= low; --value)
+      ++came_[exponent(value)][known(first, value) * 3 + known(second, value)];
+  }
+  std::uint64_t above = 0;
+  for (unsigned value = 1; value <= kMaxValue; ++value)
+    came_[exponent(value)][kNo * 3 + kNo] += above += highest[value - 1];
+}
+
+namespace {
+
+struct Keys {
+  double x, y, z;
+};
+
+// A probability, and its derivatives.
+struct Slope {
+  double p;
+  Keys by;
+};
+
+// Of what is known of a value of probability q, in the order of `came_`; the last says nothing.
+struct Outcomes {
+  Outcomes(const Keys& n, double q) noexcept {
+    const auto none = [&](double keys) { return std::exp(-keys * q); };
+    const auto some = [&](double keys) { return -std::expm1(-keys * q); };
+    const double neither = none(n.x + n.y + n.z), only_x = none(n.y + n.z) * some(n.x),
+                 only_z = none(n.x + n.y) * some(n.z), no_a = none(n.x + n.y),
+                 no_b = none(n.y + n.z);
+    of[0] = {neither, {-q * neither, -q * neither, -q * neither}};
+    of[1] = {only_z, {-q * only_z, -q * only_z, q * neither}};
+    of[2] = {no_a, {-q * no_a, -q * no_a, 0}};
+    of[3] = {only_x, {q * neither, -q * only_x, -q * only_x}};
+    of[4] = {some(n.y) + none(n.y) * some(n.x) * some(n.z),
+             {q * only_z, q * (only_x + no_a), q * only_x}};
+    of[5] = {some(n.x + n.y), {q * no_a, q * no_a, 0}};
+    of[6] = {no_b, {0, -q * no_b, -q * no_b}};
+    of[7] = {some(n.y + n.z), {0, q * no_b, q * no_b}};
+  }
+  Slope of[8];
+};
+
+}  // namespace
+
+JointLikelihood::Hypothesis JointLikelihood::suppose(double y, double a, double b) const noexcept {
+  const double registers = static_cast<double>(registers_), least = 1e-6 / registers;
+  const Keys keys{std::max(a - y, least), std::max(y, least), std::max(b - y, least)};
+  double slope = 0, xx = 0, xy = 0, xz = 0, yy = 0, yz = 0, zz = 0;
+  for (unsigned j = 1; j <= kMaxExponent; ++j) {
+    const Outcomes outcomes(keys, std::ldexp(1, -static_cast<int>(j)));
+    const auto values = [&](auto... i) { return static_cast<double>((came_[j][i] + ...)); };
+    const double both = values(0, 1, 3, 4), first = values(2, 5), second = values(6, 7),
+                 known[] = {both, both, first, both, both, first, second, second};
+    for (unsigned i = 0; i < 8; ++i) {
+      const Slope& it = outcomes.of[i];
+      if (!(it.p > 0)) continue;
+      slope += values(i) * (it.by.y - it.by.x - it.by.z) / it.p;
+      const double weight = known[i] / it.p;
+      xx += weight * it.by.x * it.by.x;
+      xy += weight * it.by.x * it.by.y;
+      xz += weight * it.by.x * it.by.z;
+      yy += weight * it.by.y * it.by.y;
+      yz += weight * it.by.y * it.by.z;
+      zz += weight * it.by.z * it.by.z;
+    }
+  }
+  const double others = xx * zz - xz * xz,
+               all = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz),
+               line = xx + yy + zz - 2 * xy + 2 * xz - 2 * yz,
+               variance = others / all - keys.y / registers;
+  return {slope / line, std::sqrt(std::max(variance, 1e-4 / registers / registers))};
+}
+
+double JointLikelihood::both(double first, double second, double& error) const noexcept {
+  const double registers = static_cast<double>(registers_), a = first / registers,
+               b = second / registers, most = std::min(a, b);
+  // The number that the likelihood exceeds by so many errors.
+  const auto find = [&](double errors) noexcept {
+    const auto is_below = [&](double y) noexcept {
+      const Hypothesis it = suppose(y, a, b);
+      return it.more > errors * it.error;
+    };
+    double low = 0, high = most;
+    if (!is_below(low)) return low;
+    if (is_below(high)) return high;
+    for (unsigned round = 0; round < 48; ++round) {
+      const double middle = (low + high) / 2;
+      (is_below(middle) ? low : high) = middle;
+    }
+    return high;
+  };
+  const double likely = find(0);
+  error =
+      registers * std::min(most, std::max((find(-1) - find(1)) / 2, suppose(likely, a, b).error));
+  return registers * likely;
+}
+
 double relative_error(double bits) noexcept { return std::sqrt(3.78 / bits); }
 
 }  // namespace streamfilter::exa_log_log_model

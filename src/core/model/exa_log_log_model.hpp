@@ -102,6 +102,44 @@ class Likelihood {
   std::uint64_t beta_[kMaxExponent + 1] = {};
 };
 
+// Two filters side by side: a value of a register has come to each of them, has not, or is below
+// its history. Keys of the first alone, of both and of the second alone, x, y and z for each
+// register, bring a value of probability q = 2^-j independently, so the likelihood of all values is
+// a product: of exp(-(x + y + z) q) for one that has come to neither, of 1 - exp(-(x + y) q) for
+// one that has come to the first and is unknown of the second, and so on.
+class JointLikelihood {
+ public:
+  void add_registers(const unsigned char* a, const unsigned char* b, std::uint64_t count) noexcept;
+
+  // Registers of which no token has come, with so many values of a probability; then one that has.
+  void add_registers(std::uint64_t count) noexcept { registers_ += count; }
+  void add_values(unsigned exponent, std::uint64_t count) noexcept {
+    came_[exponent][kNo * 3 + kNo] += count;
+  }
+  void add_token(unsigned exponent, bool of_first, bool of_second) noexcept {
+    --came_[exponent][kNo * 3 + kNo];
+    ++came_[exponent][(of_first ? kYes : kNo) * 3 + (of_second ? kYes : kNo)];
+  }
+
+  // The number of keys of both that is most likely where each has so many, and its standard error.
+  double both(double first, double second, double& error) const noexcept;
+
+ private:
+  // If the number is y for each register: by how much the most likely one exceeds it, and the
+  // standard error of that by Fisher's information, without what only the numbers of keys vary by,
+  // which are Poisson distributed here.
+  struct Hypothesis {
+    double more, error;
+  };
+  Hypothesis suppose(double y, double a, double b) const noexcept;
+
+  enum Known { kNo, kYes, kUnknown };
+  static constexpr unsigned kMaxExponent = 65;
+
+  std::uint64_t registers_ = 0;
+  std::uint64_t came_[kMaxExponent + 1][9] = {};  // 3 times what is known of the first, and second
+};
+
 // The relative standard error of the number for many keys: sqrt(3.78 / bits) (table 1, ELL(2, 24)).
 double relative_error(double bits) noexcept;
 

@@ -326,7 +326,7 @@ void check_limit(const FilterRelation* relation, bool altered) {
   const FilterOps* ops = find_ops(relation->definition.parameters.kind);
   if (ops->load == nullptr || relation->options.producer != nullptr) return;
   if (promised_fpr_of(relation) > 0) return check_overfull(relation, altered);
-  if (altered || is_restoring()) return;
+  if (altered || is_restoring() || ops->keeps_fpr_forever) return;
   ereport(NOTICE, errmsg("filter \"%s\" promises no false-positive rate", relation->name),
           errdetail("It was given numbers of kind %s and no fpr. The more keys come, the more new "
                     "rows it takes for repeats, without limit.",

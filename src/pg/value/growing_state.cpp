@@ -475,17 +475,6 @@ int64 count_value(Datum value) {
   return count_keys(get_value(value));
 }
 
-int64 count_union(Datum first, Datum second) {
-  if (WordsOfValue words, more; read_words(first, &words) && read_words(second, &more)) {
-    add_words(&words, more);
-    return count_words_of(words);
-  }
-  Header* both = copy_value(get_value(first), CurrentMemoryContext);
-  merge_datum(both, second);
-  settle_value(both);
-  return count_keys(both);
-}
-
 // The relative standard error for many keys; 0: not known.
 double relative_error_of(Datum value) {
   const Parameters& p = get_value_header(value)->parameters;
@@ -511,18 +500,25 @@ SF_FUNCTION(streamfilter_distinct_error) {
 }
 
 // streamfilter_overlap(a, b): the keys of each and of both, and the standard error of the latter,
-// in keys: each of the three counts behind it has its own.
+// in keys.
 SF_FUNCTION(streamfilter_overlap) {
   NamedRow row(fcinfo);
   const Datum first = PG_GETARG_DATUM(0), second = PG_GETARG_DATUM(1);
-  const int64 a = count_value(first), b = count_value(second), all = count_union(first, second);
-  const int64 both = std::clamp<int64>(a + b - all, 0, std::min(a, b));
-  const double error =
-      relative_error_of(first) *
-      std::hypot(static_cast<double>(a), static_cast<double>(b), static_cast<double>(all));
+  const int64 a = count_value(first), b = count_value(second);
+  Header *one = copy_value(get_value(first), CurrentMemoryContext),
+         *other = copy_value(get_value(second), CurrentMemoryContext);
+  Problem problem;
+  if (!can_merge(one, other, problem)) raise(problem);
+  double both, error;
+  if (keys_of_both(one, static_cast<double>(a), other, static_cast<double>(b), both, error)) {
+    row.put("error", Float8GetDatum(error));
+  } else {
+    merge(one, other, problem);
+    settle_value(one);
+    both = static_cast<double>(a + b - count_keys(one));
+  }
   row.put_count("in_first", a);
-  row.put_count("in_both", both);
+  row.put_count("in_both", std::clamp<int64>(std::llround(both), 0, std::min(a, b)));
   row.put_count("in_second", b);
-  if (relative_error_of(first) != 0) row.put("error", Float8GetDatum(error));
   PG_RETURN_DATUM(row.datum());
 }

@@ -194,7 +194,9 @@ BOOST_AUTO_TEST_CASE(fnr_has_its_limits) {
   const double life =
       quotient_model::lifetime(static_cast<double>(p.integer(quotient::kSliceRows)) * p.slices,
                                static_cast<double>(p.integer(quotient::kSliceBuckets)) * p.slices);
-  BOOST_TEST(window_keys(p, 1e-9) == std::floor(life), tolerance(0.001));
+  // By what lifetimes of slices differ, none is lost before.
+  BOOST_TEST(window_keys(p, 1e-9) < life);
+  BOOST_TEST(window_keys(p, 1e-9) > .9 * life);
 }
 
 BOOST_AUTO_TEST_CASE(derived_parameters_keep_fpr) {
