@@ -8,7 +8,7 @@ CREATE FUNCTION _streamfilter.streamfilter_stat(filter oid,
   OUT distinct_estimate bigint, OUT window_keys bigint,
   OUT created timestamptz, OUT last_reset timestamptz,
   OUT last_saved timestamptz, OUT restored timestamptz, OUT overflowed bigint,
-  OUT unremembered bigint, OUT mode text, OUT would_discard bigint, OUT diverted bigint, OUT ahead bigint,
+  OUT unremembered bigint, OUT mode text, OUT would_discard bigint, OUT diverted bigint, OUT null_keys bigint, OUT ahead bigint,
   OUT lost_estimate double precision, OUT stats_reset timestamptz, OUT dynamic_memory bigint,
   OUT late bigint, OUT passed_overfull bigint, OUT overfull boolean, OUT state text, OUT error text)
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
@@ -45,6 +45,7 @@ COMMENT ON COLUMN streamfilter_stats.unremembered IS 'transactions whose keys ot
 COMMENT ON COLUMN streamfilter_stats.mode IS 'what it does with repeats: enforce, shadow or off';
 COMMENT ON COLUMN streamfilter_stats.would_discard IS 'repeats that passed in mode shadow';
 COMMENT ON COLUMN streamfilter_stats.diverted IS 'repeats that were diverted to another table';
+COMMENT ON COLUMN streamfilter_stats.null_keys IS 'rows with a NULL in their key: they passed, and are not remembered';
 COMMENT ON COLUMN streamfilter_stats.ahead IS 'events whose time was too far ahead';
 COMMENT ON COLUMN streamfilter_stats.late IS 'events behind a newer one by more than lateness: they passed';
 COMMENT ON COLUMN streamfilter_stats.passed_overfull IS 'repeats that passed because the filter held too much';

@@ -130,3 +130,31 @@ DROP FOREIGN TABLE known, exact;
 DROP FUNCTION is_near;
 DROP PROCEDURE feed;
 DROP ROLE streamfilter_reader;
+
+-- Rows with a NULL in their key, whichever way they come.
+CREATE TABLE nulls (a int, b text);
+CREATE FOREIGN TABLE seen_nulls (a int, b text) SERVER streamfilter OPTIONS (memory '64kB');
+CREATE TRIGGER zz BEFORE INSERT ON nulls FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen_nulls');
+INSERT INTO nulls VALUES (1, NULL), (NULL, 'x'), (NULL, NULL), (1, 'x'), (1, 'x');
+SELECT tested, accepted, discarded, null_keys FROM streamfilter_stats WHERE filter = 'seen_nulls'::regclass;
+INSERT INTO nulls SELECT nullif(i % 2, 0), 'y' FROM generate_series(1, 1000) i;
+\copy nulls from stdin
+\N	z
+2	\N
+2	z
+\.
+SELECT tested, accepted, discarded, null_keys FROM streamfilter_stats WHERE filter = 'seen_nulls'::regclass;
+INSERT INTO seen_nulls VALUES (NULL, 'x');
+INSERT INTO seen_nulls SELECT i, NULL FROM generate_series(1, 10) i;
+INSERT INTO seen_nulls VALUES (NULL, 'x'), (NULL, 'y') RETURNING *;
+SELECT streamfilter_seen('seen_nulls', NULL, 'x');
+SELECT a, b FROM nulls WHERE a IS NULL AND b = 'x' AND NOT streamfilter_seen('seen_nulls', a, b);
+SELECT tested, accepted, discarded, null_keys FROM streamfilter_stats WHERE filter = 'seen_nulls'::regclass;
+SELECT name, value FROM streamfilter_metrics WHERE labels ->> 'filter' = 'public.seen_nulls' AND name ~ 'null';
+-- Not a NULL: they are equal.
+ALTER FOREIGN TABLE seen_nulls OPTIONS (ADD nulls 'not distinct');
+SELECT streamfilter_stats_reset('seen_nulls');
+INSERT INTO nulls VALUES (NULL, NULL), (NULL, NULL);
+SELECT tested, accepted, discarded, null_keys FROM streamfilter_stats WHERE filter = 'seen_nulls'::regclass;
+DROP TABLE nulls;
+DROP FOREIGN TABLE seen_nulls;

@@ -204,6 +204,7 @@ sql(q{CREATE FOREIGN TABLE timed (id int, at timestamptz OPTIONS (role 'time')) 
 	CREATE FOREIGN TABLE leaf (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '4', parent 'root')});
 sql('SELECT streamfilter_stats_reset()');
 sql("INSERT INTO $_ VALUES (1), (1), (2)") for qw(discards diverts passes leaf);
+sql('INSERT INTO leaf VALUES (NULL), (1)');
 sql(q{INSERT INTO timed VALUES (1, now()), (2, now() - interval '1 hour'), (3, now() + interval '1 hour')});
 sql("INSERT INTO crowded SELECT generate_series(1, $_)") for 900, 950, 20000, 20000;
 sql('BEGIN; INSERT INTO logged SELECT generate_series(1, 2000); ROLLBACK');

@@ -1,5 +1,5 @@
-# Every HINT that is a statement is typed as it stands, and its cause is gone. A HINT of src that is a statement without "..." and stands
-# neither here nor in the list of those that other tests type fails the last check.
+# Every HINT that is a statement is typed as it stands, and its cause is gone. A HINT of src that is a statement without "..." fails the
+# last check unless it is typed here, or another test types such a statement.
 # flavours: quick faults
 use Sf;
 use File::Find;
@@ -98,12 +98,15 @@ cure('rows that a filter does not know', 'CREATE TABLE old AS SELECT 1 AS id, 2 
 	'CREATE OR REPLACE TRIGGER zz ' . sprintf($trigger, 'public.old', q{'seen_old'}), qr/has rows that filter "seen_old" does not know/);
 cure('under other names', 'CREATE FOREIGN TABLE seen_other ("Its Id" int) SERVER streamfilter; DROP TRIGGER zz ON old',
 	'CREATE OR REPLACE TRIGGER zz ' . sprintf($trigger, 'public.old', q{'seen_other', 'other'}), qr/has rows that filter "seen_other" does not know/);
+cure('rows that a new filter does not know', q{CREATE TABLE restored (id int); CREATE FOREIGN TABLE seen_restored (id int) SERVER streamfilter;
+	CREATE TRIGGER zz } . sprintf($trigger, 'restored', q{'seen_restored'}) . q{; ALTER TABLE restored DISABLE TRIGGER zz; INSERT INTO restored VALUES (1);
+	ALTER TABLE restored ENABLE TRIGGER zz},
+	q{BEGIN; INSERT INTO restored VALUES (2); ROLLBACK}, qr/WARNING:  table "restored" has rows that filter "seen_restored" does not know/,
+	gone => q{INSERT INTO restored VALUES (1); SELECT count(*) = 1 FROM restored});
 cure('a partition with rows', q{CREATE TABLE parts (id int) PARTITION BY LIST (id); CREATE TABLE part AS SELECT 1 AS id;
 	CREATE FOREIGN TABLE seen_parts (id int) SERVER streamfilter; CREATE TRIGGER zz } . sprintf($trigger, 'parts', q{'seen_parts'}),
 	q{DO $$ BEGIN ALTER TABLE parts ATTACH PARTITION part FOR VALUES IN (1); EXCEPTION WHEN wrong_object_type THEN PERFORM 'attached'; END $$},
 	qr/has rows that filter "seen_parts" does not know/);
-cure('no index to skip conflicts', 'CREATE TABLE "No" ("Id" int, n int); CREATE FOREIGN TABLE seen_no ("Id" int) SERVER streamfilter',
-	'CREATE OR REPLACE TRIGGER zz ' . sprintf($trigger, 'public."No"', q{'seen_no', 'conflicting=skip'}), qr/has no unique index for argument/);
 cure('a filter that outlives a crash', 'CREATE UNLOGGED TABLE brief (id int); CREATE FOREIGN TABLE seen_brief (id int) SERVER streamfilter',
 	'CREATE OR REPLACE TRIGGER zz ' . sprintf($trigger, 'public.brief', q{'seen_brief'}), qr/crash/);
 cure('rows that have left', q{CREATE TABLE emptied (id int); CREATE FOREIGN TABLE seen_emptied (id int) SERVER streamfilter;
@@ -129,34 +132,77 @@ cure('a kind that cannot be resized while rows come', q{CREATE FOREIGN TABLE quo
 cure('the right to a parent', q{CREATE ROLE child; GRANT CREATE, USAGE ON SCHEMA public TO child; GRANT USAGE ON FOREIGN SERVER streamfilter TO child;
 	CREATE FOREIGN TABLE root (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', seed '1')},
 	q{SET ROLE child; CREATE FOREIGN TABLE public.leaf (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', seed '1', parent 'public.root')}, qr/permission denied for filter "root"/);
-cure('an enum', q{CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE FOREIGN TABLE moods (m mood) SERVER streamfilter},
+cure('an enum', q{CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE SERVER nowhere FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'nowhere');
+	CREATE FOREIGN TABLE moods (m mood) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', seed '1', servers 'nowhere')},
 	q{DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_enum WHERE enumlabel = 'fine') THEN ALTER TYPE public.mood RENAME VALUE 'ok' TO 'fine'; END IF; END $$},
 	qr/cannot rename label/);
 sql(q{DROP FOREIGN TABLE moods; DROP TYPE mood});
+cure('rows with another column', q{CREATE TYPE pair AS (a int); CREATE FOREIGN TABLE pairs (p pair) SERVER streamfilter; INSERT INTO pairs VALUES ('(1)')},
+	'ALTER TYPE public.pair ADD ATTRIBUTE b int', qr/column "p" of filter "pairs" has other hashes now/,
+	gone => q{SELECT distinct_estimate = 0 FROM streamfilter_stats WHERE filter = 'pairs'::regclass});
 cure('the right to a server', q{CREATE ROLE maker; GRANT CREATE, USAGE ON SCHEMA public TO maker; CREATE SERVER far FOREIGN DATA WRAPPER streamfilter OPTIONS (host 'nowhere');
 	GRANT USAGE ON FOREIGN SERVER streamfilter TO maker},
 	q{SET ROLE maker; CREATE FOREIGN TABLE public.far_one (id int) SERVER streamfilter OPTIONS (memory '64kB', servers 'far')}, qr/permission denied for foreign server far/);
 
+# ---- options --------------------------------------------------------------------------------------------------------------
+
+# Words of other products are called as here; typed so, they are accepted.
+my %value = (keys => '1000', fpr => '0.01', window => '1 hour', grow => 'density', memory => '64kB');
+my ($words) = slurp_file("$root/src/core/filter/options.cpp") =~ /kForeignNames\[\] = \{(.*?)\};/s;
+my %ours = $words =~ /\{"(\w+)", "(\w+)"\}/g;
+cmp_ok(scalar keys %ours, '>=', 8, 'words of other products');
+for my $theirs (sort keys %ours)
+{
+	my $others = $ours{$theirs} eq 'window' ? "kind 'timer', memory '64kB'," : $ours{$theirs} eq 'grow' ? "kind 'bloom', keys '1000'," : '';
+	my $create = "CREATE FOREIGN TABLE of_$theirs (id int) SERVER streamfilter OPTIONS ($others %s '%s')";
+	my ($called) = said(sprintf $create, $theirs, $value{ $ours{$theirs} }) =~ /invalid option "$theirs".*HINT:  Here that option is called "(\w+)"/s;
+	is($called, $ours{$theirs}, "$theirs is called $ours{$theirs}");
+	unlike(said(sprintf $create, $called, $value{$called}), qr/ERROR/, '... and that is an option');
+}
+my $create = q{CREATE FOREIGN TABLE %s (id int) SERVER streamfilter OPTIONS (memory '64kB', %s)};
+for my $percent ([ '1%', '0.01' ], [ '0.5%', '0.005' ], [ '1e-4 %', '1e-06' ])
+{
+	my ($write) = said(sprintf $create, 'percent', "fpr '$percent->[0]'") =~ /HINT:  Write (\S+)\.$/m;
+	is($write // '', $percent->[1] =~ s/^1e-06$//r, "fpr $percent->[0]");
+	next unless $write;
+	unlike(said(sprintf $create, "percent_$write" =~ tr/./_/r, "fpr '$write'"), qr/ERROR/, '... can be written so');
+}
+like(said(sprintf $create, 'seeded', q{seed 'abc'}), qr/invalid value for option "seed": "abc".*HINT:  Give a whole number, or leave it out: it is then drawn\./s, 'a seed');
+like(said(sprintf $create, 'rated', q{fpr 'low'}), qr/HINT:  Give a number between 0 and 1/, 'a rate');
+
 # ---- are these all? -----------------------------------------------------------------------------------------------------
 
-my %elsewhere = (
-	'SELECT streamfilter_adopt_triggers()' => 'trigger_binding.spec', 'SELECT * FROM run_command_on_all_nodes' => 'citus_statements.pl',
-	'SELECT streamfilter_distribute' => 'citus_docs.pl', 'SELECT run_command_on_workers' => 'citus_changes.pl',
-	'SELECT * FROM %s' => 'citus_nodes.pl', 'ALTER SERVER %s OPTIONS (ADD target' => 'servers_unpromoted.pl',
-	'ALTER EXTENSION streamfilter SET SCHEMA' => 'persistence_heaps.pl', 'RESET %s' => 'roles_modes.pl', 'DROP FOREIGN TABLE %s' => 'servers_altered.pl', 'ALTER EXTENSION streamfilter UPDATE' => 'install_upgrade.pl',
-	'TRUNCATE %s' => 'commit_clock.pl', 'SELECT streamfilter_warm(\'%s\', ...' => 'servers_replaced.pl');
+# What other tests type: all but patterns.
+my %tests;
+for my $file (glob "$root/test/t/*.pl $root/test/sql/*.sql $root/test/isolation/specs/*.spec")
+{
+	next if $file =~ /docs_hints/;
+	my $text = slurp_file($file);
+	my ($name) = $file =~ m{(\w+)\.(?:sql|spec)$};
+	my ($output) = grep { -e } map { "$root/$_/" . ($name // '') . '.out' } 'expected', 'test/isolation/expected';
+	# What a pattern takes from a HINT is typed, too.
+	my @typed = map { /HINT:.*\((?:$verb)/ ? s/\\//gr : /HINT:|qr\// ? () : $_ } split /\n/, $text;
+	$tests{$file} = { typed => join("\n", @typed), said => $text . ($output ? slurp_file($output) : '') };
+}
+sub text_of { return join('', $_[0] =~ /"((?:[^"\\]|\\.)*)"/g) =~ s/\\"/"/gr; }
+sub pattern_of { return join '.*?', map { quotemeta } split /%l*[sdgu]/, $_[0], -1; }
 my @missing;
 find({ no_chdir => 1, wanted => sub {
 	return unless /\.cpp$/;
 	my $text = slurp_file($_);
-	while ($text =~ /(?:errhint|add_hint|hint)\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)/g)
+	my $string = qr/((?:"(?:[^"\\]|\\.)*"\s*)+)/;
+	while ($text =~ /(?:errhint|add_hint|hint)\(\s*$string/g)
 	{
-		my $hint = $1 =~ s/"\s*"//gr =~ s/^\s*"|"\s*$//gr =~ s/\\"/"/gr;
+		my $hint = text_of($1);
 		next if $hint =~ /\.\.\./ || $hint !~ /^Type: |;|^RESET/ || $hint !~ /^(?:Type: )?($verb [^.;]*)/;
-		my $statement = $1;
-		my $pattern = join '.*?', map { quotemeta } split /%l*[sd]/, $hint, -1;
-		next if grep { /^$pattern$/s } keys %typed;
-		push @missing, "$_: $hint" unless grep { index($statement, $_) == 0 } keys %elsewhere;
+		my $statement = $1 =~ s/(?:, (?:or|so|and) |\$\$).*//sr;
+		my $whole = pattern_of($hint);
+		next if grep { /^$whole$/s } keys %typed;
+		my $message = text_of((substr($text, 0, pos $text) =~ /(?:errmsg|\.set)\([^"]*$string/g)[-1]);
+		my ($said, $told) = (pattern_of($message), pattern_of($statement));
+		# TRUNCATE says little, so such a test needs the message, too.
+		my $is_long = length($statement =~ s/%l*[sdgu].*//sr) > 12;
+		push @missing, "$_: $message: $hint" unless grep { $_->{typed} =~ /$told/s && ($is_long || $_->{said} =~ /$said/) } values %tests;
 	} } }, "$root/src");
 is(join("\n", @missing), '', 'each HINT that is a statement is typed by a test');
 done();

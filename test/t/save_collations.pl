@@ -3,12 +3,15 @@ use Sf;
 use Needs;
 
 my $node = start_node('main', '', extra => ['--encoding=UTF8']);
-needs(sql(q{SELECT count(*) FROM pg_collation WHERE collprovider = 'i'}), 'this server has no ICU collations', 11);
+needs(sql(q{SELECT count(*) FROM pg_collation WHERE collprovider = 'i'}), 'this server has no ICU collations', 12);
 
 sql(q{
 	CREATE COLLATION folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 	CREATE FOREIGN TABLE words (word text COLLATE folded, lang text) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
 	CREATE FOREIGN TABLE plain (word text) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+	CREATE TYPE pair AS (id int, words text[] COLLATE folded);
+	CREATE FOREIGN TABLE nested (p pair[]) SERVER streamfilter OPTIONS (kind 'bloom', keys '1000', fpr '1e-6');
+	INSERT INTO nested VALUES ('{"(1,{One})"}');
 	INSERT INTO words VALUES ('One', 'en');
 	INSERT INTO plain VALUES ('One');});
 
@@ -17,7 +20,7 @@ sub after_restart
 {
 	$node->restart;
 	my ($status, $out, $warnings) = $node->psql('postgres',
-		"SELECT streamfilter_test('words', 'ONE', 'en'), streamfilter_test('plain', 'One')");
+		q{SELECT streamfilter_test('words', 'ONE', 'en'), streamfilter_test('plain', 'One') AND streamfilter_test('nested', '{"(1,{ONE})"}')});
 	return ($out, $warnings);
 }
 
@@ -32,10 +35,11 @@ is($out, 't|t', 'the state is kept');
 like($warnings, qr/WARNING:  the collations of the keys of filter "words" have changed since its state was saved/, 'a warning');
 like($warnings, qr/Saved: word: public.folded, OID \d+, version (?!1\.2\.3).* Now: word: public.folded, OID \d+, version 1\.2\.3/s,
 	'that tells both versions');
-unlike($warnings, qr/plain/, 'of this filter only');
+like($warnings, qr/WARNING:  the collations of the keys of filter "nested" have changed.*Saved: p: public.folded, OID/s, '... also within arrays and rows');
+unlike($warnings, qr/plain/, 'of these filters only');
 ($out, $warnings) = after_restart();
 like($warnings, qr/have changed/, 'until it is saved anew');
-sql(q{SELECT streamfilter_test('words', 'ONE', 'en'); SELECT streamfilter_save('words')});
+sql(q{SELECT streamfilter_test('words', 'ONE', 'en'); SELECT streamfilter_save('words'); SELECT streamfilter_test('nested', NULL); SELECT streamfilter_save('nested')});
 ($out, $warnings) = after_restart();
 is($out, 't|t', 'still there');
 unlike($warnings, qr/have changed/, 'saved with the new version');

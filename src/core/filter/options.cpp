@@ -14,24 +14,11 @@ struct Foreign {
   const char* name;
   const char* ours;
 };
-constexpr Foreign kForeignNames[] = {{"capacity", "keys"},
-                                     {"initial_capacity", "keys"},
-                                     {"expected_items", "keys"},
-                                     {"max_items", "keys"},
-                                     {"expected_insertions", "keys"},
-                                     {"error_rate", "fpr"},
-                                     {"false_positive_rate", "fpr"},
-                                     {"fpp", "fpr"},
-                                     {"probability", "fpr"},
-                                     {"ttl", "window"},
-                                     {"expire", "window"},
-                                     {"expiration", "window"},
-                                     {"retention", "window"},
-                                     {"expansion", "grow"},
-                                     {"hash_functions", "k"},
-                                     {"num_hashes", "k"},
-                                     {"max_memory", "memory"},
-                                     {"algorithm", "kind"}};
+constexpr Foreign kForeignNames[] = {
+    {"capacity", "keys"},    {"expected_items", "keys"},     {"expected_insertions", "keys"},
+    {"error_rate", "fpr"},   {"false_positive_rate", "fpr"}, {"fpp", "fpr"},
+    {"ttl", "window"},       {"expiration", "window"},       {"expansion", "grow"},
+    {"max_memory", "memory"}};
 
 bool unknown_option(const FilterOps* ops, const char* name, WordList own_options,
                     Problem& problem) noexcept {

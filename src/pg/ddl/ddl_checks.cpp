@@ -33,6 +33,8 @@ extern "C" {
 #include "pg/ddl/server_ddl.hpp"
 #include "pg/handle/lost_rows.hpp"
 #include "pg/handle/tree.hpp"
+#include "pg/key/enum_births.hpp"
+#include "pg/key/hash_method.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/resize/resize_filter.hpp"
 #include "pg/server/syscache.hpp"
@@ -181,6 +183,30 @@ void check_keys(const FilterRelation* relation) {
                         format_type_be(column->type)));
   }
   check_key_rule(hashers, relation->key_count, key_rule(relation->definition.parameters));
+}
+
+// Do keys of the filter meet those that other servers have hashed?
+bool keys_travel(Oid filter) {
+  for (unsigned i = 0; i < kMaxTreeLevels && OidIsValid(filter); ++i) {
+    Fault fault;
+    const FilterRelation* relation = read_filter_relation(filter, fault);
+    if (relation != nullptr && (is_remote(relation) || relation->options.identity != nullptr))
+      return true;
+    filter = find_parent(filter);
+  }
+  return false;
+}
+
+// Each server knows only which labels were renamed there.
+void check_labels(const FilterRelation* relation) {
+  if (!keys_travel(relation->relid)) return;
+  for (int i = 0; i < relation->key_count; ++i)
+    if (const Oid type = find_renamed_enum(relation->keys[i]->type); OidIsValid(type))
+      ereport(is_restoring() ? WARNING : ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+              errmsg("keys of type %s cannot be compared on other servers", format_type_be(type)),
+              errdetail("Labels of it were renamed, and only this server knows which."),
+              errhint("Give column \"%s\" of filter \"%s\" type text, and its trigger a cast.",
+                      relation->keys[i]->name, relation->name));
 }
 
 void check_roles(const FilterRelation* relation) {
@@ -366,6 +392,7 @@ void check_filter(Oid relid, Alteration alteration, Contradictions contradiction
   check_roles(relation);
   depend_on_servers(relation);
   check_tree(relation);
+  check_labels(relation);
   const bool altered = alteration != Alteration::none;
   check_limit(relation, altered);
   const FilterSlot* former = altered ? latest_slot(relation->relid) : nullptr;
@@ -453,7 +480,7 @@ void check_before_ddl(UtilityCall* call) {
                          ? remote_filters_of(castNode(ReassignOwnedStmt, statement)->roles)
                          : NIL;
   call->go_on();
-  check_renamed_label(statement);
+  check_altered_type(statement);
   check_new_owners(reassigned);
   if (moves) warn_of_new_address(castNode(AlterForeignServerStmt, statement));
 }
@@ -508,6 +535,7 @@ SF_FUNCTION(streamfilter_check_ddl) {
             errmsg("streamfilter_check_ddl must be called as an event trigger"));
   auto* statement = reinterpret_cast<EventTriggerData*>(fcinfo->context)->parsetree;
   guard_state_heaps(statement);  // without preloading, no hook has
+  if (shared_state == nullptr) check_altered_type(statement);
   if (IsA(statement, CreateForeignTableStmt) || IsA(statement, ImportForeignSchemaStmt))
     check_new_filters(IsA(statement, ImportForeignSchemaStmt));
   else if (IsA(statement, AlterTableStmt))
@@ -534,7 +562,7 @@ SF_FUNCTION(streamfilter_check_ddl) {
   PG_RETURN_NULL();
 }
 
-// ---- labels of enums ----------------------------------------------------------------------------
+// ---- types of keys ------------------------------------------------------------------------------
 
 namespace streamfilter::pg {
 namespace {
@@ -548,70 +576,74 @@ Oid find_type(List* name) {
   return type;
 }
 
-// The name of the first column that is accepted; nullptr: there is none.
-template <typename Accepts>
-const char* find_column(Oid relation, Accepts accepts) {
-  const char* name = nullptr;
-  scan_catalog<FormData_pg_attribute>(
-      AttributeRelationId, AttributeRelidNumIndexId, {{Anum_pg_attribute_attrelid, relation}},
-      [&](const FormData_pg_attribute& row, HeapTuple, TupleDesc) {
-        if (name == nullptr && row.attnum > 0 && !row.attisdropped && accepts(row.atttypid))
-          name = pstrdup(NameStr(row.attname));
-      });
-  return name;
+// Filters with a column of the type, or of one that contains it.
+void visit_columns_of(Oid type, void (*visit)(Oid filter, const char* column, const Node*),
+                      const Node* statement) {
+  ListCell* cell;
+  foreach (cell, OidIsValid(type) ? list_filters() : NIL)
+    scan_catalog<FormData_pg_attribute>(
+        AttributeRelationId, AttributeRelidNumIndexId,
+        {{Anum_pg_attribute_attrelid, lfirst_oid(cell)}},
+        [&](const FormData_pg_attribute& row, HeapTuple, TupleDesc) {
+          if (row.attnum > 0 && !row.attisdropped && contains_type(row.atttypid, type))
+            visit(lfirst_oid(cell), NameStr(row.attname), statement);
+        });
 }
 
-const char* find_column_of(Oid relation, Oid label_type) {
-  return find_column(relation, [=](Oid type) { return contains_type(type, label_type); });
-}
-
-// A column of the table that can become a key of the filter by an implicit cast, for example to
-// text.
-const char* find_cast_column(Oid table, Oid filter, Oid label_type) {
-  return find_column(table, [=](Oid source) {
-    if (!contains_type(source, label_type)) return false;
-    const auto takes = [&source](Oid type) {
-      return can_coerce_type(1, &source, &type, COERCION_IMPLICIT);
-    };
-    return find_column(filter, takes) != nullptr;
-  });
-}
-
-void refuse_rename(const AlterEnumStmt* statement, Oid type, Oid filter, const char* column,
-                   Oid table) {
-  const char* filter_name = get_rel_name(filter);
-  const char* table_name = OidIsValid(table) ? get_rel_name(table) : "";
-  if (filter_name == nullptr || table_name == nullptr) return;  // dropped just now
+// The servers hash labels, each by its own catalog.
+void refuse_rename(Oid filter, const char* column, const Node* node) {
+  const auto* statement = castNode(AlterEnumStmt, node);
+  const char* name = get_rel_name(filter);
+  if (name == nullptr || !keys_travel(filter)) return;
+  const char* type = format_type_be(find_type(statement->typeName));
   ereport(
       ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-      errmsg("cannot rename label \"%s\" of type %s", statement->oldVal, format_type_be(type)),
-      errdetail("Filter \"%s\" remembers labels of column \"%s\"%s%s%s: rows with the new label "
-                "would count as new, and rows of a later value with the former label as "
-                "repeats.",
-                filter_name, column, *table_name ? " of table \"" : "", table_name,
-                *table_name ? "\"" : ""),
-      errhint("Type: ALTER TYPE %s ADD VALUE %s AFTER %s; and use that label from now on. If the "
-              "former one must have another name, drop the filter before, and afterwards create "
-              "it again and fill it with streamfilter_warm().",
-              format_type_be(type), quote_literal_cstr(statement->newVal),
-              quote_literal_cstr(statement->oldVal)));
+      errmsg("cannot rename label \"%s\" of type %s", statement->oldVal, type),
+      errdetail("Column \"%s\" of filter \"%s\" has such labels, and other servers know them "
+                "under this name.",
+                column, name),
+      errhint("Type: ALTER TYPE %s ADD VALUE %s AFTER %s; and use that label from now on. If "
+              "the former one must have another name, drop the filter before, and afterwards "
+              "create it again and fill it with streamfilter_warm().",
+              type, quote_literal_cstr(statement->newVal), quote_literal_cstr(statement->oldVal)));
+}
+
+void warn_of_new_hash(Oid filter, const char* column, const Node*) {
+  ereport(
+      WARNING,
+      errmsg("column \"%s\" of filter \"%s\" has other hashes now", column, get_rel_name(filter)),
+      errdetail("What the filter holds was hashed by the former type, and counts as new."),
+      errhint("TRUNCATE %s; then fill it with streamfilter_warm().", qualified_name(filter)));
+}
+
+// Does the statement change which columns a row has, or their types?
+bool changes_rows(const AlterTableStmt* statement) {
+  ListCell* cell;
+  foreach (cell, statement->cmds)
+    if (const auto* command = castNode(AlterTableCmd, lfirst(cell));
+        command->subtype == AT_AddColumn || command->subtype == AT_DropColumn ||
+        command->subtype == AT_AlterColumnType)
+      return true;
+  return false;
 }
 
 }  // namespace
 
-void check_renamed_label(Node* node) {
-  if (!IsA(node, AlterEnumStmt) || castNode(AlterEnumStmt, node)->oldVal == nullptr) return;
-  const auto* statement = castNode(AlterEnumStmt, node);
-  const Oid type = find_type(statement->typeName);
-  if (!OidIsValid(type)) return;
-  ListCell* cell;
-  foreach (cell, list_filters())
-    if (const char* column = find_column_of(lfirst_oid(cell), type))
-      refuse_rename(statement, type, lfirst_oid(cell), column, InvalidOid);
-  foreach (cell, find_triggers()) {
-    const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
-    if (const char* column = find_cast_column(row->table, row->binding.filter, type))
-      refuse_rename(statement, type, row->binding.filter, column, row->table);
+void check_altered_type(Node* node) {
+  if (IsA(node, AlterEnumStmt)) {
+    const auto* statement = castNode(AlterEnumStmt, node);
+    const Oid type = find_type(statement->typeName);
+    if (!OidIsValid(type)) return;
+    note_label(type, statement->oldVal, statement->newVal);
+    if (statement->oldVal != nullptr) visit_columns_of(type, refuse_rename, node);
+  } else if (IsA(node, AlterTableStmt) && changes_rows(castNode(AlterTableStmt, node))) {
+    const Oid relid = RangeVarGetRelid(castNode(AlterTableStmt, node)->relation, NoLock, true);
+    visit_columns_of(OidIsValid(relid) ? get_rel_type_id(relid) : InvalidOid, warn_of_new_hash,
+                     node);
+  } else if (IsA(node, CreateOpClassStmt)) {
+    const auto* statement = castNode(CreateOpClassStmt, node);
+    if (statement->isDefault && strcmp(statement->amname, "hash") == 0)
+      visit_columns_of(find_type(statement->datatype->names), warn_of_new_hash, node);
   }
 }
 

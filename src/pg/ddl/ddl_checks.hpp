@@ -15,12 +15,10 @@ void check_before_ddl(UtilityCall* call);
 // Notices DROP of a filter, a database or a trigger.
 void watch_objects(AccessCall* call);
 
-// ALTER TYPE ... RENAME VALUE. Keys have the hashes of their labels, because OIDs of enum values
-// differ between databases.
-
-// Call after a statement: raises 0A000 if it has renamed a label of an enum that a filter's key
-// contains, or that a trigger of ours casts to a key.
-void check_renamed_label(Node* statement);
+// Call after a statement: one that alters labels of an enum keeps the identity of its values.
+// Raises 0A000 if other servers know the renamed label. A WARNING says that a filter's key has
+// other hashes: another operator class, or rows with other columns.
+void check_altered_type(Node* statement);
 
 // Effects of CREATE, ALTER, DROP and TRUNCATE of filters on their trees.
 

@@ -174,7 +174,8 @@ void guard_state_heaps(Node* statement) {
       errmsg(intent.what, get_rel_name(relid)),
       errdetail("It holds what is saved of filters, and is found by its name."),
       intent.what == kMove
-          ? errhint("ALTER EXTENSION streamfilter SET SCHEMA moves what users call; this stays.")
+          ? errhint(
+                "ALTER EXTENSION streamfilter SET SCHEMA ... moves what users call; this stays.")
           : errhint("streamfilter_forget_saved(filter) deletes what is saved of a filter; "
                     "VACUUM FULL gives its room back."));
 }

@@ -307,6 +307,7 @@ bool is_repeat(const BatchScanState* state, int i) {
   if (unlikely(state->made_for.mode == FilterMode::off)) return false;
   note_asked(filter);
   filter->route = state->route;
+  if (unlikely(!state->has_key[i])) count_row(filter, RowCount::null_keys);
   return state->has_key[i] && judge_key(filter, state->elements[i], Intent::insert_fetched,
                                         outcome_of_repeats(state)) != Verdict::fresh;
 }

@@ -205,7 +205,10 @@ TupleTableSlot* exec_foreign_insert(EState*, ResultRelInfo* target, TupleTableSl
   const bool has_key = build_element(&state->keys, slot, &element);
   MemoryContextSwitchTo(caller);
   MemoryContextReset(state->row_memory);
-  if (!has_key) return slot;
+  if (!has_key) {
+    count_row(filter, RowCount::null_keys);
+    return slot;
+  }
   bound_time(filter, &element);
   return judge_key(filter, element, Intent::insert) == Verdict::fresh ? slot : nullptr;
 }

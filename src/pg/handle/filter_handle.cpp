@@ -418,8 +418,9 @@ void follow_counts(FilterHandle* filter) {
   filter->uncounted.left = kFlushEvery;
 }
 
-void count_row(FilterHandle* filter, RowCount what) {
-  ++filter->uncounted.rows[what];
+void count_rows(FilterHandle* filter, RowCount what, int rows) {
+  if (rows == 0) return;
+  filter->uncounted.rows[what] += static_cast<uint64>(rows);
   note_rows_counted(filter);
 }
 

@@ -356,7 +356,8 @@ inline void count_answers(FilterHandle* filter, int answers, int repeats, Outcom
   counts.left -= answers;
   if (unlikely(counts.left <= 0)) follow_counts(filter);
 }
-void count_row(FilterHandle* filter, RowCount what);
+void count_rows(FilterHandle* filter, RowCount what, int rows);
+inline void count_row(FilterHandle* filter, RowCount what) { count_rows(filter, what, 1); }
 
 // New keys of this session so far.
 inline uint64 accepted_by(const FilterHandle* filter) {

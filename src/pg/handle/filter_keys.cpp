@@ -21,6 +21,7 @@ void count_answers(FilterHandle* filter, const bool* has_key, int count, Outcome
     repeats += has_key[i] && seen[i];
   }
   count_answers(filter, answers, repeats, of_repeats);
+  count_rows(filter, RowCount::null_keys, count - answers);
 }
 
 // ---- on other servers --------------------------------------------------------------------------
@@ -65,6 +66,7 @@ void judge_in_order(FilterHandle* filter, const Element* elements, const bool* h
       prefetch_keys(filter, elements + i, has_key + i, Min(kFetchedAtOnce, count - i));
     seen[i] = has_key[i] &&
               judge_key(filter, elements[i], Intent::insert_fetched, of_repeats) != Verdict::fresh;
+    if (!has_key[i]) count_row(filter, RowCount::null_keys);
   }
 }
 

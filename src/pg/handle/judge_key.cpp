@@ -463,6 +463,7 @@ void judge_local_keys(FilterHandle* filter, const Element* elements, const bool*
   KeyBatch batch;
   batch.filter = filter;
   batch.of_repeats = of_repeats;
+  int keys = 0;
   for (int i = 0; i < count;) {
     batch.count = batch.repeats = 0;
     for (; i < count && batch.count < kTogether; ++i) {
@@ -472,8 +473,10 @@ void judge_local_keys(FilterHandle* filter, const Element* elements, const bool*
       batch.seen[batch.count++] = &seen[i];
     }
     judge_batch(batch);
+    keys += batch.count;
     count_answers(filter, batch.count, batch.repeats, of_repeats);
   }
+  count_rows(filter, RowCount::null_keys, count - keys);
 }
 
 }  // namespace streamfilter::pg

@@ -1,10 +1,8 @@
 #include "pg/server/postgres.hpp"
 
 #include "pg/key/column_hash.hpp"
-#include "pg/server/syscache.hpp"
 
 extern "C" {
-#include "catalog/pg_enum.h"
 #include "utils/date.h"
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
@@ -100,18 +98,6 @@ uint64 hash_jsonb(Datum value, uint64 seed) {
     }
   }
   if (reinterpret_cast<void*>(document) != DatumGetPointer(value)) pfree(document);
-  return hash;
-}
-
-// By label, because the OID of an enum value differs between databases.
-uint64 hash_enum(Oid value, uint64 seed) {
-  uint64 hash = 0;
-  const auto read = [&](const FormData_pg_enum& row, HeapTuple) {
-    hash = hash_bytes(NameStr(row.enumlabel), strlen(NameStr(row.enumlabel)), seed);
-  };
-  if (!read_catalog<FormData_pg_enum>(ENUMOID, value, read))
-    ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-                    errmsg("invalid internal value for enum: %u", value)));
   return hash;
 }
 

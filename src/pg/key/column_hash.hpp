@@ -12,7 +12,6 @@ using streamfilter::hash_interval;
 uint64 hash_interval(Datum value, uint64 seed);
 uint64 hash_timetz(Datum value, uint64 seed);
 uint64 hash_jsonb(Datum value, uint64 seed);
-uint64 hash_enum(Oid value, uint64 seed);
 
 // The bytes of a text, or of an untyped literal, in place.
 struct Bytes {

@@ -2,12 +2,14 @@
 
 extern "C" {
 #include "access/transam.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "utils/guc.h"
 #include "utils/typcache.h"
 }
 
+#include "pg/key/enum_births.hpp"
 #include "pg/key/hash_method.hpp"
 #include "pg/server/shared_memory.hpp"
 #include "pg/server/syscache.hpp"
@@ -114,11 +116,12 @@ class TypeQueue {
   int next_ = 0;
 };
 
-void add_columns(TypeQueue* queue, Oid type) {
+template <typename Visit>
+void for_each_column(Oid type, Visit visit) {
   if (type == RECORDOID) return;
   TupleDesc columns = lookup_rowtype_tupdesc(type, -1);
   for (int i = 0; i < columns->natts; ++i)
-    if (!TupleDescAttr(columns, i)->attisdropped) queue->add(TupleDescAttr(columns, i)->atttypid);
+    if (!TupleDescAttr(columns, i)->attisdropped) visit(TupleDescAttr(columns, i));
   ReleaseTupleDesc(columns);
 }
 
@@ -139,7 +142,9 @@ Oid find_inside(Oid type, IsWanted is_wanted) {
       case Method::array: queue.add(get_element_type(type)); break;
       case Method::range: queue.add(get_range_subtype(type)); break;
       case Method::multirange: queue.add(get_multirange_range(type)); break;
-      case Method::record: add_columns(&queue, type); break;
+      case Method::record:
+        for_each_column(type, [&](const FormData_pg_attribute* row) { queue.add(row->atttypid); });
+        break;
       default: break;
     }
   }
@@ -163,6 +168,30 @@ Oid find_unhashable(Oid type) {
 
 bool contains_type(Oid type, Oid part) {
   return OidIsValid(find_inside(type, [part](Oid inner) { return inner == part; }));
+}
+
+Oid find_renamed_enum(Oid type) {
+  return find_inside(
+      type, [](Oid inner) { return get_typtype(inner) == TYPTYPE_ENUM && has_births(inner); });
+}
+
+List* collations_inside(Oid type, Oid collation) {
+  List* found = NIL;
+  const auto take = [&found](Oid inner) {
+    if (inner >= FirstGenbkiObjectId) found = list_append_unique_oid(found, inner);
+  };
+  take(collation);
+  find_inside(type, [&](Oid inner) {
+    const Method method = method_of(inner);
+    if (method == Method::range)
+      take(lookup_type_cache(inner, TYPECACHE_RANGE_INFO)->rng_collation);
+    else if (method == Method::record)
+      for_each_column(inner, [&](const FormData_pg_attribute* row) { take(row->attcollation); });
+    else if (method >= Method::procedure && type_is_collatable(inner))
+      found = list_append_unique_oid(found, DEFAULT_COLLATION_OID);
+    return false;
+  });
+  return found;
 }
 
 bool unhashable(Oid type, Oid culprit, const char* what, Fault& fault) {

@@ -54,6 +54,13 @@ Oid find_unhashable(Oid type);
 // Is `part`, which is no domain, the type itself or a type inside it?
 bool contains_type(Oid type, Oid part);
 
+// OIDs of collations that a key's hash may depend on and that do not come with the server: its own,
+// those inside it, and the database's for a type with a hash function, such as citext.
+List* collations_inside(Oid type, Oid collation);
+
+// The first enum inside the type whose values have births (enum_births.hpp); InvalidOid: none.
+Oid find_renamed_enum(Oid type);
+
 // Fault 42883: a key of `type` cannot be hashed, because of `culprit` inside it.
 bool unhashable(Oid type, Oid culprit, const char* what, Fault& fault);
 

@@ -15,6 +15,7 @@ extern "C" {
 }
 
 #include "pg/key/column_hash.hpp"
+#include "pg/key/enum_births.hpp"
 #include "pg/key/hash_method.hpp"
 
 namespace streamfilter::pg {

@@ -53,16 +53,17 @@ struct WantedOid {
 };
 
 // Calls read(row, tuple, columns) for each row that has the one or two OIDs, by an index on these
-// columns.
+// columns; without a snapshot, as the catalog is now.
 template <typename Row, typename Read>
-void scan_catalog(Oid catalog, Oid index, std::initializer_list<WantedOid> wanted, Read&& read) {
+void scan_catalog(Oid catalog, Oid index, std::initializer_list<WantedOid> wanted, Read&& read,
+                  Snapshot snapshot = nullptr) {
   ScanKeyData keys[2];
   int count = 0;
   for (const WantedOid& key : wanted)
     ScanKeyInit(&keys[count++], static_cast<AttrNumber>(key.column), BTEqualStrategyNumber, F_OIDEQ,
                 ObjectIdGetDatum(key.oid));
   Relation table = table_open(catalog, AccessShareLock);
-  SysScanDesc scan = systable_beginscan(table, index, OidIsValid(index), nullptr, count, keys);
+  SysScanDesc scan = systable_beginscan(table, index, OidIsValid(index), snapshot, count, keys);
   while (HeapTuple tuple = systable_getnext(scan))
     read(*reinterpret_cast<const Row*>(GETSTRUCT(tuple)), tuple, RelationGetDescr(table));
   systable_endscan(scan);

@@ -18,6 +18,7 @@ namespace streamfilter::pg {
   FILTER(discarded, "rows", "repeats that were discarded or marked")                               \
   FILTER(would_discard, "rows", "repeats that passed in mode shadow")                              \
   FILTER(diverted, "rows", "repeats that were diverted to another table")                          \
+  FILTER(null_keys, "rows", "rows with a NULL in their key: they passed, and are not remembered")  \
   FILTER(ahead, "rows", "events whose time was too far ahead")                                     \
   FILTER(late, "rows", "events behind a newer one by more than lateness: they passed", kOnlyThere) \
   FILTER(rolled_back, "keys", "keys of transactions that rolled back")                             \

@@ -301,7 +301,10 @@ SF_FUNCTION(streamfilter_seen) {
   if (unlikely(mode == FilterMode::off)) PG_RETURN_BOOL(false);
   note_called(filter, fcinfo->flinfo->fn_mcxt);
   Element element;
-  if (!build_element(&site->keys, fcinfo->args + 1, &element)) PG_RETURN_BOOL(false);
+  if (!build_element(&site->keys, fcinfo->args + 1, &element)) {
+    count_row(filter, RowCount::null_keys);
+    PG_RETURN_BOOL(false);
+  }
   bound_time(filter, &element);
   filter->route.way = route_in_query(&site->keys).way;
   const bool enforced = mode == FilterMode::enforce;

@@ -15,6 +15,7 @@
 #include "pg/handle/waiting_code.hpp"
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/insert_node.hpp"
+#include "pg/key/enum_births.hpp"
 #include "pg/remote/connection.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/fault_points.hpp"
@@ -32,6 +33,7 @@
 #include "pg/trigger/row_fate.hpp"
 
 extern "C" {
+#include "commands/seclabel.h"
 PG_MODULE_MAGIC;
 PGDLLEXPORT void _PG_init(void);
 }
@@ -96,6 +98,7 @@ constexpr CatalogStep kCatalogSteps[] = {
     {NAMESPACEOID, on_schema_change},
     {AUTHMEMROLEMEM, on_server_change},
     {AUTHOID, on_server_change},
+    {ENUMOID, on_enum_change},
     {},
 };
 
@@ -138,6 +141,7 @@ void _PG_init(void) {
   using namespace streamfilter::pg;
   init_problem_report();
   init_settings();
+  register_label_provider("streamfilter", check_births);
   take_hooks(process_shared_preload_libraries_in_progress ? kPreloadedSteps : kSessionSteps,
              kCallbacks);
   if (!process_shared_preload_libraries_in_progress) return;

@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include "core/filter/filter.hpp"
+#include "pg/key/hash_method.hpp"
 #include "pg/server/syscache.hpp"
 #include "pg/storage/saved_definition.hpp"
 #include "pg/storage/state_heaps.hpp"
@@ -40,11 +41,13 @@ const char* take_parameters(const char* bytes, const FilterRelation* relation, u
 namespace {
 
 const char* installed_version(Oid collation) {
+  const bool of_database = collation == DEFAULT_COLLATION_OID;
   LOCAL_FCINFO(call, 1);
   InitFunctionCallInfoData(*call, nullptr, 1, InvalidOid, nullptr, nullptr);
-  call->args[0].value = ObjectIdGetDatum(collation);
+  call->args[0].value = ObjectIdGetDatum(of_database ? MyDatabaseId : collation);
   call->args[0].isnull = false;
-  const Datum version = pg_collation_actual_version(call);
+  const Datum version =
+      of_database ? pg_database_collation_actual_version(call) : pg_collation_actual_version(call);
   return call->isnull ? "-" : TextDatumGetCString(version);
 }
 
@@ -68,8 +71,10 @@ const char* collations_of(Oid filter) {
   const int columns = read_field(RELOID, filter, &FormData_pg_class::relnatts, 0);
   for (int i = 1; i <= columns; ++i) {
     const auto append = [&](const FormData_pg_attribute& row, HeapTuple) {
-      if (!row.attisdropped && row.attcollation >= FirstGenbkiObjectId)
-        append_collation(&lines, NameStr(row.attname), row.attcollation);
+      if (row.attisdropped) return;
+      const List* collations = collations_inside(row.atttypid, row.attcollation);
+      for (int k = 0; k < list_length(collations); ++k)
+        append_collation(&lines, NameStr(row.attname), list_nth_oid(collations, k));
     };
     read_catalog<FormData_pg_attribute>(ATTNUM, filter, append, static_cast<AttrNumber>(i));
   }

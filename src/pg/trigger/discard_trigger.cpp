@@ -164,6 +164,8 @@ template <bool kPlain>
   if (has_key) {
     bound_time(filter, &element);
     repeat = judge_key(filter, element, Intent::insert, outcome) != Verdict::fresh;
+  } else {
+    count_row(filter, RowCount::null_keys);
   }
   count_judged(judge, 1, repeat, outcome);
   if (repeat && notes_dropped(judge)) note_dropped(judge, element);

@@ -9,6 +9,7 @@ extern "C" {
 
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
+#include "pg/handle/slot_lifecycle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/storage/image.hpp"
@@ -113,19 +114,31 @@ const char* columns_of(Relation table, const TriggerPlan* plan) {
   return differs ? columns.data : "";
 }
 
-}  // namespace
-
-void hint_to_fill(const Trigger* trigger, Relation table, const TriggerPlan* plan,
-                  const FilterRelation* filter, bool attached) {
-  const bool unknown = knows_nothing(filter);
-  if (attached ? transaction_uses_filters : trigger->tgisclone || !unknown) return;
+void report_unknown_rows(int level, bool unknown, Relation table, const TriggerPlan* plan,
+                         const FilterRelation* filter) {
   if (!has_rows(table)) return;
-  ereport(NOTICE,
+  ereport(level,
           errmsg(unknown ? "table \"%s\" has rows that filter \"%s\" does not know"
                          : "table \"%s\" has rows that filter \"%s\" may not know",
                  RelationGetRelationName(table), filter->name),
           errhint("SELECT streamfilter_warm(%s, %s%s); fills it.", quoted_name(filter->relid),
                   quoted_name(RelationGetRelid(table)), columns_of(table, plan)));
+}
+
+}  // namespace
+
+bool is_new(Oid filter) { return latest_slot(filter) == nullptr && !is_anything_saved(filter); }
+
+void warn_of_unknown_rows(Relation table, const TriggerPlan* plan, const FilterRelation* filter) {
+  if (!is_restoring() && !is_remote(filter) && !is_in_tree(filter->relid))
+    report_unknown_rows(WARNING, true, table, plan, filter);
+}
+
+void hint_to_fill(const Trigger* trigger, Relation table, const TriggerPlan* plan,
+                  const FilterRelation* filter, bool attached) {
+  const bool unknown = knows_nothing(filter);
+  if (attached ? transaction_uses_filters : trigger->tgisclone || !unknown) return;
+  report_unknown_rows(NOTICE, unknown, table, plan, filter);
 }
 
 }  // namespace streamfilter::pg

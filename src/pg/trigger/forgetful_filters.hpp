@@ -23,4 +23,9 @@ void warn_of_crash(Relation table, const FilterRelation* filter);
 void hint_to_fill(const Trigger* trigger, Relation table, const TriggerPlan* plan,
                   const FilterRelation* filter, bool attached);
 
+// Of a restored dump nobody saw that NOTICE: the first row that a new filter judges brings it as a
+// WARNING. Is the filter in use nowhere, and nothing saved? Ask before use_filter.
+bool is_new(Oid filter);
+void warn_of_unknown_rows(Relation table, const TriggerPlan* plan, const FilterRelation* filter);
+
 }  // namespace streamfilter::pg

@@ -11,6 +11,7 @@ extern "C" {
 #include "pg/handle/asked_runs.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/syscache.hpp"
+#include "pg/trigger/forgetful_filters.hpp"
 #include "pg/trigger/judge_row.hpp"
 #include "pg/trigger/key_indexes.hpp"
 
@@ -216,10 +217,12 @@ void resolve_judge(RowJudge* judge) {
                        : find_parent_trigger(judge, &declared, binding);
   found->target = binding.target;
   FilterHandle* filter = filter_handle(binding.filter);
+  const bool is_first = filter->remote == nullptr && is_new(binding.filter);
   // The last call before the row is judged: a further one might replace what the plan refers to.
   use_filter(filter, Use::judge_granted);
   found->counts = pending_trigger_counts(found->trigger, filter->relid);
   found->plan = make_plan(judge->row.trigger, judge->own.kind, judge->row.table, filter->relation);
+  if (is_first) warn_of_unknown_rows(judge->row.table, found->plan, filter->relation);
   found->key_indexes =
       found->plan->skips_conflicts ? find_key_indexes(judge->row.table, found->plan) : NIL;
   judge->keys = make_key_builder(filter, found->plan->inputs, found->plan->count);

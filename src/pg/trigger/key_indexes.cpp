@@ -13,7 +13,6 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
-#include "pg/catalog/lookup.hpp"
 #include "pg/handle/key_reservation.hpp"
 #include "pg/trigger/key_indexes.hpp"
 
@@ -201,67 +200,25 @@ bool any_partition_has_key_index(const Trigger* trigger, TriggerKind kind, Relat
   return any;
 }
 
-// The first key column that no usual index compares as the filter does; nullptr: there is none.
-const KeyInput* find_unlike_column(Relation table, const TriggerPlan* plan) {
-  for (int i = 0; i < plan->count; ++i) {
-    const KeyInput* input = &plan->inputs[i];
-    const Form_pg_attribute column = TupleDescAttr(RelationGetDescr(table), input->source);
-    if (input->column->role == Role::key &&
-        (!is_compared_as_it_is(input, column->atttypid) ||
-         !is_one_equality(column->attcollation, input->column->collation)))
-      return input;
-  }
-  return nullptr;
-}
-
-const char* list_key_columns(Relation table, const TriggerPlan* plan) {
-  StringInfoData list;
-  initStringInfo(&list);
-  for (int i = 0; i < plan->count; ++i) {
-    const Form_pg_attribute column = TupleDescAttr(RelationGetDescr(table), plan->inputs[i].source);
-    if (plan->inputs[i].column->role == Role::key)
-      appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "",
-                       quote_identifier(NameStr(column->attname)));
-  }
-  return list.data;
-}
-
-[[noreturn]] void raise_no_key_index(const Trigger* trigger, Relation table,
-                                     const TriggerPlan* plan, const FilterRelation* filter) {
-  const KeyInput* unlike = find_unlike_column(table, plan);
-  const Form_pg_attribute column =
-      unlike != nullptr ? TupleDescAttr(RelationGetDescr(table), unlike->source) : nullptr;
-  ereport(
-      ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-      errmsg("table \"%s\" has no unique index for argument 'conflicting=skip' of trigger \"%s\"",
-             RelationGetRelationName(table), trigger->tgname),
-      errdetail(
-          "A row is looked up in unique indexes that have all key columns of filter \"%s\", and "
-          "compare them as it does.",
-          filter->name),
-      column != nullptr
-          ? errhint(
-                "Give column \"%s\" of filter \"%s\" type and collation of column \"%s\" of the "
-                "table (%s), or leave out the argument.",
-                unlike->column->name, filter->name, NameStr(column->attname),
-                format_type_be(column->atttypid))
-          : errhint("CREATE UNIQUE INDEX ON %s (%s);", qualified_name(RelationGetRelid(table)),
-                    list_key_columns(table, plan)));
-  pg_unreachable();
-}
-
 }  // namespace
 
 void check_key_indexes(const Trigger* trigger, TriggerKind kind, Relation table,
                        const TriggerPlan* plan, const FilterRelation* filter) {
   if (trigger->tgisclone || is_restoring()) return;
   const List* indexes = find_key_indexes(table, plan);
-  if (plan->skips_conflicts) {
-    if (indexes == NIL && !any_partition_has_key_index(trigger, kind, table, filter))
-      raise_no_key_index(trigger, table, plan, filter);
-    return;
-  }
-  if (indexes == NIL) return;
+  if (plan->skips_conflicts && indexes == NIL &&
+      !any_partition_has_key_index(trigger, kind, table, filter))
+    ereport(
+        ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+        errmsg("table \"%s\" has no unique index for argument 'conflicting=skip' of trigger \"%s\"",
+               RelationGetRelationName(table), trigger->tgname),
+        errdetail(
+            "A row is looked up in unique indexes that have all key columns of filter \"%s\", "
+            "and compare them as it does.",
+            filter->name),
+        errhint("Create a unique index on these columns, and give the filter's columns the types "
+                "and collations of the table's; or leave out the argument."));
+  if (plan->skips_conflicts || indexes == NIL) return;
   ereport(NOTICE,
           errmsg("unique index \"%s\" refuses rows that filter \"%s\" has forgotten: write INSERT "
                  "... ON CONFLICT DO NOTHING, or give the trigger argument 'conflicting=skip'",

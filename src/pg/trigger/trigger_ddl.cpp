@@ -6,6 +6,8 @@ extern "C" {
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
+#include "optimizer/optimizer.h"
+#include "rewrite/rewriteHandler.h"
 #include "storage/lmgr.h"
 }
 
@@ -140,6 +142,23 @@ void check_crash_safety(const Trigger* trigger, TriggerKind kind, Relation table
   if (OidIsValid(filter)) warn_of_crash(table, load_filter_relation(filter));
 }
 
+// A number or time of its own makes each row another one.
+void notice_own_values(const Trigger* trigger, Relation table, const TriggerPlan* plan,
+                       const FilterRelation* filter) {
+  for (int i = 0; i < plan->count && !trigger->tgisclone && !is_restoring(); ++i) {
+    const KeyInput* input = &plan->inputs[i];
+    if (input->column->role != Role::key) continue;
+    const FormData_pg_attribute* column = TupleDescAttr(RelationGetDescr(table), input->source);
+    if (!contain_mutable_functions(build_column_default(table, column->attnum))) continue;
+    ereport(NOTICE,
+            errmsg("column \"%s\" of table \"%s\" has a default that gives each row another key",
+                   NameStr(column->attname), RelationGetRelationName(table)),
+            errdetail("A row that comes without this column is never a repeat."),
+            errhint("Leave column \"%s\" out of filter \"%s\", unless all rows bring a value.",
+                    input->column->name, filter->name));
+  }
+}
+
 void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
   const DeclaredTrigger named = find_declared(trigger, table);
   import_filter(trigger, kind, &named);
@@ -165,6 +184,7 @@ void bind_created(const Trigger* trigger, TriggerKind kind, Relation table) {
   }
   bind_trigger(trigger->tgoid, {filter, target});
   check_key_indexes(trigger, kind, table, plan, relation);
+  notice_own_values(trigger, table, plan, relation);
   if (!is_made_by_citus(table)) hint_to_fill(trigger, table, plan, relation, false);
 }
 
