@@ -275,12 +275,16 @@ check-layers: check-rooms check-version check-refusals $(CORE_OBJS)
 	@! nm -C $(CORE_OBJS) | grep -E ' U (operator new|operator delete|__cxa_throw|malloc|free|palloc|errstart)'
 	@echo "layers: ok"
 
+# Every place that names the version; packages want three numbers.
+says = @grep -q '$(2)' $(1) || { echo "$(1) does not say $(strip $(3)): it must have a line $(2)"; exit 1; }
+
 check-version:
-	@version=$(EXTVERSION).0; for file in META.json; do \
-	  grep -q "\"version\": \"$$version\"" $$file || { echo "$$file does not say version $$version"; exit 1; }; done
-	@grep -q '^streamfilter ($(EXTVERSION).0)' debian/changelog || { echo "debian/changelog does not begin with $(EXTVERSION).0"; exit 1; }
-	@grep -q '^## $(EXTVERSION)' CHANGELOG.md || { echo "CHANGELOG.md does not begin with $(EXTVERSION)"; exit 1; }
-	@perl test/check_meta.pl
+	@perl test/check_meta.pl $(EXTVERSION).0
+	$(call says,debian/changelog,^streamfilter ($(EXTVERSION).0),$(EXTVERSION).0)
+	$(call says,rpm/streamfilter.spec,^Version: $(EXTVERSION).0$$,$(EXTVERSION).0)
+	$(call says,CHANGELOG.md,^## $(EXTVERSION),$(EXTVERSION))
+	$(call says,MAINTAINERS.md,^| $(EXTVERSION) |,$(EXTVERSION))
+	@[ -d test/golden/$(EXTVERSION) ] || { echo "test/golden has no files of version $(EXTVERSION)"; exit 1; }
 	@echo "version: $(EXTVERSION) everywhere"
 
 # PGXN takes a zip whose files lie in a folder of its name.
@@ -374,8 +378,8 @@ lint: lint-scripts compile_commands
 	printf '%s\n' $(TIDIED) | xargs -P 2 -n 4 clang-tidy --quiet -p .
 
 lint-scripts:
-	shellcheck -x $(call files,bench,*.sh) $(call files,test,*.sh) .ci/run
-	perlcritic --quiet --profile test/perlcritic.conf $(call files,test,*.p[lm])
+	@printf '%s\n' $(call files,bench,*.sh) $(call files,test,*.sh) .ci/run | xargs -P 2 -n 12 shellcheck -x
+	@printf '%s\n' $(call files,test,*.p[lm]) | xargs -P 2 -n 40 perlcritic --quiet --profile test/perlcritic.conf
 	@! grep -L '^use Sf;' test/t/*.pl | sed 's/$$/: use Sf, which looks for crashes/' | grep .
 	@perl test/list_tests.pl --check
 	@perl docs/plain.pl --check || { echo "words that we avoid: docs/plain.pl"; exit 1; }

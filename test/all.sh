@@ -13,6 +13,8 @@
 # one can be had, with a library that has fault points; sanitized on that server, with a library under ASan and UBSan; one_by_one
 # without batches of rows. A TAP file says in its head where it runs: "# flavours: quick one_by_one faults". Suite faults runs those
 # that have fault points or are worth assertions, and suite tap the others. "alone": nothing may run beside it.
+# Suite quick has the unit tests but for those labelled long, regress, isolation, and the TAP files that take less than fifteen
+# seconds; random ones run few cases there ($FEW_CASES).
 # TAP='test/t/restore_*.pl' makes suite tap run a part; QUICK_TAP, FAULTS_TAP and ONE_BY_ONE_TAP likewise. A line for each result, "suite
 # passed failed skipped", goes to the file SUITE_RESULTS if that is set. What no suite has tested is said at the end, and why.
 
@@ -27,6 +29,7 @@ PASSED=0 FAILED=0 SKIPPED=0 FAILURES='' FINISHED='' BUILT='' CPU=0 SOAK_PID=''
 # another flavour of the library.
 
 FOUR_FILES=PROVE_FLAGS=-j4 # of TAP tests at a time: they wait most of their time
+FEW_CASES='STREAMFILTER_SECONDS=10 STREAMFILTER_CRASH_CYCLES=6 STREAMFILTER_CASES=300'
 QUICK='layers format scripts library quick' # what runs where nothing is named
 
 tap_files_of_tap() { (cd "$ROOT" && grep -LE "^# flavours:.* (alone|faults)( |\$)" test/t/*.pl | tr '\n' ' '); }
@@ -46,7 +49,8 @@ suites() {
 		make_here -j2 UNIT_RUN_OPTS="--report_level=short --run_test=!@long" unit
 	flavour_suite quick count_regress "pg_regress, a copy of the server" check-regress
 	flavour_suite quick count_regress "isolation, a copy of the server" check-isolation
-	flavour_suite quick count_tap "TAP, the quick ones" check-tap $FOUR_FILES PROVE_TESTS="${QUICK_TAP:-$(tap_files quick)}"
+	# shellcheck disable=SC2086 # several arguments
+	flavour_suite quick count_tap "TAP, the quick ones" check-tap $FOUR_FILES $FEW_CASES PROVE_TESTS="${QUICK_TAP:-$(tap_files quick)}"
 	suite toy count_boost "unit tests that loop over kinds, with a toy kind" \
 		make_here -j2 FLAVOUR=toy UNIT_RUN_OPTS="--report_level=short --run_test=!@long" unit
 	flavour_suite toy count_regress "pg_regress, every kind and a toy kind" check-regress \
@@ -468,6 +472,7 @@ main() {
 	build
 	suites
 	say "$((CPU / 100)) s of CPU in all"
+	[ "$WANTED" != "$QUICK" ] || say "Nothing was installed but packages. Next: test/demo.sh, or README.md from 'A first session'; test/all.sh --everything tests all."
 	FINISHED=1
 }
 

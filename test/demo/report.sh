@@ -139,9 +139,10 @@ report() {
 }
 
 report_next() {
-	printf '\n%s\n' "TWO PICTURES"
+	printf '\n%s\n' "THREE PICTURES"
 	say "  docs/pictures/row.svg          the life of a row: where it passes, waits, or is discarded"
 	say "  docs/pictures/costs.svg        what five million rows cost with a filter and with a UNIQUE index"
+	say "  docs/pictures/memory.svg       which keys, memory and rate go together: a chart to put a dot on"
 	printf '\n%s\n' "WHAT TO TYPE NEXT"
 	say "  test/demo.sh --key COLUMN,COLUMN FILE.csv      the same with events of yours"
 	say "  less README.md                                 from 'A first session': a filter in a server of yours, in ten statements"

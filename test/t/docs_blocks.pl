@@ -166,7 +166,7 @@ find({ no_chdir => 1, wanted => sub {
 	$is_there{$path} = 1 while $path =~ s{^[^/]+/}{};
 	push @texts, $_ if /\.(?:md|[ch]pp|c|h)$/;
 	$sources .= slurp_file($_) if m{/(?:src|sql)/.*\.(?:[ch]pp|sql)$};
-} }, map { "$root/$_" } qw(README.md CHANGELOG.md docs src include sql test bench examples));
+} }, map { "$root/$_" } qw(README.md CHANGELOG.md docs src include sql test bench examples rpm));
 
 for my $file (@texts)
 {

@@ -1,6 +1,6 @@
 # Cases of bench/compare by SQL: what a text becomes, what is refused, and each error of each filter are what the library says and
 # counts, as values and as filters with options. bench/compare_sql.sh runs all of them; here are streams of 10,000 rows.
-# flavours: quick faults
+# flavours: faults
 use Sf;
 use Needs;
 

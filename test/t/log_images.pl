@@ -1,6 +1,6 @@
 # Images and the log take no more pages, however often the server crashes: autovacuum, whose statistics a crash loses, is not
 # needed. What is added while a long transaction runs takes pages, as in every table, but once.
-# flavours: quick faults
+# flavours: faults
 use Sf;
 use Time::HiRes qw(usleep);
 

@@ -1,6 +1,6 @@
 # Which statements lock a whole filter instead of entering each key: those in which nothing can wait for another session. The
 # table of keys in flight cannot grow here, so each of the others counts as overflowed.
-# flavours: quick faults
+# flavours: faults
 use Sf;
 
 my $node = start_node('main', q{

@@ -1,6 +1,6 @@
 # TRUNCATE, ALTER and DROP of filters in prepared transactions: done at COMMIT PREPARED, undone at ROLLBACK PREPARED, with
 # restarts, crashes and a promotion in between.
-# flavours: quick faults one_by_one
+# flavours: faults one_by_one
 use Sf;
 use FaultPoints;
 

@@ -2,7 +2,7 @@
 # the filter is to know; crashes; what refuses it, and leaves nothing behind.
 #
 # STREAMFILTER_TRANSACTIONS says how many transactions a client does (400).
-# flavours: quick faults one_by_one
+# flavours: faults one_by_one
 use Sf;
 
 my $transactions = $ENV{STREAMFILTER_TRANSACTIONS} // 400;

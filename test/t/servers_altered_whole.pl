@@ -1,6 +1,6 @@
 # ALTER of a filter over several servers changes all parts or none: rolled back as a whole or to a savepoint, or where a server
 # fails before COMMIT. And a server that lacks a function that this takes has another version, which is said.
-# flavours: quick faults
+# flavours: faults
 use Sf;
 use FaultPoints;
 

@@ -1,7 +1,7 @@
 # Code that runs within an INSERT drops, alters, disables, renames or gives to another owner what judges the INSERT's rows: the trigger,
 # its filter, its table, rights, the extension; for good, or in a block that is rolled back. The statement then fails, or each key has
 # its row: PostgreSQL's own triggers fire to the end of a statement, too. A pairwise choice; `make check-trigger-goes` runs all.
-# flavours: quick faults
+# flavours: faults
 use Sf;
 
 my $all = $ENV{STREAMFILTER_ALL_PAIRS} // 0;

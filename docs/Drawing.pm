@@ -1,0 +1,67 @@
+package Drawing;
+
+# What the programs share that draw docs/pictures/*.svg from figures in the documents: docs/draw_*.pl.
+use strict;
+use warnings;
+use utf8;
+use Exporter 'import';
+use File::Basename;
+use File::Spec;
+
+our @EXPORT = qw(slurp rows_of text finish @lines);
+our @lines;    # of the picture, as SVG
+
+chdir dirname(dirname(File::Spec->rel2abs(__FILE__))) or die "$!\n";
+
+sub slurp
+{
+	my ($file) = @_;
+	open my $in, '<:encoding(UTF-8)', $file or die "$file: $!\n";
+	my $text = do { local $/; <$in> };
+	close $in;
+	return $text;
+}
+
+# The cells of a table that psql has printed in a page, below the line of its heads, which begins like that.
+sub rows_of
+{
+	my ($page, $head) = @_;
+	my ($table) = slurp($page) =~ /^ *\Q$head\E[^\n]*\n[-+]+\n(.*?)^```/ms or die "$page has no table that begins with: $head\n";
+	return map { [ map { s/^\s+|\s+$//gr } split /\|/ ] } grep { !/^\(/ } split /\n/, $table;
+}
+
+sub text
+{
+	my ($x, $y, $class, $text) = @_;
+	$text =~ s/&/&amp;/g;
+	$text =~ s/</&lt;/g;
+	push @lines, sprintf '<text x="%.0f" y="%.0f" class="%s">%s</text>', $x, $y, $class, $text;
+	return;
+}
+
+# Writes the picture, or looks whether it is there as it would be drawn (--check, by docs/build_site.pl).
+sub finish
+{
+	my ($picture, $source, $width, $height, $style) = @_;
+	my $program = 'docs/' . basename($0);
+	my $svg = <<"END" . join("\n", @lines) . "\n</svg>\n";
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 $width $height" width="$width" height="$height">
+<!-- Drawn by $program from $source. -->
+<style>
+text { font-family: sans-serif; font-size: 13px; fill: #222 }
+.head { font-weight: bold }
+$style</style>
+<rect width="$width" height="$height" fill="white"/>
+END
+	if (($ARGV[0] // '') eq '--check')
+	{
+		exit 0 if -e $picture && slurp($picture) eq $svg;
+		die "$picture is not what $source says: $program draws it anew\n";
+	}
+	open my $out, '>:encoding(UTF-8)', $picture or die "$picture: $!\n";
+	print $out $svg;
+	close $out or die "$picture: $!\n";
+	return;
+}
+
+1;
