@@ -111,10 +111,39 @@ void add_drop(List** commands, const DropStmt* statement) {
   if (is_on_all_nodes(first)) drop->filter = first;
 }
 
+// The server that CREATE EXTENSION made is the same on all nodes, also once it leads elsewhere.
+bool is_of_all_nodes(const ForeignServer* server) {
+  return OidIsValid(getExtensionOfObject(ForeignServerRelationId, server->serverid)) ||
+         !server_options(server->options).is_remote;
+}
+
+bool is_own_server(const char* name) {
+  const ForeignServer* server = GetForeignServerByName(name, true);
+  return server != nullptr && is_wrapper_of_filters(server->fdwid) && is_of_all_nodes(server);
+}
+
+void add_for_server(List** commands, const char* name, const char* text) {
+  auto* command = static_cast<NodeCommand*>(palloc(sizeof(NodeCommand)));
+  *command = {psprintf("EXISTS (SELECT FROM pg_catalog.pg_foreign_server WHERE srvname "
+                       "OPERATOR(pg_catalog.=) %s)",
+                       quote_literal_cstr(name)),
+              text};
+  *commands = lappend(*commands, command);
+}
+
+void add_server_rename(List** commands, const char* name, const char* to) {
+  if (is_own_server(name))
+    add_for_server(
+        commands, name,
+        psprintf("ALTER SERVER %s RENAME TO %s", quote_identifier(name), quote_identifier(to)));
+}
+
 // ---- RENAME, SET SCHEMA
 
 // Of the filter or a column; its triggers and constraints are those of one node.
 void add_rename(List** commands, const RenameStmt* statement) {
+  if (statement->renameType == OBJECT_FOREIGN_SERVER)
+    return add_server_rename(commands, strVal(statement->object), statement->newname);
   const Oid relid = find_own_filter(statement->relation);
   if (!OidIsValid(relid)) return;
   if (statement->renameType != OBJECT_FOREIGN_TABLE && statement->renameType != OBJECT_TABLE &&
@@ -182,26 +211,6 @@ void add_alter(List** commands, const AlterTableStmt* statement) {
   if (changes[0] != '\0')
     add_new_life(commands, relid,
                  psprintf("ALTER FOREIGN TABLE %s %s", qualified_name(relid), changes));
-}
-
-// The server that CREATE EXTENSION made is the same on all nodes, also once it leads elsewhere.
-bool is_of_all_nodes(const ForeignServer* server) {
-  return OidIsValid(getExtensionOfObject(ForeignServerRelationId, server->serverid)) ||
-         !server_options(server->options).is_remote;
-}
-
-bool is_own_server(const char* name) {
-  const ForeignServer* server = GetForeignServerByName(name, true);
-  return server != nullptr && is_wrapper_of_filters(server->fdwid) && is_of_all_nodes(server);
-}
-
-void add_for_server(List** commands, const char* name, const char* text) {
-  auto* command = static_cast<NodeCommand*>(palloc(sizeof(NodeCommand)));
-  *command = {psprintf("EXISTS (SELECT FROM pg_catalog.pg_foreign_server WHERE srvname "
-                       "OPERATOR(pg_catalog.=) %s)",
-                       quote_literal_cstr(name)),
-              text};
-  *commands = lappend(*commands, command);
 }
 
 void add_alter_server(List** commands, const AlterForeignServerStmt* statement) {
@@ -327,6 +336,11 @@ List* commands_of(Node* statement) {
     case T_AlterOwnerStmt: add_server_owner(&commands, castNode(AlterOwnerStmt, statement)); break;
     case T_CommentStmt: add_comment(&commands, castNode(CommentStmt, statement)); break;
     case T_GrantStmt: add_grant(&commands, castNode(GrantStmt, statement)); break;
+    case T_CreateTrigStmt:
+      if (const Oid relid = find_own_filter(castNode(CreateTrigStmt, statement)->relation);
+          OidIsValid(relid))
+        refuse(relid, "CREATE TRIGGER", "CREATE TRIGGER ...");
+      break;
     default: break;
   }
   return commands;
@@ -347,7 +361,8 @@ bool locks_out_writers(const Node* statement) {
 
 bool may_be_of_filters(const Node* statement) {
   return locks_out_writers(statement) || IsA(statement, AlterForeignServerStmt) ||
-         IsA(statement, AlterOwnerStmt) || IsA(statement, CommentStmt) || IsA(statement, GrantStmt);
+         IsA(statement, AlterOwnerStmt) || IsA(statement, CommentStmt) ||
+         IsA(statement, GrantStmt) || IsA(statement, CreateTrigStmt);
 }
 
 // Does Citus send this SET to the nodes?
