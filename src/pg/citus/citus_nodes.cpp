@@ -2,7 +2,6 @@
 
 extern "C" {
 #include "access/relation.h"
-#include "access/table.h"
 #include "catalog/pg_authid.h"
 #include "commands/tablecmds.h"
 #include "storage/lmgr.h"
@@ -54,15 +53,6 @@ bool is_bare_coordinator() {
              "0 AND NOT EXISTS (SELECT FROM pg_catalog.pg_dist_node n WHERE n.groupid "
              "OPERATOR(pg_catalog.=) g.groupid AND n.shouldhaveshards)",
              OIDOID, 0) != NIL;
-}
-
-bool is_distributed_with_trigger(Oid table_oid) {
-  if (!is_distributed(table_oid)) return false;
-  Relation table = table_open(table_oid, AccessShareLock);
-  bool found = false;
-  visit_own_triggers(table, [&](const Trigger*, TriggerKind) { found = true; });
-  table_close(table, NoLock);
-  return found;
 }
 
 // Has every other node this value, in its own configuration?
@@ -282,13 +272,15 @@ void prepare_to_write(Oid table_oid) {
   if (likely(!is_citus_loaded()) || !OidIsValid(table_oid)) return;
   Relation table = try_relation_open(table_oid, AccessShareLock);
   if (table == nullptr) return;
+  bool is_judged = false;
   if (table->rd_rel->relhastriggers)
-    visit_own_triggers(table, [table](const Trigger* trigger, TriggerKind) {
+    visit_own_triggers(table, [&](const Trigger* trigger, TriggerKind) {
+      is_judged = true;
       if (const Oid filter = filter_at_origin(trigger, table); OidIsValid(filter))
         lock_gate(filter, RowExclusiveLock);
     });
   relation_close(table, NoLock);
-  if (likely(!is_any_set()) || !speaks_for_all_nodes() || !is_distributed_with_trigger(table_oid))
+  if (!is_judged || likely(!is_any_set()) || !speaks_for_all_nodes() || !is_distributed(table_oid))
     return;
   for (const Setting& setting : all_settings())
     if (setting.reach != Reach::local && is_set(setting)) require_reach(setting, table_oid);

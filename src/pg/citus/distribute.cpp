@@ -63,7 +63,6 @@ List* run_command(const char* command, const char* filter,
 struct Creation {
   const char* text = "";  // with that option
   CreateForeignTableStmt* statement = nullptr;
-  const char* life = nullptr;
 };
 
 Creation read_creation(const char* commands) {
@@ -75,7 +74,6 @@ Creation read_creation(const char* commands) {
   if (!IsA(parsed->stmt, CreateForeignTableStmt)) return creation;
   creation.statement = castNode(CreateForeignTableStmt, parsed->stmt);
   List*& options = creation.statement->options;
-  creation.life = find_option(options, "identity");
   ListCell* cell;
   foreach (cell, options)
     if (is_named(lfirst_node(DefElem, cell), "identity"))
