@@ -9,7 +9,7 @@ use CitusCluster;
 use Time::HiRes qw(time);
 
 my $rows  = $ENV{BENCH_ROWS} // 1_000_000;
-my $citus = CitusCluster->new(workers => 2, checks => 1, settings => "shared_buffers = 128MB\ncitus.shard_count = 8\nstreamfilter.shared_memory = 128MB");
+my $citus = CitusCluster->new(workers => 2, checks => 12, settings => "shared_buffers = 128MB\ncitus.shard_count = 8\nstreamfilter.shared_memory = 128MB");
 my $folder = PostgreSQL::Test::Utils::tempdir();
 my %table = (trigger => '', plain => '', conflict => ' ON CONFLICT DO NOTHING');
 
