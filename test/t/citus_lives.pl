@@ -157,6 +157,8 @@ my %event = (
 			my $id = sql('SELECT nodeid FROM pg_dist_node WHERE nodeport = ' . $citus->node($away)->port);
 			$citus->{nodes}[$away] = $standby;
 			sql("SELECT citus_update_node($id, " . place() . ')');
+			my $known = 'SELECT count(*) = 1 FROM pg_dist_node WHERE nodeport = ' . $standby->port;
+			$_->poll_query_until('postgres', $known) || die 'a worker is not told' foreach @{ $citus->{nodes} };
 		}
 	},
 	# All nodes go back to before the statement.
