@@ -2,7 +2,8 @@
 -- Called by the servers whose filters have slices here, with the hashes of keys.
 
 CREATE FUNCTION streamfilter_hashes_define(schema_name text, table_name text, wanted text,
-  conflict text, persistence text, producer text, OUT definition text, OUT made boolean)
+  conflict text, persistence text, producer text, OUT definition text, OUT made boolean,
+  OUT life bigint, OUT number bigint)
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_hashes_define(text, text, text, text, text, text)
 IS 'makes the relation that holds slices of a filter on another server, unless it is there';

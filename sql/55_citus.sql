@@ -9,3 +9,8 @@ CREATE FUNCTION streamfilter_distribute(filter regclass) RETURNS integer
 LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_distribute(regclass)
 IS 'makes the filter on all workers of Citus that lack it; how many have it now';
+
+CREATE FUNCTION streamfilter_for_nodes(filter regclass, life text) RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION streamfilter_for_nodes(regclass, text)
+IS 'called by statements about a filter on other nodes of Citus: keeps its writers out until the transaction ends; or, not NULL, its life from now on';

@@ -116,7 +116,8 @@ COMMENT ON COLUMN streamfilter_tree.error IS 'why the filter cannot be read; NUL
 
 CREATE FUNCTION _streamfilter.streamfilter_slice_stats(filter oid, OUT slice int, OUT server text,
   OUT lost boolean, OUT lost_since timestamptz, OUT answered bigint, OUT unanswered bigint,
-  OUT messages bigint, OUT bytes_sent bigint, OUT bytes_received bigint, OUT error text) RETURNS SETOF record
+  OUT messages bigint, OUT bytes_sent bigint, OUT bytes_received bigint,
+  OUT replaced bigint, OUT error text) RETURNS SETOF record
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED ROWS 16 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION _streamfilter.streamfilter_slice_stats(oid) IS 'the rows of a filter in the view streamfilter_slices';
 
@@ -136,6 +137,7 @@ COMMENT ON COLUMN streamfilter_slices.unanswered IS 'keys that it has not answer
 COMMENT ON COLUMN streamfilter_slices.messages IS 'messages sent to it';
 COMMENT ON COLUMN streamfilter_slices.bytes_sent IS 'bytes sent to it';
 COMMENT ON COLUMN streamfilter_slices.bytes_received IS 'bytes received from it';
+COMMENT ON COLUMN streamfilter_slices.replaced IS 'times that its server came with other keys than before';
 COMMENT ON COLUMN streamfilter_slices.error IS 'why the filter cannot be read; NULL if it can';
 
 CREATE FUNCTION streamfilter_memory(OUT total bigint, OUT free bigint, OUT largest_free bigint,

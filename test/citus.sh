@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Builds Citus from its sources, once, and runs all tests that need it, on a coordinator and up to four workers.
 #
-#   test/citus.sh --build FOLDER|TARBALL     sources of Citus 13, as `git clone` or a release has them; what is built is kept
+#   test/citus.sh --build FOLDER|TARBALL     sources of Citus 13 or 14, as `git clone` or a release has them; what is built is kept
 #   test/citus.sh [TEST…]                    the tests, with what was built
 #   test/citus.sh FOLDER|TARBALL [TEST…]     both
+#   test/citus.sh --bench                    bench/citus.pl
+#   test/citus.sh --matrix                   all 168 cells of citus_lives.pl, instead of a quarter, and citus_gates.pl: half an hour
 #
 # As root or with sudo, Debian 12 or 13. PG_CONFIG says for which server. The tests run on a copy of that server, which gets Citus
 # and streamfilter; it stays as it is itself. STREAMFILTER_CITUS is the folder where what was built is kept, build/citus if it is
@@ -70,7 +72,9 @@ copy_server() {
 
 run_tests() { # test…
 	local files=() file bin pgxs
-	for file in "$@"; do files+=("test/t/$(basename "$file")"); done
+	for file in "$@"; do
+		if [[ $file == bench/* ]]; then files+=("$file"); else files+=("test/t/$(basename "$file")"); fi
+	done
 	bin=$WORK/server$("$PG_CONFIG" --bindir)
 	pgxs=$WORK/server$(dirname "$("$PG_CONFIG" --pgxs)")
 	mkdir "$WORK/tree" "$WORK/tmp" # a server refuses root
@@ -79,7 +83,7 @@ run_tests() { # test…
 	chmod 755 "$WORK"
 	cd "$WORK/tree"
 	as_server env -C "$PWD" TESTDIR="$PWD" TESTDATADIR="$PWD/tmp_check" TESTLOGDIR="$PWD/tmp_check/log" PGPORT=65432 \
-		PATH="$bin:$PATH" PG_REGRESS="$pgxs/../test/regress/pg_regress" \
+		STREAMFILTER_CELLS="${STREAMFILTER_CELLS:-}" ${BENCH_ROWS:+"BENCH_ROWS=$BENCH_ROWS"} PATH="$bin:$PATH" PG_REGRESS="$pgxs/../test/regress/pg_regress" \
 		prove --timer -I "$pgxs/../test/perl" -I test/t "${files[@]}" && return
 	rm -rf "$KEPT/log"
 	mkdir -p "$KEPT"
@@ -91,6 +95,11 @@ if [ "${1:-}" = --build ]; then
 	build "${2:-}"
 	exit
 fi
+if [ "${1:-}" = --matrix ]; then
+	STREAMFILTER_CELLS=all
+	set -- citus_lives.pl citus_gates.pl
+fi
+if [ "${1:-}" = --bench ]; then set -- bench/citus.pl; fi
 if [ -n "${1:-}" ] && [[ $1 != *.pl ]]; then
 	build "$1"
 	shift

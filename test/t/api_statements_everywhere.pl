@@ -237,7 +237,7 @@ my %functions = (
 	streamfilter_definition => [ q{SELECT streamfilter_definition('f')}, {} ]);
 my %not_about_filters = map { ("streamfilter_$_" => 1) } qw(add advise agg contains counters disconnect discard distinct distinct_agg distinct_count distinct_error divert
   evaluate forget hash hash_agg in info mark memory out overlap profile recv send settle slice slice_of slices_needed union union_agg);
-my $of_servers = qr/^streamfilter_hashes_(?:alter|define|erase|put|reserve|seen|take_back|test)$/;
+my $of_servers = qr/^streamfilter_(?:for_nodes|hashes_(?:alter|define|erase|put|reserve|seen|take_back|test))$/;
 
 # Settings: a value that a session gives, and what comes of it.
 my %session = (

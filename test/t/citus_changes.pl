@@ -3,7 +3,7 @@ use Sf;
 use CitusCluster;
 use IPC::Run qw(start timeout);
 
-my $citus = CitusCluster->new(workers => 3, spare => 1, checks => 69);
+my $citus = CitusCluster->new(workers => 3, spare => 1, checks => 71);
 sub nodes { return $citus->nodes($_[0]); }
 
 sub make
@@ -137,10 +137,14 @@ is(nodes(q{SELECT to_regclass('seen') IS NULL}), 't t t t', 'on all nodes');
 
 make();
 $citus->everywhere(q{CREATE OR REPLACE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'});
-sql('CREATE TRIGGER one BEFORE INSERT ON seen FOR EACH ROW EXECUTE FUNCTION nothing()');
+like($citus->messages('CREATE TRIGGER one BEFORE INSERT ON seen FOR EACH ROW EXECUTE FUNCTION nothing()'), qr/this node only.*HINT/s, 'a trigger of a filter is made on one node');
+sql('SET citus.enable_ddl_propagation = off; CREATE TRIGGER one BEFORE INSERT ON seen FOR EACH ROW EXECUTE FUNCTION nothing()');
 like($citus->messages('ALTER TRIGGER one ON seen RENAME TO two'), qr/this node only.*HINT/s, 'a trigger of a filter is renamed on one node');
 sql(q{ALTER SERVER streamfilter OPTIONS (ADD max_filters '77')});
 is(nodes(q{SELECT srvoptions FROM pg_foreign_server WHERE srvname = 'streamfilter'}), join(' ', ('{max_filters=77}') x 4), 'limits of the server are those of all nodes');
+sql('ALTER SERVER streamfilter RENAME TO filters');
+is(nodes(q{SELECT srvname FROM pg_foreign_server}), join(' ', ('filters') x 4), '... and its name');
+sql('ALTER SERVER filters RENAME TO streamfilter');
 sql(q{ALTER SERVER streamfilter OPTIONS (DROP max_filters); DROP FOREIGN TABLE seen CASCADE; DROP TABLE events});
 
 # ---- what is saved

@@ -101,4 +101,32 @@ sql(q{CREATE FOREIGN TABLE clicked_on_three (id int) SERVER streamfilter
 is(stored(400), '400', 'another filter, with more servers: no repeat is stored');
 is(stored(500), '500', '... and it goes on');
 
+# ---- one server, where no other tells ---------------------------------------------------------------------------------
+
+my $lone = start_node('lone');
+sql(server_sql('lone', $lone, q{connect_timeout '10s', timeout '30s'}));
+sql(q{CREATE FOREIGN TABLE single (id int) SERVER lone OPTIONS (kind 'bloom', keys '10000')});
+sub add { my ($from, $to) = @_; return said("INSERT INTO single SELECT generate_series($from, $to)"); }
+my $changed = qr/^.*WARNING:  filter "single" has other keys than before on server "lone"\nDETAIL:  .*\nHINT:  .*streamfilter_warm\('public.single'.*$/;
+
+is(join('', map { add($_ * 10 + 1, $_ * 10 + 10) } 0 .. 2), '', 'no word while it grows');
+$lone->stop('fast');
+PostgreSQL::Test::Utils::system_or_bail('cp', '-a', $lone->data_dir, $lone->data_dir . '.kept');
+$lone->start;
+is(join('', map { add($_ * 10 + 1, $_ * 10 + 10) } 3 .. 5), '', 'nor after a restart');
+$lone->stop('immediate');
+$lone->start;
+is(add(61, 70), '', 'nor after a crash');
+$lone->stop('immediate');
+PostgreSQL::Test::Utils::system_or_bail('rm', '-rf', $lone->data_dir);
+PostgreSQL::Test::Utils::system_or_bail('mv', $lone->data_dir . '.kept', $lone->data_dir);
+$lone->start;
+like(add(61, 70), $changed, 'an older backup within one life: said');
+is(add(71, 80), '', '... once');
+is(sql(q{SELECT replaced FROM streamfilter_slices WHERE filter = 'single'::regclass}), 1, '... and counted');
+is(sql(q{SELECT value FROM streamfilter_metrics WHERE name = 'streamfilter_slice_replaced_total' AND labels ->> 'filter' ~ 'single'}), 1, '... also for alerts');
+sql('DROP FOREIGN TABLE single', $lone);
+like(add(1, 10), $changed, 'made anew: said');
+is(add(11, 20) . add(21, 30), '', '... once');
+
 done_testing();

@@ -30,7 +30,13 @@ TriggerRow row_of(HeapTuple tuple) {
           form->tgrelid,
           form->tgfoid,
           {form->tgconstrrelid, form->tgconstrindid},
-          form->tgtype};
+          form->tgtype,
+          is_citus_loaded() ? shard_in_name(NameStr(form->tgname)) : 0};
+}
+
+bool is_on_shard(const TriggerRow* row) {
+  const char* table = row->shard != 0 ? get_rel_name(row->table) : nullptr;
+  return table != nullptr && shard_in_name(table) == row->shard;
 }
 
 // Calls visit(tuple, columns) for the trigger's row; false: there is none.
@@ -304,7 +310,15 @@ List* find_diverting_triggers(Oid target) {
   return found;
 }
 
+bool is_used_by_tables(Oid relation) {
+  ListCell* cell;
+  foreach (cell, find_triggers_using(relation))
+    if (!is_on_shard(static_cast<const TriggerRow*>(lfirst(cell)))) return true;
+  return false;
+}
+
 void check_droppable(Oid relation, const List* dropped) {
+  if (!is_used_by_tables(relation)) return;
   ListCell* cell;
   foreach (cell, find_dependent_triggers(RelationRelationId, relation, {DEPENDENCY_AUTO})) {
     TriggerRow row;

@@ -30,7 +30,8 @@ struct TriggerRow {
   Oid table;
   Oid function;
   TriggerBinding binding;
-  int16 type;  // pg_trigger.tgtype
+  int16 type;    // pg_trigger.tgtype
+  uint64 shard;  // of Citus, as the names of trigger and table say; 0: of none
 };
 
 // False: there is no such trigger.
@@ -67,6 +68,10 @@ List* find_diverting_triggers(Oid target);
 
 // Our triggers that use the relation as filter or as table for repeats.
 List* find_triggers_using(Oid relation);
+
+// Is the relation used by the trigger of a table that is no shard? A node of Citus that was away
+// may keep shards that nobody needs any more: their triggers count only beside one of these.
+bool is_used_by_tables(Oid relation);
 
 // Raises 2BP01 if one of our triggers depends on the relation in a way that DROP does not see,
 // unless its table is dropped, too.

@@ -25,6 +25,8 @@ namespace {
 struct NodeCommand {
   const char* condition;  // for a node to run it
   const char* text;
+  Oid filter = InvalidOid;     // of all nodes, with a life
+  const char* life = nullptr;  // that begins with it
 };
 
 // Is its state on this server? Filters on other servers reach those by themselves, and parts of
@@ -42,15 +44,37 @@ Oid find_own_filter(const RangeVar* name) {
   return OidIsValid(relid) && is_filter(relid) && is_held_here(relid) ? relid : InvalidOid;
 }
 
-void add(List** commands, Oid relid, const char* text) {
+NodeCommand* add(List** commands, Oid relid, const char* text) {
   auto* command = static_cast<NodeCommand*>(palloc(sizeof(NodeCommand)));
   *command = {has_filter(qualified_name(relid)), text};
   *commands = lappend(*commands, command);
+  return command;
+}
+
+// Of a filter on all nodes: only where it is of the same life.
+NodeCommand* add_in_life(List** commands, Oid relid, const char* text) {
+  NodeCommand* command = add(commands, relid, text);
+  const char* life = find_option(options_of_filter(relid), "identity");
+  if (life == nullptr) return command;
+  const char* name = qualified_name(relid);
+  command->filter = relid;
+  command->text = psprintf("IF %s IS DISTINCT FROM %s THEN %s END IF; %s", life_there(name),
+                           quote_literal_cstr(life), raise_other_life(name), text);
+  return command;
+}
+
+// And another life begins with it.
+void add_new_life(List** commands, Oid relid, const char* text) {
+  NodeCommand* command = add_in_life(commands, relid, text);
+  if (!OidIsValid(command->filter)) return;
+  command->life = draw_life(relid);
+  command->text =
+      psprintf("%s; %s", command->text, node_call(qualified_name(relid), command->life));
 }
 
 // Refuses a statement that is not rewritten: each node needs it in a transaction of its own.
 void refuse(Oid relid, const char* what, const char* command) {
-  if (!is_on_other_nodes(relid, qualified_name(relid))) return;
+  if (!is_on_all_nodes(relid)) return;
   ereport(
       ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
       errmsg("%s would act on filter \"%s\" of this node only", what, get_rel_name(relid)),
@@ -64,7 +88,7 @@ void add_truncate(List** commands, const TruncateStmt* statement) {
   ListCell* cell;
   foreach (cell, statement->relations)
     if (const Oid relid = find_own_filter(lfirst_node(RangeVar, cell)); OidIsValid(relid))
-      add(commands, relid, psprintf("TRUNCATE %s", qualified_name(relid)));
+      add_new_life(commands, relid, psprintf("TRUNCATE %s", qualified_name(relid)));
 }
 
 // Drops all filters in one command, because they may depend on each other.
@@ -81,15 +105,45 @@ void add_drop(List** commands, const DropStmt* statement) {
       appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "", qualified_name(relid));
     }
   if (!OidIsValid(first)) return;
-  add(commands, first,
-      psprintf("DROP FOREIGN TABLE IF EXISTS %s%s", text.data,
-               statement->behavior == DROP_CASCADE ? " CASCADE" : ""));
+  NodeCommand* drop = add(commands, first,
+                          psprintf("DROP FOREIGN TABLE IF EXISTS %s%s", text.data,
+                                   statement->behavior == DROP_CASCADE ? " CASCADE" : ""));
+  if (is_on_all_nodes(first)) drop->filter = first;
+}
+
+// The server that CREATE EXTENSION made is the same on all nodes, also once it leads elsewhere.
+bool is_of_all_nodes(const ForeignServer* server) {
+  return OidIsValid(getExtensionOfObject(ForeignServerRelationId, server->serverid)) ||
+         !server_options(server->options).is_remote;
+}
+
+bool is_own_server(const char* name) {
+  const ForeignServer* server = GetForeignServerByName(name, true);
+  return server != nullptr && is_wrapper_of_filters(server->fdwid) && is_of_all_nodes(server);
+}
+
+void add_for_server(List** commands, const char* name, const char* text) {
+  auto* command = static_cast<NodeCommand*>(palloc(sizeof(NodeCommand)));
+  *command = {psprintf("EXISTS (SELECT FROM pg_catalog.pg_foreign_server WHERE srvname "
+                       "OPERATOR(pg_catalog.=) %s)",
+                       quote_literal_cstr(name)),
+              text};
+  *commands = lappend(*commands, command);
+}
+
+void add_server_rename(List** commands, const char* name, const char* to) {
+  if (is_own_server(name))
+    add_for_server(
+        commands, name,
+        psprintf("ALTER SERVER %s RENAME TO %s", quote_identifier(name), quote_identifier(to)));
 }
 
 // ---- RENAME, SET SCHEMA
 
 // Of the filter or a column; its triggers and constraints are those of one node.
 void add_rename(List** commands, const RenameStmt* statement) {
+  if (statement->renameType == OBJECT_FOREIGN_SERVER)
+    return add_server_rename(commands, strVal(statement->object), statement->newname);
   const Oid relid = find_own_filter(statement->relation);
   if (!OidIsValid(relid)) return;
   if (statement->renameType != OBJECT_FOREIGN_TABLE && statement->renameType != OBJECT_TABLE &&
@@ -98,17 +152,17 @@ void add_rename(List** commands, const RenameStmt* statement) {
   const char* column = statement->renameType == OBJECT_COLUMN
                            ? psprintf("COLUMN %s ", quote_identifier(statement->subname))
                            : "";
-  add(commands, relid,
-      psprintf("ALTER FOREIGN TABLE %s RENAME %sTO %s", qualified_name(relid), column,
-               quote_identifier(statement->newname)));
+  add_in_life(commands, relid,
+              psprintf("ALTER FOREIGN TABLE %s RENAME %sTO %s", qualified_name(relid), column,
+                       quote_identifier(statement->newname)));
 }
 
 void add_schema(List** commands, const AlterObjectSchemaStmt* statement) {
   const Oid relid = find_own_filter(statement->relation);
   if (OidIsValid(relid))
-    add(commands, relid,
-        psprintf("ALTER FOREIGN TABLE %s SET SCHEMA %s", qualified_name(relid),
-                 quote_identifier(statement->newschema)));
+    add_in_life(commands, relid,
+                psprintf("ALTER FOREIGN TABLE %s SET SCHEMA %s", qualified_name(relid),
+                         quote_identifier(statement->newschema)));
 }
 
 // ---- ALTER
@@ -145,34 +199,18 @@ const char* change_of(const AlterTableCmd* command) {
 void add_alter(List** commands, const AlterTableStmt* statement) {
   const Oid relid = find_own_filter(statement->relation);
   if (!OidIsValid(relid)) return;
+  const char* changes = "";
   ListCell* cell;
   foreach (cell, statement->cmds) {
     const auto* command = lfirst_node(AlterTableCmd, cell);
     if (const char* change = change_of(command))
-      add(commands, relid, psprintf("ALTER FOREIGN TABLE %s %s", qualified_name(relid), change));
+      changes = psprintf("%s%s%s", changes, changes[0] != '\0' ? ", " : "", change);
     else
       refuse(relid, "ALTER", psprintf("ALTER FOREIGN TABLE %s ...", qualified_name(relid)));
   }
-}
-
-// The server that CREATE EXTENSION made is the same on all nodes, also once it leads elsewhere.
-bool is_of_all_nodes(const ForeignServer* server) {
-  return OidIsValid(getExtensionOfObject(ForeignServerRelationId, server->serverid)) ||
-         !server_options(server->options).is_remote;
-}
-
-bool is_own_server(const char* name) {
-  const ForeignServer* server = GetForeignServerByName(name, true);
-  return server != nullptr && is_wrapper_of_filters(server->fdwid) && is_of_all_nodes(server);
-}
-
-void add_for_server(List** commands, const char* name, const char* text) {
-  auto* command = static_cast<NodeCommand*>(palloc(sizeof(NodeCommand)));
-  *command = {psprintf("EXISTS (SELECT FROM pg_catalog.pg_foreign_server WHERE srvname "
-                       "OPERATOR(pg_catalog.=) %s)",
-                       quote_literal_cstr(name)),
-              text};
-  *commands = lappend(*commands, command);
+  if (changes[0] != '\0')
+    add_new_life(commands, relid,
+                 psprintf("ALTER FOREIGN TABLE %s %s", qualified_name(relid), changes));
 }
 
 void add_alter_server(List** commands, const AlterForeignServerStmt* statement) {
@@ -200,7 +238,8 @@ void add_comment(List** commands, const CommentStmt* statement) {
   if (column) name = list_delete_last(name);
   const Oid relid = name != NIL ? find_own_filter(makeRangeVarFromNameList(name)) : InvalidOid;
   if (!OidIsValid(relid)) return;
-  add(commands, relid,
+  add_in_life(
+      commands, relid,
       psprintf("COMMENT ON %s %s%s IS %s", column ? "COLUMN" : "FOREIGN TABLE",
                qualified_name(relid), its,
                statement->comment != nullptr ? quote_literal_cstr(statement->comment) : "NULL"));
@@ -245,7 +284,7 @@ const char* grant_on(const GrantStmt* statement, const char* object) {
 }
 
 void add_grant_on(List** commands, const GrantStmt* statement, Oid relid) {
-  add(commands, relid, grant_on(statement, psprintf("TABLE %s", qualified_name(relid))));
+  add_in_life(commands, relid, grant_on(statement, psprintf("TABLE %s", qualified_name(relid))));
 }
 
 void add_grant_on_servers(List** commands, const GrantStmt* statement) {
@@ -297,24 +336,33 @@ List* commands_of(Node* statement) {
     case T_AlterOwnerStmt: add_server_owner(&commands, castNode(AlterOwnerStmt, statement)); break;
     case T_CommentStmt: add_comment(&commands, castNode(CommentStmt, statement)); break;
     case T_GrantStmt: add_grant(&commands, castNode(GrantStmt, statement)); break;
+    case T_CreateTrigStmt:
+      if (const Oid relid = find_own_filter(castNode(CreateTrigStmt, statement)->relation);
+          OidIsValid(relid))
+        refuse(relid, "CREATE TRIGGER", "CREATE TRIGGER ...");
+      break;
     default: break;
   }
   return commands;
 }
 
-bool may_be_of_filters(Node* statement) {
+// Does the statement lock a filter so that no writer may have it?
+bool locks_out_writers(const Node* statement) {
   switch (nodeTag(statement)) {
     case T_TruncateStmt:
     case T_RenameStmt:
     case T_AlterObjectSchemaStmt:
-    case T_AlterTableStmt:
-    case T_AlterForeignServerStmt:
-    case T_AlterOwnerStmt:
-    case T_CommentStmt:
-    case T_GrantStmt: return true;
-    case T_DropStmt: return castNode(DropStmt, statement)->removeType == OBJECT_FOREIGN_TABLE;
+    case T_AlterTableStmt: return true;
+    case T_DropStmt:
+      return reinterpret_cast<const DropStmt*>(statement)->removeType == OBJECT_FOREIGN_TABLE;
     default: return false;
   }
+}
+
+bool may_be_of_filters(const Node* statement) {
+  return locks_out_writers(statement) || IsA(statement, AlterForeignServerStmt) ||
+         IsA(statement, AlterOwnerStmt) || IsA(statement, CommentStmt) ||
+         IsA(statement, GrantStmt) || IsA(statement, CreateTrigStmt);
 }
 
 // Does Citus send this SET to the nodes?
@@ -335,6 +383,15 @@ void run_set(UtilityCall* call) {
   PG_END_TRY();
 }
 
+// A writer has locked its table before it is at the gate.
+void lock_distributed(const TruncateStmt* statement) {
+  ListCell* cell;
+  foreach (cell, statement->relations)
+    if (const Oid relid = RangeVarGetRelid(lfirst_node(RangeVar, cell), NoLock, true);
+        OidIsValid(relid) && is_distributed(relid))
+      execute_commands(psprintf("LOCK TABLE %s IN ACCESS EXCLUSIVE MODE", qualified_name(relid)));
+}
+
 }  // namespace
 
 void send_to_nodes(UtilityCall* call) {
@@ -343,7 +400,8 @@ void send_to_nodes(UtilityCall* call) {
   if (IsA(statement, VariableSetStmt)) return run_set(call);
   if (IsA(statement, CopyStmt)) {
     const auto* copy = castNode(CopyStmt, statement);
-    if (copy->is_from) check_settings_reach(RangeVarGetRelid(copy->relation, NoLock, true));
+    const Oid table = copy->is_from ? RangeVarGetRelid(copy->relation, NoLock, true) : InvalidOid;
+    prepare_to_write(table);
     return call->go_on();
   }
   List* commands =
@@ -352,8 +410,26 @@ void send_to_nodes(UtilityCall* call) {
   ListCell* cell;
   foreach (cell, commands) {
     const auto* command = static_cast<const NodeCommand*>(lfirst(cell));
+    if (command->life != nullptr) write_life(command->filter, command->life);
     run_on_other_nodes(command->condition, command->text);
   }
+}
+
+void close_gates(UtilityCall* call) {
+  Node* statement = statement_of(call);
+  if (likely(!is_citus_loaded()) || !locks_out_writers(statement) || !speaks_for_all_nodes())
+    return call->go_on();
+  ListCell* cell;
+  List* commands = commands_of(statement);
+  if (commands != NIL && IsA(statement, TruncateStmt))
+    lock_distributed(castNode(TruncateStmt, statement));
+  foreach (cell, commands)
+    if (const auto* command = static_cast<const NodeCommand*>(lfirst(cell));
+        OidIsValid(command->filter) && may_empty(command->filter)) {
+      lock_gate(command->filter, AccessExclusiveLock);
+      run_on_other_nodes(command->condition, close_gate_call(qualified_name(command->filter)));
+    }
+  call->go_on();
 }
 
 void call_on_other_nodes(Oid filter, Oid function) {

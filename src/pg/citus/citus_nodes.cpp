@@ -1,17 +1,22 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/table.h"
+#include "access/relation.h"
 #include "catalog/pg_authid.h"
+#include "commands/tablecmds.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/guc.h"
 }
 
 #include <algorithm>
 
+#include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/citus/citus_nodes.hpp"
 #include "pg/citus/citus_tables.hpp"
 #include "pg/server/citus.hpp"
+#include "pg/storage/saved_definition.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -38,7 +43,7 @@ bool has_other_nodes() {
 // has it since 13.0, for superusers, but declares it in no script.
 PGFunction sending_function() {
   return reinterpret_cast<PGFunction>(load_external_function(
-      "$libdir/citus", "execute_command_on_remote_nodes_as_user", false, nullptr));
+      "$libdir/citus", "execute_command_on_remote_nodes_as_user", true, nullptr));
 }
 
 // The coordinator, if it holds no shards of its own: its filters see no row.
@@ -48,15 +53,6 @@ bool is_bare_coordinator() {
              "0 AND NOT EXISTS (SELECT FROM pg_catalog.pg_dist_node n WHERE n.groupid "
              "OPERATOR(pg_catalog.=) g.groupid AND n.shouldhaveshards)",
              OIDOID, 0) != NIL;
-}
-
-bool is_distributed_with_trigger(Oid table_oid) {
-  if (!is_distributed(table_oid)) return false;
-  Relation table = table_open(table_oid, AccessShareLock);
-  bool found = false;
-  visit_own_triggers(table, [&](const Trigger*, TriggerKind) { found = true; });
-  table_close(table, NoLock);
-  return found;
 }
 
 // Has every other node this value, in its own configuration?
@@ -127,14 +123,64 @@ bool is_on_all_nodes(Oid filter) {
   return find_option(options_of_filter(filter), "identity") != nullptr;
 }
 
-bool is_on_other_nodes(Oid filter, const char* full_name) {
-  if (is_on_all_nodes(filter)) return true;
-  const char* command =
-      psprintf("SELECT pg_catalog.to_regclass(%s)", quote_literal_cstr(full_name));
-  return query_rows(
-             "SELECT 1 FROM pg_catalog.run_command_on_workers($1) WHERE success AND result "
-             "OPERATOR(pg_catalog.<>) ''",
-             TEXTOID, CStringGetTextDatum(command)) != NIL;
+const char* draw_life(Oid filter) {
+  return psprintf(INT64_FORMAT "/%u", begin_life() & PG_INT64_MAX, filter);
+}
+
+const char* own_life(Oid filter) {
+  const char* life = find_option(options_of_filter(filter), "identity");
+  const char* made_for = life != nullptr ? strchr(life, '/') : nullptr;
+  return made_for != nullptr && strcmp(made_for + 1, psprintf("%u", filter)) == 0 ? life : nullptr;
+}
+
+void write_life(Oid filter, const char* life) {
+  const char* before = find_option(options_of_filter(filter), "identity");
+  if (before != nullptr && strcmp(before, life) == 0) return;
+  DefElem* option = make_option("identity", life);
+  option->defaction = before == nullptr ? DEFELEM_ADD : DEFELEM_SET;
+  AlterTableCmd* command = makeNode(AlterTableCmd);
+  command->subtype = AT_GenericOptions;
+  command->def = reinterpret_cast<Node*>(list_make1(option));
+  AlterTableInternal(filter, list_make1(command), false);
+  CommandCounterIncrement();
+}
+
+const char* life_there(const char* full_name) {
+  return psprintf(
+      "(SELECT o.option_value FROM pg_catalog.pg_foreign_table, "
+      "pg_catalog.pg_options_to_table(ftoptions) o WHERE ftrelid OPERATOR(pg_catalog.=) "
+      "pg_catalog.to_regclass(%s) AND o.option_name OPERATOR(pg_catalog.=) 'identity')",
+      quote_literal_cstr(full_name));
+}
+
+const char* other_life_hint(const char* full_name) {
+  return psprintf(
+      "Drop the triggers that use it, type SELECT streamfilter_distribute(%s) on the coordinator, "
+      "and create them again: they learn the rows that each node has. Or restore all nodes to one "
+      "citus_create_restore_point().",
+      quote_literal_cstr(full_name));
+}
+
+const char* raise_other_life(const char* full_name) {
+  const char* message = psprintf("filter %s of this node is of another life", full_name);
+  return psprintf(
+      "RAISE EXCEPTION USING ERRCODE = '55000', MESSAGE = %s, DETAIL = 'This node or the one that "
+      "sends the statement was restored from a backup of before a TRUNCATE or ALTER of it.', "
+      "HINT = %s;",
+      quote_literal_cstr(message), quote_literal_cstr(other_life_hint(full_name)));
+}
+
+const char* node_call(const char* full_name, const char* life) {
+  return psprintf(
+      "EXECUTE (SELECT pg_catalog.format('SELECT %%s.streamfilter_for_nodes(%%L, %%L)', "
+      "extnamespace::pg_catalog.regnamespace, %s, %s) FROM pg_catalog.pg_extension WHERE extname "
+      "OPERATOR(pg_catalog.=) 'streamfilter')",
+      quote_literal_cstr(full_name), life != nullptr ? quote_literal_cstr(life) : "NULL");
+}
+
+bool may_empty(Oid filter) {
+  return is_owner(filter, GetUserId()) ||
+         pg_class_aclcheck(filter, GetUserId(), ACL_TRUNCATE) == ACLCHECK_OK;
 }
 
 const char* has_filter(const char* full_name) {
@@ -146,12 +192,6 @@ const char* has_filter(const char* full_name) {
 
 void run_on_other_nodes(const char* condition, const char* command) {
   const PGFunction function = sending_function();
-  if (function == nullptr)
-    ereport(
-        ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-        errmsg("the statement would act on this node only"),
-        errdetail("This version of Citus cannot send it to all nodes in one transaction."),
-        errhint("Type: SELECT * FROM run_command_on_all_nodes(%s).", quote_literal_cstr(command)));
   const char* block = psprintf("BEGIN IF %s THEN %s; END IF; END", condition, command);
   Oid user;
   int security;
@@ -203,21 +243,56 @@ void require_shard_node(Oid filter, const char* function) {
                      psprintf("run_command_on_all_nodes($$SELECT %s(...)$$)", function), true);
 }
 
-void check_settings_reach(Oid table) {
-  if (likely(!is_citus_loaded()) || !OidIsValid(table) || !is_any_set() ||
-      !speaks_for_all_nodes() || !is_distributed_with_trigger(table))
-    return;
-  for (const Setting& setting : all_settings())
-    if (setting.reach != Reach::local && is_set(setting)) require_reach(setting, table);
+// ---- gates ---------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr uint16 kGate = 1;  // beside 0, the object itself
+
+// Of a trigger, without one that a shard has: its writer is at the gate of another node.
+Oid filter_at_origin(const Trigger* trigger, Relation table) {
+  const uint64 shard = shard_in_name(trigger->tgname);
+  if (shard != 0 && shard == shard_in_name(RelationGetRelationName(table))) return InvalidOid;
+  return trigger->tgisclone ? find_declared(trigger, table).binding.filter : trigger->tgconstrrelid;
 }
 
-void check_settings_reach(const QueryDesc* query) {
+}  // namespace
+
+void lock_gate(Oid filter, LOCKMODE mode) {
+  LockDatabaseObject(RelationRelationId, filter, kGate, mode);
+}
+
+const char* close_gate_call(const char* full_name) {
+  return psprintf("PERFORM pg_catalog.set_config('lock_timeout', %s, true); %s",
+                  quote_literal_cstr(GetConfigOption("lock_timeout", false, false)),
+                  node_call(full_name, nullptr));
+}
+
+void prepare_to_write(Oid table_oid) {
+  if (likely(!is_citus_loaded()) || !OidIsValid(table_oid)) return;
+  Relation table = try_relation_open(table_oid, AccessShareLock);
+  if (table == nullptr) return;
+  bool is_judged = false;
+  if (table->rd_rel->relhastriggers)
+    visit_own_triggers(table, [&](const Trigger* trigger, TriggerKind) {
+      is_judged = true;
+      if (const Oid filter = filter_at_origin(trigger, table); OidIsValid(filter))
+        lock_gate(filter, RowExclusiveLock);
+    });
+  relation_close(table, NoLock);
+  if (!is_judged || likely(!is_any_set()) || !speaks_for_all_nodes() || !is_distributed(table_oid))
+    return;
+  for (const Setting& setting : all_settings())
+    if (setting.reach != Reach::local && is_set(setting)) require_reach(setting, table_oid);
+}
+
+void prepare_to_write(const QueryDesc* query) {
   constexpr AclMode kChanges = ACL_INSERT | ACL_UPDATE | ACL_DELETE;
-  if (likely(!is_citus_loaded()) || !is_any_set()) return;
+  if (likely(!is_citus_loaded())) return;
   ListCell* cell;
   foreach (cell, SF_PERMISSIONS(query->plannedstmt)) {
     const auto* used = static_cast<const SF_RELATION_PERMISSIONS*>(lfirst(cell));
-    if ((used->requiredPerms & kChanges) != 0) check_settings_reach(used->relid);
+    if ((used->requiredPerms & kChanges) != 0) prepare_to_write(used->relid);
   }
 }
 

@@ -22,28 +22,17 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// Has the node no shard, and the filter no trigger? So it is when Citus activates a node that was
-// disabled, and its filter has missed what has happened meanwhile.
-bool is_unused(Oid filter) {
+// Is this node one of the cluster, as the coordinator has committed it? One that was disabled or
+// removed is not while Citus activates it: its tables come before.
+bool is_active_node(const char* group) {
+  const char* command = psprintf(
+      "SELECT 1 FROM pg_catalog.pg_dist_node WHERE groupid OPERATOR(pg_catalog.=) %s AND noderole "
+      "OPERATOR(pg_catalog.=) 'primary' AND isactive",
+      group);
   return query_rows(
-             "SELECT 1 FROM pg_catalog.pg_depend WHERE refclassid OPERATOR(pg_catalog.=) "
-             "'pg_catalog.pg_class'::pg_catalog.regclass AND refobjid OPERATOR(pg_catalog.=) $1 "
-             "AND "
-             "classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_trigger'::pg_catalog.regclass UNION "
-             "ALL "
-             "SELECT 1 FROM pg_catalog.pg_dist_placement p JOIN pg_catalog.pg_dist_local_group g "
-             "ON "
-             "g.groupid OPERATOR(pg_catalog.=) p.groupid JOIN pg_catalog.pg_dist_shard s ON "
-             "s.shardid OPERATOR(pg_catalog.=) p.shardid JOIN pg_catalog.pg_dist_partition t ON "
-             "t.logicalrelid OPERATOR(pg_catalog.=) s.logicalrelid WHERE t.partmethod "
-             "OPERATOR(pg_catalog.<>) 'n' LIMIT 1",
-             OIDOID, ObjectIdGetDatum(filter)) == NIL;
-}
-
-void execute_commands(const char* commands) {
-  SPI_connect();
-  if (SPI_execute(commands, false, 0) < 0) elog(ERROR, "could not make a filter: %s", commands);
-  SPI_finish();
+             "SELECT 1 FROM pg_catalog.run_command_on_coordinator($1) WHERE success AND result "
+             "OPERATOR(pg_catalog.=) '1'",
+             TEXTOID, CStringGetTextDatum(command)) != NIL;
 }
 
 // The filter's name as the coordinator looks it up.
@@ -94,6 +83,12 @@ bool is_distributed(Oid table) {
                             OIDOID, ObjectIdGetDatum(table)) != NIL;
 }
 
+void execute_commands(const char* commands) {
+  SPI_connect();
+  if (SPI_execute(commands, false, 0) < 0) elog(ERROR, "could not execute: %s", commands);
+  SPI_finish();
+}
+
 List* query_rows(const char* query, Oid type, Datum argument) {
   const MemoryContext caller = CurrentMemoryContext;
   List* rows = NIL;
@@ -118,63 +113,33 @@ List* query_rows(const char* query, Oid type, Datum argument) {
   return rows;
 }
 
-Identity read_identity(const char* option) {
-  if (option == nullptr) return {};
-  const char* separator = strchr(option, '@');
-  return {pnstrdup(option, strcspn(option, "@")), separator != nullptr ? separator + 1 : nullptr};
-}
-
-const char* identity_command(const char* name, const char* identity) {
-  const char* block = psprintf(
-      "DECLARE had text := (SELECT o.option_value FROM pg_catalog.pg_foreign_table, "
-      "pg_catalog.pg_options_to_table(ftoptions) o WHERE ftrelid OPERATOR(pg_catalog.=) "
-      "%1$s::pg_catalog.regclass AND o.option_name OPERATOR(pg_catalog.=) 'identity'); "
-      "id CONSTANT text := %2$s; own text := pg_catalog.concat(id, '@', (SELECT groupid FROM "
-      "pg_catalog.pg_dist_local_group)); "
-      "BEGIN IF had OPERATOR(pg_catalog.=) own OR pg_catalog.split_part(had, '@', 1) "
-      "OPERATOR(pg_catalog.<>) id THEN RETURN; END IF; "
-      "IF had OPERATOR(pg_catalog.<>) id THEN TRUNCATE %3$s; END IF; "
-      "EXECUTE pg_catalog.format('ALTER FOREIGN TABLE %%s OPTIONS (%%s identity %%L)', %4$s, "
-      "CASE WHEN had IS NULL THEN 'ADD' ELSE 'SET' END, own); END",
-      quote_literal_cstr(name), quote_literal_cstr(identity), name, quote_literal_cstr(name));
-  return psprintf("DO %s", quote_literal_cstr(block));
-}
-
 void import_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger* declared) {
   if (trigger->tgnargs < 1 || !has_citus()) return;
   const Oid existing = find_filter(trigger, kind, declared);
   const char* group = worker_group();
   if (group == nullptr) return;
-  // A node that was away missed what has happened to its filter, and no shard here needs its keys.
-  const char* former = find_option(options_of_filter(existing), "identity");
-  const char* made_for = read_identity(former).group;
-  const bool is_former = made_for != nullptr && strcmp(made_for, group) != 0;
-  if (OidIsValid(existing) && !is_former &&
-      (made_for == nullptr || is_on_shard(trigger, declared) || !is_unused(existing)))
-    return;
+  const char* name = full_name(trigger, kind, declared);
   // Shards are made by several connections of one transaction at once, which would wait for each
   // other.
-  if (is_on_shard(trigger, declared)) raise_missing(full_name(trigger, kind, declared), nullptr);
+  if (is_on_shard(trigger, declared))
+    return OidIsValid(existing) ? void() : raise_missing(name, nullptr);
+  if (OidIsValid(existing) && (find_option(options_of_filter(existing), "identity") == nullptr ||
+                               is_used_by_tables(existing) || is_active_node(group)))
+    return;
   const char* function = quote_qualified_identifier(get_namespace_name(declared->function_schema),
                                                     "streamfilter_definition");
   // The transaction that creates the trigger may have locked the filter there.
   const char* command = psprintf(
       "SELECT %s(%s::pg_catalog.regclass) FROM pg_catalog.set_config('lock_timeout', '5s', true)",
-      function, quote_literal_cstr(full_name(trigger, kind, declared)));
+      function, quote_literal_cstr(name));
   List* rows = query_rows("SELECT success, result FROM pg_catalog.run_command_on_coordinator($1)",
                           TEXTOID, CStringGetTextDatum(command));
   if (rows == NIL) return;
   List* row = static_cast<List*>(linitial(rows));
-  const bool success = text_at(row, 0) != nullptr && text_at(row, 0)[0] == 't';
-  if (!success && OidIsValid(existing) && !is_former) return;  // not committed or locked there
-  if (!success || text_at(row, 1) == nullptr)
-    raise_missing(full_name(trigger, kind, declared), text_at(row, 1));
-  const char* name = full_name(trigger, kind, declared);
+  if (text_at(row, 0) == nullptr || text_at(row, 0)[0] != 't' || text_at(row, 1) == nullptr)
+    raise_missing(name, text_at(row, 1));
   if (OidIsValid(existing)) execute_commands(psprintf("DROP FOREIGN TABLE %s", name));
   execute_commands(text_at(row, 1));
-  const Oid filter = find_filter(trigger, kind, declared);
-  if (const char* identity = find_option(options_of_filter(filter), "identity"))
-    execute_commands(identity_command(name, identity));
 }
 
 void check_distribution(const Trigger* trigger, TriggerKind kind, Relation table) {
@@ -205,6 +170,12 @@ void check_distribution(const Trigger* trigger, TriggerKind kind, Relation table
             errhint("Empty both in one statement, which reaches all nodes: TRUNCATE %s, %s.",
                     qualified_name(RelationGetRelid(table)),
                     trigger->tgnargs > 0 ? trigger->tgargs[0] : "..."));
+  if (text_at(row, 0)[0] == 'h' && text_at(row, 1)[0] == 'c')
+    ereport(WARNING, errmsg("copies of shards of table \"%s\" may differ", name),
+            errdetail("Its replication factor is over 1, and each copy is judged by the filter of "
+                      "its own node. Where that errs or has evicted a key, another may not."),
+            errhint("Set citus.shard_replication_factor to 1 before create_distributed_table(), "
+                    "and give each node a standby."));
   const char* column = text_at(row, 2);
   if (column == nullptr) return;
   const DeclaredTrigger declared = find_declared(trigger, table);

@@ -10,8 +10,9 @@ extern "C" {
 #include "pg/catalog/definition_commands.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
-#include "pg/catalog/slice_origin.hpp"
+#include "pg/citus/citus_nodes.hpp"
 #include "pg/citus/citus_tables.hpp"
+#include "pg/server/rows.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -35,7 +36,10 @@ char* definition_of(Oid relid) {
 }
 
 // Runs a command on every worker, outside of this transaction; returns the results.
-List* run_command(const char* command, const char* filter) {
+List* run_command(const char* command, const char* filter,
+                  const char* hint =
+                      "What was made on other nodes stays; repeat the call when the "
+                      "node can.") {
   List* rows = query_rows(
       "SELECT n.nodename, n.nodeport, r.success, r.result FROM "
       "pg_catalog.run_command_on_workers($1) r JOIN pg_catalog.pg_dist_node n "
@@ -50,31 +54,15 @@ List* run_command(const char* command, const char* filter) {
     ereport(ERROR, errcode(ERRCODE_FDW_ERROR),
             errmsg("could not make filter \"%s\" on node %s:%s", filter, text_at(row, 0),
                    text_at(row, 1)),
-            errdetail("The node says: %s", said != nullptr ? said : ""),
-            errhint("What was made on other nodes stays; repeat the call when the node can."));
+            errdetail("The node says: %s", said != nullptr ? said : ""), errhint("%s", hint));
   }
   return rows;
 }
 
-// Marks the coordinator's filter as this one: a later filter of its name, or one from a dump, is
-// another.
-void set_identity(Oid relid, const char* identity) {
-  const char* before = find_option(options_of_filter(relid), "identity");
-  if (before != nullptr && strcmp(before, identity) == 0) return;
-  DefElem* option = make_option("identity", identity);
-  option->defaction = before == nullptr ? DEFELEM_ADD : DEFELEM_SET;
-  AlterTableCmd* command = makeNode(AlterTableCmd);
-  command->subtype = AT_GenericOptions;
-  command->def = reinterpret_cast<Node*>(list_make1(option));
-  AlterTableInternal(relid, list_make1(command), false);
-  CommandCounterIncrement();
-}
-
-// The first of the commands of a definition, without option identity, which differs on each node.
+// The first of the commands of a definition, without option identity: its life stands apart.
 struct Creation {
   const char* text = "";  // with that option
   CreateForeignTableStmt* statement = nullptr;
-  Identity identity = {};
 };
 
 Creation read_creation(const char* commands) {
@@ -86,7 +74,6 @@ Creation read_creation(const char* commands) {
   if (!IsA(parsed->stmt, CreateForeignTableStmt)) return creation;
   creation.statement = castNode(CreateForeignTableStmt, parsed->stmt);
   List*& options = creation.statement->options;
-  creation.identity = read_identity(find_option(options, "identity"));
   ListCell* cell;
   foreach (cell, options)
     if (is_named(lfirst_node(DefElem, cell), "identity"))
@@ -94,25 +81,22 @@ Creation read_creation(const char* commands) {
   return creation;
 }
 
-void check_equal(List* rows, Oid relid, const char* filter, const char* full) {
+// A node's filter of another life goes, unless a table there uses it.
+const char* drop_other_command(const char* full, const char* life) {
+  const char* block = psprintf(
+      "BEGIN IF %s AND %s OPERATOR(pg_catalog.<>) %s THEN DROP FOREIGN TABLE %s; END IF; "
+      "EXCEPTION WHEN dependent_objects_still_exist THEN %s END",
+      has_filter(full), life_there(full), quote_literal_cstr(life), full, raise_other_life(full));
+  return psprintf("DO %s", quote_literal_cstr(block));
+}
+
+void check_equal(List* rows, Oid relid, const char* filter) {
   const Creation here = read_creation(definition_of(relid));
   ListCell* cell;
   foreach (cell, rows) {
     List* row = static_cast<List*>(lfirst(cell));
     const Creation there = read_creation(text_at(row, 3));
-    if (equal(there.statement, here.statement)) {
-      if (there.identity.group != nullptr &&
-          strcmp(there.identity.filter, identity_of_filter(relid)) == 0)
-        continue;
-      ereport(
-          ERROR, errcode(ERRCODE_DUPLICATE_TABLE),
-          errmsg("filter \"%s\" of node %s:%s is another one of that name", filter, text_at(row, 0),
-                 text_at(row, 1)),
-          errdetail("It was made for a filter that has been dropped elsewhere, and knows keys."),
-          errhint("Type: SELECT run_command_on_workers('DROP FOREIGN TABLE %s'), and repeat the "
-                  "call.",
-                  full));
-    }
+    if (equal(there.statement, here.statement)) continue;
     ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
             errmsg("filter \"%s\" is defined otherwise on node %s:%s", filter, text_at(row, 0),
                    text_at(row, 1)),
@@ -151,18 +135,35 @@ SF_FUNCTION(streamfilter_distribute) {
   const char* name = name_of_filter(relid);
   require_coordinator();
   const char* full = qualified_name(relid);
-  set_identity(relid, identity_of_filter(relid));
+  const char* life = own_life(relid);
+  if (life == nullptr) write_life(relid, life = draw_life(relid));
   ListCell* cell;
-  List* rows = NIL;
-  foreach (cell, definition_commands(relid))
-    rows = run_command(static_cast<char*>(lfirst(cell)), name);
+  run_command(drop_other_command(full, life), name, other_life_hint(full));
+  foreach (cell, definition_commands(relid)) run_command(static_cast<char*>(lfirst(cell)), name);
   const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
-  run_command(identity_command(full, identity_of_filter(relid)), name);
-  rows = run_command(
+  List* rows = run_command(
       psprintf("SELECT %s(%s::pg_catalog.regclass)",
                quote_qualified_identifier(get_namespace_name(schema), "streamfilter_definition"),
                quote_literal_cstr(full)),
       name);
-  check_equal(rows, relid, name, full);
+  check_equal(rows, relid, name);
+  // Those that were made by hand are of this life from now on.
+  const char* block =
+      psprintf("BEGIN IF %s THEN %s; END IF; END", has_filter(full), node_call(full, life));
+  run_command(psprintf("DO %s", quote_literal_cstr(block)), name);
   PG_RETURN_INT32(list_length(rows));
+}
+
+// streamfilter_for_nodes(filter regclass, life text): what a statement of another node does here,
+// see citus_nodes.hpp. NULL: closes the gate.
+SF_FUNCTION(streamfilter_for_nodes) {
+  require_arguments(fcinfo, {0});
+  const Oid relid = PG_GETARG_OID(0);
+  const char* name = name_of_filter(relid);
+  if (!may_empty(relid)) aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
+  if (PG_ARGISNULL(1))
+    lock_gate(relid, AccessExclusiveLock);
+  else
+    write_life(relid, text_to_cstring(PG_GETARG_TEXT_PP(1)));
+  PG_RETURN_VOID();
 }

@@ -134,7 +134,9 @@ bool begin_call(RemoteCall* call, int64 start) {
 // ---- answers ------------------------------------------------------------------------------------
 
 constexpr ColumnShape kDefinitionColumns[] = {{TEXTOID, false, true, kMaxDefinitionText},
-                                              {BOOLOID, false, false, 1}};
+                                              {BOOLOID, false, false, 1},
+                                              {INT8OID, false, true, 20},
+                                              {INT8OID, false, true, 20}};
 constexpr RowShape kDefinitionRow = {kDefinitionColumns, lengthof(kDefinitionColumns), 1, 1};
 // The type has another OID in every database.
 constexpr ColumnShape kValueColumn = {kAnyType, true, false, MaxAllocSize - 1};
@@ -176,6 +178,7 @@ bool is_lock_conflict(const PGresult* error) {
 struct DefinitionReader {
   char* definition;
   bool made;
+  PartState state;
   bool ok;
 };
 
@@ -185,6 +188,8 @@ void take_definition(void* context, const PGresult* result) {
   reader->ok = read_flag(PQgetvalue(result, 0, 1), static_cast<Size>(PQgetlength(result, 0, 1)),
                          &reader->made);
   strlcpy(reader->definition, PQgetvalue(result, 0, 0), kMaxDefinitionText);
+  reader->state = {strtoll(PQgetvalue(result, 0, 2), nullptr, 10),
+                   strtoll(PQgetvalue(result, 0, 3), nullptr, 10)};
 }
 
 constexpr char kOwnerQuery[] =
@@ -271,16 +276,18 @@ void run_calls(RemoteCall* calls, int count) {
   if (refused != nullptr) raise_remote(refused);
 }
 
-const char* define_slices(Connection* connection, const SliceDefinition* slices, bool* made) {
+const char* define_slices(Connection* connection, const SliceDefinition* slices, bool* made,
+                          PartState* state) {
   const char* values[] = {slices->schema,   slices->name,        slices->definition,
                           slices->conflict, slices->persistence, slices->producer};
-  DefinitionReader reader = {static_cast<char*>(palloc(kMaxDefinitionText)), false, false};
+  DefinitionReader reader = {static_cast<char*>(palloc(kMaxDefinitionText)), false, {}, false};
   // Within a transaction the relation lasts only if that commits.
   const bool queued = join_transaction(connection) &&
                       queue_prepared(connection, kDefine, lengthof(values), values, 0);
   if (!run_queued(connection, queued, &kDefinitionRow, take_definition, &reader)) return nullptr;
   if (!reader.ok) raise_protocol_violation(connection, "It has not told what it has made");
   *made = reader.made;
+  if (state != nullptr) *state = reader.state;
   return reader.definition;
 }
 
@@ -348,7 +355,9 @@ bool prepare_calls(Connection* connection, const char* schema) {
     if (!queue_preparation(connection, name, query, lengthof(kTypes))) return false;
   }
   const char* define = psprintf(
-      "SELECT definition, made FROM %s.streamfilter_hashes_define($1, $2, $3, $4, $5, $6)", schema);
+      "SELECT definition, made, life, number FROM %s.streamfilter_hashes_define($1, $2, $3, $4, "
+      "$5, $6)",
+      schema);
   return queue_preparation(connection, kDefine, define, 0) &&
          queue_preparation(connection, kValue, psprintf("SELECT %s.streamfilter_value($1)", schema),
                            1);

@@ -9,6 +9,7 @@ extern "C" {
 
 #include "core/kind/kind_registry.hpp"
 #include "pg/remote/pipeline.hpp"
+#include "pg/shmem/server_health.hpp"
 
 namespace streamfilter::pg {
 
@@ -52,7 +53,8 @@ struct SliceDefinition {
 // Makes the relation there unless it exists. Returns its definition, in the current memory context,
 // and whether it was made now; "" if it was only looked for and does not exist. nullptr: the
 // connection has failed. Raises the server's errors.
-const char* define_slices(Connection* connection, const SliceDefinition* slices, bool* made);
+const char* define_slices(Connection* connection, const SliceDefinition* slices, bool* made,
+                          PartState* state = nullptr);
 
 // Truncates the relation there, in the transaction. False: the connection has failed.
 bool truncate_slices(Connection* connection, const char* filter);

@@ -176,13 +176,19 @@ bool drop_remains(RemoteFilter* remote, int server) {
   return change_slices(connection, psprintf("DROP FOREIGN TABLE %s", remote->filter));
 }
 
-// It was built anew, or the server was lost when the filter was first used.
-void warn_of_new_server(const RemoteFilter* remote, int server, int former) {
+// It was built anew or restored, as its part or another server tells (former >= 0), or it was lost
+// when the filter was first used.
+void warn_of_missing_keys(const RemoteFilter* remote, int server, int former) {
+  const char* filter = remote->relation->name;
+  const char* name = remote->connections[server]->name;
   ereport(WARNING,
-          errmsg("filter \"%s\" starts empty on server \"%s\"", remote->relation->name,
-                 remote->connections[server]->name),
-          errdetail("Server \"%s\" has the filter already; this one did not have it.",
-                    remote->connections[former]->name),
+          former >= 0
+              ? errmsg("filter \"%s\" starts empty on server \"%s\"", filter, name)
+              : errmsg("filter \"%s\" has other keys than before on server \"%s\"", filter, name),
+          former >= 0 ? errdetail("Server \"%s\" has the filter already; this one did not have it.",
+                                  remote->connections[former]->name)
+                      : errdetail("It was made anew there, emptied by a crash, or restored from an "
+                                  "older backup."),
           errhint("If the server had keys before, restore it, or fill the filter anew: type SELECT "
                   "streamfilter_warm('%s', ...). Until then their repeats are stored.",
                   qualified_name(remote->relation->relid)));
@@ -210,7 +216,8 @@ bool define_on(RemoteFilter* remote, int server, bool* made) {
   wanted.definition = definition_on(remote, server);
   wanted.producer = describe_producer(remote->relation, server);
   if (!drop_remains(remote, server)) return false;
-  const char* found = define_slices(connection, &wanted, made);
+  PartState state;
+  const char* found = define_slices(connection, &wanted, made, &state);
   if (found == nullptr) return false;
   // Of two producers with random seeds that come at once, the other may have been faster.
   if (!remote->seed_known) {
@@ -219,6 +226,8 @@ bool define_on(RemoteFilter* remote, int server, bool* made) {
   }
   if (!is_as_asked(remote, server, found))
     raise_other_definition(remote, server, found, wanted.definition);
+  const bool is_other = has_gone_back(remote->relation->relid, static_cast<uint32>(server), state);
+  if (is_other && !(*made && remote->count > 1)) warn_of_missing_keys(remote, server, -1);
   // A relation made within a transaction may go with it.
   remote->opened[server] = *made && connection->level > 0 ? 0 : connection->number;
   return true;
@@ -316,7 +325,7 @@ bool open_slices(RemoteFilter* remote, int server) {
   for (int i = 0; i < remote->count; ++i)
     if (i != server && open_on(remote, i, &made_on[i]) && !made_on[i]) former = i;
   for (int i = 0; former >= 0 && i < remote->count; ++i)
-    if (made_on[i]) warn_of_new_server(remote, i, former);
+    if (made_on[i]) warn_of_missing_keys(remote, i, former);
   pfree(made_on);
   return true;
 }

@@ -39,7 +39,8 @@ namespace streamfilter::pg {
   SLICE(unanswered, "keys", "keys that it has not answered for")                                   \
   SLICE(messages, "messages", "messages sent to it")                                               \
   SLICE(bytes_sent, "bytes", "bytes sent to it")                                                   \
-  SLICE(bytes_received, "bytes", "bytes received from it")
+  SLICE(bytes_received, "bytes", "bytes received from it")                                         \
+  SLICE(replaced, "times", "times that its server came with other keys than before")
 
 constexpr bool kOnlyThere = true;
 

@@ -41,6 +41,7 @@ struct CountEntry {
   CountKey key;
   SliceCounts slice;
   FilterWork filter;
+  PartState part;     // of the server with this number
   uint64 last_added;  // turn of the last addition
 };
 
@@ -68,6 +69,7 @@ CountEntry* promote_counts(const CountKey& key) {
     entry = static_cast<CountEntry*>(hash_search(counts, &key, HASH_ENTER_NULL, nullptr));
     if (entry == nullptr) return nullptr;
     entry->slice = {};
+    entry->part = {};
     entry->filter = {{}, GetCurrentTimestamp()};
   }
   entry->last_added = ++servers->turn;
@@ -201,6 +203,19 @@ FilterWork read_filter_work(Oid relation) {
   const LockHeld held(servers->lock, LW_SHARED);
   if (const CountEntry* entry = find_counts(relation, kWholeFilter)) result = entry->filter;
   return result;
+}
+
+bool has_gone_back(Oid relation, uint32 server, const PartState& now) {
+  if (server >= kMaxCountedSlices || counts == nullptr) return false;
+  const LockHeld held(servers->lock, LW_EXCLUSIVE);
+  CountEntry* entry = promote_counts({MyDatabaseId, relation, server});
+  if (entry == nullptr) return false;
+  const PartState before = entry->part;
+  const bool same = before.life == now.life;
+  const bool back = before.life != 0 && (!same || (now.number != 0 && now.number < before.number));
+  entry->part = same && now.number == 0 ? before : now;
+  entry->slice[SliceCount::replaced] += back;
+  return back;
 }
 
 void visit_filter_work(void (*visit)(Oid database, Oid relation, const FilterWork& work, void* arg),

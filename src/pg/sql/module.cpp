@@ -51,6 +51,7 @@ constexpr MemoryCall::Step kMemoryRequest[] = {request_shared_state, nullptr};
 constexpr MemoryCall::Step kMemoryStartup[] = {start_shared_state, nullptr};
 
 constexpr UtilityCall::Step kUtility[] = {
+    close_gates,         // of filters on all nodes of Citus, before anything is locked
     check_before_ddl,    // ALTER and DROP of filters, of objects they need, and of state heaps
     move_extension,      // ALTER EXTENSION streamfilter SET SCHEMA
     send_to_nodes,       // statements for a filter on all nodes of Citus

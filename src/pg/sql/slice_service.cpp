@@ -356,6 +356,21 @@ void append_option_change(StringInfo changes, List* before, const char* name, co
                    old != nullptr ? "SET" : "ADD", name, quote_literal_cstr(value));
 }
 
+// In which life of it the relation is, and how many rows of the log that has had, so that a
+// producer notices one that was made anew or restored from an older backup. A transaction that is
+// committing may take its numbers with it in a crash: then none is told.
+void put_life(NamedRow& row, Oid relid) {
+  const FilterHandle* filter = local_filter(relid, Use::test_granted);
+  FilterSlot* slot = filter->slot;
+  if (slot == nullptr || pg_atomic_read_u32(&slot->saved.has_header) == 0) return;
+  row.put_count("life", slot->saved.identity);
+  const uint64 number = pg_atomic_read_u64(&slot->log.next_number);
+  pg_memory_barrier();
+  PhaseGate* commits = &slot->log.commits;
+  if (pg_atomic_read_u32(&commits->inside[0]) + pg_atomic_read_u32(&commits->inside[1]) == 0)
+    row.put_count("number", number);
+}
+
 }  // namespace
 }  // namespace streamfilter::pg
 
@@ -363,9 +378,9 @@ using namespace streamfilter;
 using namespace streamfilter::pg;
 
 // streamfilter_hashes_define(schema_name text, table_name text, wanted text, conflict text,
-// persistence text, producer text, OUT definition text, OUT made boolean): makes the relation for
-// the slices unless it exists, and returns its definition. If `wanted` is NULL, only looks for it:
-// NULL if there is none.
+// persistence text, producer text, OUT definition text, OUT made boolean, OUT life bigint, OUT
+// number bigint): makes the relation for the slices unless it exists, and returns its definition.
+// If `wanted` is NULL, only looks for it: NULL if there is none.
 SF_FUNCTION(streamfilter_hashes_define) {
   NamedRow row(fcinfo);
   require_arguments(fcinfo, {0, 1});
@@ -397,6 +412,7 @@ SF_FUNCTION(streamfilter_hashes_define) {
     char found[kMaxDefinitionText];
     print_definition(relation->definition.parameters, found, sizeof found);
     row.put("definition", found);
+    if (wanted != nullptr && !made && !is_remote(relation)) put_life(row, relid);
   }
   PG_RETURN_DATUM(row.datum());
 }

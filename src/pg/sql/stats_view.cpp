@@ -195,7 +195,7 @@ static void say_here_only(Oid filter) {
   if (is_told || likely(!is_citus_loaded()) || !is_on_all_nodes(filter) || !speaks_for_all_nodes())
     return;
   is_told = true;
-  ereport(NOTICE, errmsg("streamfilter_stats shows the filters of this node only"),
+  ereport(NOTICE, errmsg("views of filters show those of this node only"),
           errhint("Type: SELECT * FROM run_command_on_all_nodes($$SELECT json_agg(s) FROM "
                   "streamfilter_stats s$$)."));
 }
@@ -247,6 +247,7 @@ SF_FUNCTION(streamfilter_stat) {
 // streamfilter_tree_node(filter oid): one row of streamfilter_tree; NULLs if it is no filter (any
 // more), or in no tree.
 SF_FUNCTION(streamfilter_tree_node) {
+  say_here_only(PG_GETARG_OID(0));
   NamedRow row(fcinfo);
   Fault fault;
   const FilterRelation* relation = show_filter_relation(PG_GETARG_OID(0), fault);

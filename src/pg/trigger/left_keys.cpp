@@ -128,7 +128,7 @@ void hint_after_truncate(const TruncateStmt* statement) {
 }  // namespace
 
 void run_query(RunCall* call) {
-  check_settings_reach(call->get<QueryDesc*>());
+  prepare_to_write(call->get<QueryDesc*>());
   run_asker(call);
   hint_after_delete(call->get<QueryDesc*>());
   end_tracked();

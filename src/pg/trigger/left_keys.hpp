@@ -6,7 +6,7 @@
 namespace streamfilter::pg {
 
 // Steps that track the running statement, and say what helps after a DELETE and after a TRUNCATE;
-// before a query also check_settings_reach().
+// before a query also prepare_to_write().
 void run_query(RunCall* call);
 void run_utility(UtilityCall* call);
 
