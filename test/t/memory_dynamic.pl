@@ -267,7 +267,7 @@ SKIP: {
 		or die "could not start with less memory: $said";
 	$node->_update_pid(1);
 	like(log_since(), qr/not enough room for an unlogged filter of \d+ bytes/, 'less memory than a filter had');
-	is(files(), '.waiting', 'its bytes wait');
+	is(files(), '.aside .waiting', 'its bytes wait');
 	like(($node->psql('postgres', q{SELECT known('unsaved', 300)}))[2], qr/could not get dynamic shared memory for filter "unsaved"/,
 		'its use says what it needs');
 	$node->stop;
