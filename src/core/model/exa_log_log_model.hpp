@@ -111,7 +111,7 @@ class JointLikelihood {
  public:
   void add_registers(const unsigned char* a, const unsigned char* b, std::uint64_t count) noexcept;
 
-  // Registers of which no token has come, with so many values of a probability; then one that has.
+  // Registers without a token, with so many values of a probability; then one that has some.
   void add_registers(std::uint64_t count) noexcept { registers_ += count; }
   void add_values(unsigned exponent, std::uint64_t count) noexcept {
     came_[exponent][kNo * 3 + kNo] += count;

@@ -243,7 +243,7 @@ void require_shard_node(Oid filter, const char* function) {
                      psprintf("run_command_on_all_nodes($$SELECT %s(...)$$)", function), true);
 }
 
-// ---- gates ---------------------------------------------------------------------------------------
+// ---- gates -------------------------------------------------------------------------------------
 
 namespace {
 

@@ -56,7 +56,7 @@ void require_one_node(Oid filter, const char* what, const char* command, bool ma
 // The same for a function about keys: acts on a node for its shards.
 void require_shard_node(Oid filter, const char* function);
 
-// ---- gates ---------------------------------------------------------------------------------------
+// ---- gates -------------------------------------------------------------------------------------
 
 // The gate of a filter on all nodes of Citus, which keeps statements about it from deadlocks with
 // writers.

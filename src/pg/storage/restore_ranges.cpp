@@ -306,9 +306,9 @@ bool read_counters(StateReading* reading) {
 
 bool can_read_by_ranges(const StateReading& reading) {
   const Parameters& parameters = reading.block->parameters;
-  return parameters.k1 == 0 && parameters.slicing == Slicing::horizontal && reading.played == nullptr &&
-         !reading.has_prepared && reading.log.damaged == 0 && reading.log.bytes <= kLongLog &&
-         has_image_order(reading.tables.images);
+  return parameters.k1 == 0 && parameters.slicing == Slicing::horizontal &&
+         reading.played == nullptr && !reading.has_prepared && reading.log.damaged == 0 &&
+         reading.log.bytes <= kLongLog && has_image_order(reading.tables.images);
 }
 
 bool divide_into_ranges(StateReading* reading, uint32 least) {
