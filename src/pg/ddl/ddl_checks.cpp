@@ -577,8 +577,8 @@ Oid find_type(List* name) {
 }
 
 // Filters with a column of the type, or of one that contains it.
-void visit_columns_of(Oid type, void (*visit)(Oid filter, const char* column, const Node*),
-                      const Node* statement) {
+void visit_columns_of(Oid type, void (*visit)(Oid filter, const char* column, Node*),
+                      Node* statement) {
   ListCell* cell;
   foreach (cell, OidIsValid(type) ? list_filters() : NIL)
     scan_catalog<FormData_pg_attribute>(
@@ -591,7 +591,7 @@ void visit_columns_of(Oid type, void (*visit)(Oid filter, const char* column, co
 }
 
 // The servers hash labels, each by its own catalog.
-void refuse_rename(Oid filter, const char* column, const Node* node) {
+void refuse_rename(Oid filter, const char* column, Node* node) {
   const auto* statement = castNode(AlterEnumStmt, node);
   const char* name = get_rel_name(filter);
   if (name == nullptr || !keys_travel(filter)) return;
@@ -608,7 +608,7 @@ void refuse_rename(Oid filter, const char* column, const Node* node) {
               type, quote_literal_cstr(statement->newVal), quote_literal_cstr(statement->oldVal)));
 }
 
-void warn_of_new_hash(Oid filter, const char* column, const Node*) {
+void warn_of_new_hash(Oid filter, const char* column, Node*) {
   ereport(
       WARNING,
       errmsg("column \"%s\" of filter \"%s\" has other hashes now", column, get_rel_name(filter)),
