@@ -135,8 +135,8 @@ double fnr_at(const Parameters& p, double gap) noexcept {
   const double length = static_cast<double>(p.integer(kBucket)),
                all = buckets_of_slice(p) * p.slices;
   const double lost = clq_model::fnr(gap, length - entrance(p, NAN), all);
-  return p.integer(kPolicy) == fifo ? lost + shape_of(p).fpr() * clq_model::moved(gap, length, all)
-                                    : lost;
+  if (p.integer(kPolicy) != fifo) return lost;
+  return std::lerp(lost, clq_model::moved(gap, length, all), shape_of(p).fpr());
 }
 
 // Other policies depend on how often keys came, which has no model.
