@@ -116,9 +116,16 @@ void check_owner(const RangeVar* name, Oid relid, Oid, void*) {
     aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(get_rel_relkind(relid)), name->relname);
 }
 
+// What the definition that is being altered derived.
+struct Before {
+  Oid relid;
+  Parameters parameters;
+} altered_from;
+
 // Restores a filter before its definition is altered: afterwards nobody could tell what is saved.
 // Takes the lock of ALTER. Without room for it, the saved state is set aside.
 void load_before(const AlterTableStmt* statement) {
+  altered_from.relid = InvalidOid;
   if (shared_state == nullptr || RecoveryInProgress() ||
       alteration_by(statement) != Alteration::state)
     return;
@@ -130,6 +137,7 @@ void load_before(const AlterTableStmt* statement) {
   if (!OidIsValid(relid) || !is_filter(relid)) return;
   const FilterRelation* relation = show_filter_relation(relid, fault);
   if (relation == nullptr || is_remote(relation) || relation->options.parent != nullptr) return;
+  altered_from = {relid, relation->definition.parameters};
   const bool is_loaded = peek_slot(relation) != nullptr;
   if (!is_loaded && !is_anything_saved(relid)) return;
   if (is_loaded || memory_use().largest_free >= relation->definition.parameters.memory)
@@ -396,7 +404,8 @@ void check_filter(Oid relid, Alteration alteration, Contradictions contradiction
   const bool altered = alteration != Alteration::none;
   check_limit(relation, altered);
   const FilterSlot* former = altered ? latest_slot(relation->relid) : nullptr;
-  const bool same = former != nullptr && is_state_wanted(relation, former);
+  const Parameters* derived = altered_from.relid == relid ? &altered_from.parameters : nullptr;
+  const bool same = former != nullptr && is_state_wanted(relation, former, derived);
   if (!same) check_quotas(relation, altered);
   if (is_remote(relation)) {
     if (former != nullptr) start_empty(relation->relid);

@@ -184,14 +184,13 @@ bool resized_parameters(const FilterRelation* relation, const FilterSlot* former
   return true;
 }
 
-bool is_state_wanted(const FilterRelation* relation, const FilterSlot* former) {
-  const Parameters& own = block_of(former)->parameters;
-  Parameters wanted = relation->definition.parameters;
-  Problem ignored;
+bool is_state_wanted(const FilterRelation* relation, const FilterSlot* former,
+                     const Parameters* before) {
+  const Parameters &own = block_of(former)->parameters, &wanted = relation->definition.parameters;
+  const bool is_resized = former->state == SlotState::pending && former->copy.of != nullptr;
   return is_state_of(relation, own, former->key_signature) &&
-         (has_same_geometry(own, wanted) ||
-          (resized_parameters(relation, former, own, &wanted, ignored) &&
-           has_same_geometry(own, wanted)));
+         (is_resized || has_same_geometry(own, wanted) ||
+          (before != nullptr && has_same_geometry(*before, wanted)));
 }
 
 namespace {

@@ -13,8 +13,10 @@ namespace streamfilter::pg {
 // Raises 53200, 53400 without room for both states.
 bool resize_filter(const FilterRelation* relation, Problem& problem);
 
-// Does the altered definition ask for the state that there is?
-bool is_state_wanted(const FilterRelation* relation, const FilterSlot* former);
+// Does the altered definition ask for the state that there is? `before`: what it derived before the
+// ALTER, or nullptr. A state that was resized is not quite what its definition derives.
+bool is_state_wanted(const FilterRelation* relation, const FilterSlot* former,
+                     const Parameters* before);
 
 // Steps of resize_filter. Derives parameters for the definition that can take over the state of
 // `former`, which has those of `from`; false as above.
