@@ -222,7 +222,8 @@ void resolve_judge(RowJudge* judge) {
   use_filter(filter, Use::judge_granted);
   found->counts = pending_trigger_counts(found->trigger, filter->relid);
   found->plan = make_plan(judge->row.trigger, judge->own.kind, judge->row.table, filter->relation);
-  if (is_first) warn_of_unknown_rows(judge->row.table, found->plan, filter->relation);
+  if (is_first && !is_new(binding.filter))  // in mode off, it stays new
+    warn_of_unknown_rows(judge->row.table, found->plan, filter->relation);
   found->key_indexes =
       found->plan->skips_conflicts ? find_key_indexes(judge->row.table, found->plan) : NIL;
   judge->keys = make_key_builder(filter, found->plan->inputs, found->plan->count);
