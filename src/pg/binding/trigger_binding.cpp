@@ -5,9 +5,6 @@ extern "C" {
 #include "catalog/indexing.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_depend.h"
-#include "catalog/pg_trigger.h"
-#include "lib/stringinfo.h"
-#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "utils/inval.h"
 }

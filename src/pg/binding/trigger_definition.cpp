@@ -1,12 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
-#include "catalog/pg_proc.h"
-#include "catalog/pg_trigger.h"
-#include "storage/lmgr.h"
 #include "utils/varlena.h"
 }
 

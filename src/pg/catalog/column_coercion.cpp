@@ -1,15 +1,11 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
-#include "catalog/pg_proc.h"
 #include "executor/executor.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_coerce.h"
 #include "parser/parse_collate.h"
 #include "utils/regproc.h"
-#include "utils/typcache.h"
 }
 
 #include "pg/catalog/column_coercion.hpp"

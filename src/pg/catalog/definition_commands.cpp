@@ -2,9 +2,7 @@
 
 extern "C" {
 #include "access/relation.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
-#include "utils/acl.h"
 }
 
 #include "pg/catalog/definition_commands.hpp"

@@ -6,7 +6,6 @@ extern "C" {
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_user_mapping.h"
-#include "utils/guc.h"
 #include "utils/varlena.h"
 }
 

@@ -7,16 +7,12 @@ extern "C" {
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_attribute.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_foreign_data_wrapper.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_foreign_table.h"
 #include "foreign/foreign.h"
-#include "storage/lmgr.h"
 #include "storage/procarray.h"
-#include "utils/acl.h"
-#include "utils/array.h"
 }
 
 #include "core/filter/common_options.hpp"

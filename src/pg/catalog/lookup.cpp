@@ -1,14 +1,9 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_class.h"
 #include "catalog/pg_foreign_data_wrapper.h"
 #include "catalog/pg_operator.h"
-#include "catalog/pg_proc.h"
-#include "nodes/nodes.h"
 #include "optimizer/optimizer.h"
-#include "utils/acl.h"
-#include "utils/typcache.h"
 }
 
 #include "pg/catalog/filter_relation.hpp"

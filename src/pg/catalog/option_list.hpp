@@ -5,8 +5,6 @@
 
 extern "C" {
 #include "commands/defrem.h"
-#include "nodes/makefuncs.h"
-#include "nodes/parsenodes.h"
 }
 
 namespace streamfilter::pg {

@@ -2,9 +2,6 @@
 
 extern "C" {
 #include <libpq-fe.h>
-
-#include "lib/stringinfo.h"
-#include "utils/guc.h"
 }
 
 #include "core/filter/option_values.hpp"

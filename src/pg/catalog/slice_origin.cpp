@@ -2,7 +2,6 @@
 
 extern "C" {
 #include "access/xlog.h"
-#include "lib/stringinfo.h"
 #include "utils/ruleutils.h"
 }
 

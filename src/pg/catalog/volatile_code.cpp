@@ -1,14 +1,11 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_proc.h"
 #include "nodes/execnodes.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "utils/typcache.h"
 }
 
 #include "core/base/text.hpp"

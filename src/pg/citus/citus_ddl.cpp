@@ -4,10 +4,7 @@
 
 extern "C" {
 #include "catalog/dependency.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_foreign_server.h"
-#include "lib/stringinfo.h"
-#include "utils/guc.h"
 }
 
 #include "pg/catalog/lookup.hpp"

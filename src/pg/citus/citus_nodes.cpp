@@ -4,9 +4,6 @@ extern "C" {
 #include "access/relation.h"
 #include "catalog/pg_authid.h"
 #include "commands/tablecmds.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
-#include "utils/guc.h"
 }
 
 #include <algorithm>

@@ -2,14 +2,9 @@
 
 extern "C" {
 #include "access/genam.h"
-#include "access/table.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_extension.h"
-#include "catalog/pg_trigger.h"
 #include "commands/extension.h"
-#include "executor/spi.h"
 #include "utils/fmgroids.h"
-#include "utils/snapmgr.h"
 }
 
 #include "pg/catalog/lookup.hpp"

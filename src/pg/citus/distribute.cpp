@@ -2,7 +2,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_class.h"
 #include "commands/tablecmds.h"
 #include "tcop/tcopprot.h"
 }

@@ -7,10 +7,7 @@
 extern "C" {
 #include "access/relation.h"
 #include "access/tableam.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "utils/snapmgr.h"
 }
 
 #include "pg/citus/shard_triggers.hpp"

@@ -1,12 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "access/table.h"
-#include "storage/lmgr.h"
-#include "utils/relcache.h"
-#include "utils/snapmgr.h"
-}
-
 #include "pg/commit/save_changes.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/citus.hpp"

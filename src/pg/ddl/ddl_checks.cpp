@@ -5,22 +5,15 @@
 extern "C" {
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_attribute.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_foreign_table.h"
-#include "catalog/pg_trigger.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
-#include "executor/spi.h"
-#include "nodes/makefuncs.h"
 #include "parser/parse_coerce.h"
 #include "parser/parse_type.h"
-#include "utils/builtins.h"
 #include "utils/inval.h"
-#include "utils/snapmgr.h"
 }
 
 #include "pg/catalog/lookup.hpp"

@@ -3,14 +3,10 @@
 extern "C" {
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_extension.h"
-#include "catalog/pg_proc.h"
 #include "commands/alter.h"
 #include "commands/extension.h"
-#include "nodes/parsenodes.h"
 }
 
 #include "pg/ddl/own_objects.hpp"

@@ -1,11 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "catalog/namespace.h"
-#include "executor/spi.h"
-#include "utils/acl.h"
-}
-
 #include "core/base/text.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"

@@ -3,7 +3,6 @@
 extern "C" {
 #include "catalog/pg_foreign_server.h"
 #include "foreign/foreign.h"
-#include "lib/stringinfo.h"
 }
 
 #include "pg/catalog/filter_relation.hpp"

@@ -2,10 +2,6 @@
 // tried on a sample of its rows.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "executor/spi.h"
-}
-
 #include "core/advise/advise.hpp"
 #include "core/base/math_policy.hpp"
 #include "pg/server/progress.hpp"

@@ -2,11 +2,6 @@
 // streamfilter_slice_of: cutting a stream into parts by key.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "executor/spi.h"
-#include "utils/array.h"
-}
-
 #include "core/base/math_policy.hpp"
 #include "pg/evaluate/evaluation.hpp"
 #include "pg/server/rows.hpp"

@@ -3,14 +3,11 @@
 extern "C" {
 #include "catalog/pg_collation.h"
 #include "catalog/pg_operator.h"
-#include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "parser/parse_oper.h"
 #include "portability/instr_time.h"
 #include "utils/datum.h"
-#include "utils/timestamp.h"
 #include "utils/tuplesort.h"
-#include "utils/typcache.h"
 }
 
 #include <new>

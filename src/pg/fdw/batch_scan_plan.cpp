@@ -4,9 +4,7 @@
 
 extern "C" {
 #include "access/sysattr.h"
-#include "catalog/pg_class.h"
 #include "nodes/extensible.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"

@@ -3,12 +3,10 @@
 
 extern "C" {
 #include "executor/instrument.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
 #include "optimizer/clauses.h"
 #include "tcop/tcopprot.h"
-#include "utils/rel.h"
 #include "utils/ruleutils.h"
 }
 

@@ -6,9 +6,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
-#include "catalog/pg_proc.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"

@@ -3,10 +3,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "lib/stringinfo.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_coerce.h"
-#include "utils/rel.h"
 }
 
 #include "pg/fdw/fdw_handler.hpp"

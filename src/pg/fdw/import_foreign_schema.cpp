@@ -3,11 +3,9 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/namespace.h"
 #include "catalog/pg_foreign_server.h"
 #include "mb/pg_wchar.h"
 #include "parser/parse_type.h"
-#include "utils/acl.h"
 #include "utils/regproc.h"
 #include "utils/ruleutils.h"
 }

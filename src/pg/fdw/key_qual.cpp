@@ -3,13 +3,11 @@
 
 extern "C" {
 #include "access/stratnum.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parse_coerce.h"
-#include "utils/typcache.h"
 }
 
 #include "pg/catalog/filter_relation.hpp"

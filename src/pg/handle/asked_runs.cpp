@@ -14,10 +14,7 @@
 #include <dlfcn.h>
 
 extern "C" {
-#include "access/xact.h"
-#include "catalog/pg_class.h"
 #include "commands/defrem.h"
-#include "nodes/parsenodes.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "plpgsql.h"

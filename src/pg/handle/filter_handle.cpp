@@ -5,12 +5,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_class.h"
 #include "catalog/pg_parameter_acl.h"
-#include "nodes/parsenodes.h"
 #include "port/pg_bitutils.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
 #include "utils/catcache.h"
 }
 

@@ -2,7 +2,6 @@
 
 extern "C" {
 #include "common/int.h"
-#include "utils/timestamp.h"
 }
 
 #include "pg/handle/key_builder.hpp"

@@ -2,11 +2,9 @@
 
 extern "C" {
 #include "catalog/pg_foreign_table.h"
-#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/procarray.h"
 #include "utils/resowner.h"
-#include "utils/timestamp.h"
 }
 
 #include "pg/catalog/lookup.hpp"

@@ -9,15 +9,10 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
-#include "catalog/pg_class.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "parser/parsetree.h"
-#include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/syscache.h"
-#include "utils/typcache.h"
 }
 
 #include "pg/handle/lost_rows.hpp"

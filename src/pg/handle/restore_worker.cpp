@@ -11,9 +11,6 @@ extern "C" {
 #include "commands/extension.h"
 #include "pgstat.h"
 #include "postmaster/interrupt.h"
-#include "storage/lmgr.h"
-#include "utils/guc.h"
-#include "utils/snapmgr.h"
 }
 
 #include "pg/handle/filter_handle.hpp"

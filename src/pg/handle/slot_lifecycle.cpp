@@ -5,8 +5,6 @@
 
 extern "C" {
 #include "access/parallel.h"
-#include "utils/guc.h"
-#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 }
 

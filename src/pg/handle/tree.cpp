@@ -1,13 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "catalog/namespace.h"
-#include "catalog/pg_class.h"
-#include "lib/stringinfo.h"
-#include "nodes/parsenodes.h"
-#include "utils/acl.h"
-}
-
 #include "core/filter/option_values.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/handle/slot_lifecycle.hpp"

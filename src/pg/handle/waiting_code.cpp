@@ -4,15 +4,11 @@
 
 extern "C" {
 #include "access/tableam.h"
-#include "access/transam.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_proc.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
-#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "tcop/dest.h"
 }

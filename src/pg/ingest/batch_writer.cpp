@@ -7,8 +7,6 @@ extern "C" {
 #include "executor/nodeModifyTable.h"
 #include "foreign/fdwapi.h"
 #include "storage/bufmgr.h"
-#include "storage/lmgr.h"
-#include "utils/rel.h"
 }
 
 #include "pg/ingest/batch_writer.hpp"

@@ -1,12 +1,9 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/table.h"
-#include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
 #include "rewrite/rewriteHandler.h"
-#include "utils/timestamp.h"
 }
 
 #include "pg/catalog/volatile_code.hpp"

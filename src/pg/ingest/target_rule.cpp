@@ -5,15 +5,11 @@
 extern "C" {
 #include "access/sysattr.h"
 #include "access/tableam.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_proc.h"
-#include "catalog/pg_trigger.h"
 #include "nodes/bitmapset.h"
 #include "optimizer/optimizer.h"
 #include "partitioning/partdesc.h"
-#include "storage/lmgr.h"
 #include "utils/partcache.h"
 #include "utils/rls.h"
 }

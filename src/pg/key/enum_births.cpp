@@ -4,12 +4,7 @@ extern "C" {
 #include "access/stratnum.h"
 #include "catalog/pg_enum.h"
 #include "catalog/pg_seclabel.h"
-#include "catalog/pg_type.h"
 #include "commands/seclabel.h"
-#include "utils/array.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
-#include "utils/snapmgr.h"
 }
 
 #include <utility>

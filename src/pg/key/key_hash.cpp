@@ -7,11 +7,9 @@
 #include "pg/server/syscache.hpp"
 
 extern "C" {
-#include "utils/array.h"
 #include "utils/arrayaccess.h"
 #include "utils/multirangetypes.h"
 #include "utils/rangetypes.h"
-#include "utils/typcache.h"
 }
 
 #include "pg/key/column_hash.hpp"

@@ -1,9 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "storage/lmgr.h"
-}
-
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -11,16 +11,6 @@
 // are of this life, too.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "access/table.h"
-#include "executor/spi.h"
-#include "lib/stringinfo.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
-#include "utils/guc.h"
-#include "utils/snapmgr.h"
-}
-
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/citus/citus_nodes.hpp"

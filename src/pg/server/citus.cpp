@@ -6,8 +6,6 @@ extern "C" {
 #include "parser/parse_func.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
-#include "utils/guc.h"
-#include "utils/typcache.h"
 }
 
 #include "core/base/hash.hpp"

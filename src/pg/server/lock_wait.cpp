@@ -4,7 +4,6 @@ extern "C" {
 #include "access/parallel.h"
 #include "postmaster/bgworker.h"
 #include "storage/proc.h"
-#include "utils/guc.h"
 }
 
 #include <algorithm>

@@ -4,8 +4,6 @@ extern "C" {
 #include "catalog/pg_authid.h"
 #include "storage/procarray.h"
 #include "storage/spin.h"
-#include "utils/acl.h"
-#include "utils/timestamp.h"
 }
 
 #include "pg/server/monotonic.hpp"

@@ -1,8 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_proc.h"
-#include "executor/spi.h"
 #include "nodes/plannodes.h"
 #include "tcop/cmdtag.h"
 #include "utils/plancache.h"

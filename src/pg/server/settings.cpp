@@ -2,11 +2,7 @@
 
 extern "C" {
 #include "catalog/pg_authid.h"
-#include "miscadmin.h"
 #include "replication/logicalworker.h"
-#include "utils/acl.h"
-#include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/plancache.h"
 #include "utils/varlena.h"
 }

@@ -6,7 +6,6 @@ extern "C" {
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/hsearch.h"
-#include "utils/memutils.h"
 }
 
 #include "pg/server/compat.hpp"

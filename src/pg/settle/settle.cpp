@@ -9,12 +9,6 @@
 // all refused must not stay taken: then the round's work is undone, and done without these rows.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "access/xact.h"
-#include "catalog/pg_type.h"
-#include "utils/memutils.h"
-}
-
 #include <algorithm>
 
 #include "pg/handle/filter_keys.hpp"

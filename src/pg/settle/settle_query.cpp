@@ -1,11 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "catalog/pg_type.h"
-#include "lib/stringinfo.h"
-#include "utils/lsyscache.h"
-}
-
 #include "pg/catalog/lookup.hpp"
 #include "pg/settle/settle_query.hpp"
 

@@ -3,14 +3,9 @@
 extern "C" {
 #include "access/relation.h"
 #include "catalog/catalog.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_trigger.h"
-#include "nodes/makefuncs.h"
-#include "storage/lmgr.h"
 #include "utils/rls.h"
-#include "utils/typcache.h"
 }
 
 #include <algorithm>

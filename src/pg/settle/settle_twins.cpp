@@ -1,13 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
-#include "catalog/pg_type.h"
 #include "nodes/plannodes.h"
-#include "utils/array.h"
-#include "utils/memutils.h"
-#include "utils/timestamp.h"
-#include "utils/typcache.h"
 }
 
 #include <algorithm>

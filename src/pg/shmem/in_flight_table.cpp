@@ -8,7 +8,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
 #include "access/twophase.h"
 #include "port/pg_bitutils.h"
 #include "storage/procarray.h"

@@ -2,10 +2,6 @@
 // one.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "utils/timestamp.h"
-}
-
 #include <initializer_list>
 
 #include "pg/server/hooks.hpp"

@@ -14,7 +14,6 @@ extern "C" {
 #include "catalog/pg_control.h"
 #include "port/pg_crc32c.h"
 #include "storage/fd.h"
-#include "utils/timestamp.h"
 }
 
 #include "pg/server/no_raise.hpp"

@@ -4,10 +4,7 @@
 extern "C" {
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
 #include "utils/backend_status.h"
-#include "utils/snapmgr.h"
 }
 
 #include "pg/catalog/lookup.hpp"

@@ -2,13 +2,6 @@
 // triggers.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "catalog/pg_class.h"
-#include "lib/stringinfo.h"
-#include "utils/array.h"
-#include "utils/timestamp.h"
-}
-
 #include "pg/binding/trigger_binding.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/server/rows.hpp"

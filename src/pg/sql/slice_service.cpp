@@ -3,14 +3,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_foreign_server.h"
-#include "nodes/makefuncs.h"
-#include "storage/lmgr.h"
 #include "tcop/dest.h"
-#include "utils/acl.h"
-#include "utils/array.h"
 #include "utils/inval.h"
 }
 

@@ -2,12 +2,6 @@
 // every filter of the database, of trees, and of slices on other servers; streamfilter_memory.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "catalog/pg_class.h"
-#include "utils/acl.h"
-#include "utils/timestamp.h"
-}
-
 #include <iterator>
 #include <numeric>
 

@@ -2,11 +2,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "executor/spi.h"
-#include "lib/stringinfo.h"
-#include "nodes/parsenodes.h"
 #include "parser/parser.h"
-#include "utils/guc.h"
 }
 
 #include "pg/catalog/lookup.hpp"

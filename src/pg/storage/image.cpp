@@ -3,15 +3,9 @@
 
 extern "C" {
 #include "access/heapam.h"
-#include "access/table.h"
-#include "access/transam.h"
-#include "catalog/pg_class.h"
 #include "commands/vacuum.h"
 #include "storage/bufmgr.h"
-#include "storage/lmgr.h"
 #include "storage/procarray.h"
-#include "utils/snapmgr.h"
-#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 }
 

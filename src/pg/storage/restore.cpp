@@ -4,8 +4,6 @@ extern "C" {
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
 #include "storage/procarray.h"
-#include "utils/snapmgr.h"
-#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 }
 

@@ -5,10 +5,7 @@ extern "C" {
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
-#include "storage/lmgr.h"
 #include "storage/proc.h"
-#include "utils/snapmgr.h"
-#include "utils/timestamp.h"
 }
 
 #include "core/filter/resize.hpp"

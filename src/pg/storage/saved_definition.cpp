@@ -1,11 +1,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
 #include "catalog/pg_attribute.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
-#include "lib/stringinfo.h"
 #include "utils/fmgrprotos.h"
 }
 

@@ -4,18 +4,13 @@ extern "C" {
 #include "access/heapam.h"
 #include "catalog/index.h"
 #include "catalog/indexing.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_index.h"
 #include "commands/tablecmds.h"
 #include "foreign/foreign.h"
 #include "storage/bufmgr.h"
-#include "storage/lmgr.h"
 #include "storage/procarray.h"
-#include "utils/guc.h"
 #include "utils/inval.h"
-#include "utils/snapmgr.h"
-#include "utils/timestamp.h"
 }
 
 #include "pg/catalog/filter_relation.hpp"

@@ -8,8 +8,6 @@ extern "C" {
 #include "executor/tuptable.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
-#include "utils/guc.h"
-#include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 }
 

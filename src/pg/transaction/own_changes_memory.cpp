@@ -3,7 +3,6 @@
 extern "C" {
 #include "commands/tablespace.h"
 #include "storage/fd.h"
-#include "utils/guc.h"
 #include "utils/wait_event.h"
 }
 

@@ -9,9 +9,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
 #include "access/twophase.h"
-#include "storage/lmgr.h"
 }
 
 #include <utility>

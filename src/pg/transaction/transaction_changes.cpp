@@ -2,7 +2,6 @@
 
 extern "C" {
 #include "common/hashfn.h"
-#include "storage/lmgr.h"
 }
 
 #include "pg/server/citus.hpp"

@@ -4,14 +4,8 @@
 extern "C" {
 #include "access/relation.h"
 #include "catalog/catalog.h"
-#include "catalog/namespace.h"
 #include "catalog/partition.h"
-#include "catalog/pg_class.h"
-#include "executor/spi.h"
-#include "lib/stringinfo.h"
 #include "parser/parse_coerce.h"
-#include "storage/lmgr.h"
-#include "utils/timestamp.h"
 }
 
 #include "pg/catalog/lookup.hpp"

@@ -17,8 +17,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
-#include "catalog/pg_trigger.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
 }

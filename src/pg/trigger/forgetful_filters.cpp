@@ -1,10 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/table.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "utils/snapmgr.h"
 }
 
 #include "pg/catalog/lookup.hpp"

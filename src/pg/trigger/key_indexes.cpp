@@ -8,9 +8,6 @@ extern "C" {
 #include "catalog/pg_am.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
-#include "storage/lmgr.h"
-#include "utils/snapmgr.h"
-#include "utils/typcache.h"
 }
 
 #include "pg/handle/key_reservation.hpp"

@@ -3,13 +3,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/table.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_trigger.h"
 #include "executor/execdesc.h"
-#include "lib/stringinfo.h"
 #include "nodes/execnodes.h"
-#include "nodes/parsenodes.h"
 #include "parser/parsetree.h"
 }
 

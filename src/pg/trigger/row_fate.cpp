@@ -3,11 +3,8 @@
 extern "C" {
 #include "access/sysattr.h"
 #include "access/tableam.h"
-#include "access/xact.h"
-#include "catalog/pg_trigger.h"
 #include "foreign/fdwapi.h"
 #include "utils/datum.h"
-#include "utils/snapmgr.h"
 }
 
 #include "pg/handle/filter_keys.hpp"

@@ -2,13 +2,9 @@
 
 extern "C" {
 #include "access/relation.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_trigger.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
-#include "storage/lmgr.h"
 }
 
 #include "pg/catalog/lookup.hpp"

@@ -3,10 +3,6 @@
 // their positions, once all are there, so the answer does not depend on which worker had which row.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "utils/array.h"
-}
-
 #include "core/filter/parallel_batch.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/server/rows.hpp"

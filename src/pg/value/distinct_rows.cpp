@@ -2,9 +2,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "executor/spi.h"
 #include "parser/parse_coerce.h"
-#include "utils/array.h"
 }
 
 #include "pg/catalog/column_coercion.hpp"

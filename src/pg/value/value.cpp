@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "lib/stringinfo.h"
 #include "utils/fmgrprotos.h"
 #include "utils/json.h"
 }

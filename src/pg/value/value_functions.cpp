@@ -3,7 +3,6 @@
 
 extern "C" {
 #include "access/detoast.h"
-#include "lib/stringinfo.h"
 }
 
 #include "core/filter/resize.hpp"
