@@ -134,7 +134,7 @@ class ParameterSearch {
   }
 
   const char* window_of(std::uint64_t rows) noexcept {
-    std::snprintf(window_, sizeof window_, "%llu rows", static_cast<unsigned long long>(rows));
+    std::snprintf(window_, sizeof window_, "%llu rows", llu(rows));
     return window_;
   }
 
@@ -192,7 +192,7 @@ unsigned advise(const Definition& requested, const Stream& stream, Advice* advic
 
 void explain(const Advice& advice, char* buffer, std::size_t size) noexcept {
   const Parameters& p = advice.parameters;
-  const auto keys = static_cast<unsigned long long>(p.keys);
+  const auto keys = llu(p.keys);
   int length;
   if (advice.keeps_fpr && keys == 0)
     length = std::snprintf(buffer, size, "keeps fpr for ever");

@@ -108,7 +108,7 @@ bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
   const Parameters& parameters = header->parameters;
   if (length != parameters.memory)
     return problem.set(Error::corrupt, "damaged streamfilter: %zu bytes instead of %llu", length,
-                       static_cast<unsigned long long>(parameters.memory));
+                       llu(parameters.memory));
 
   for (std::uint32_t i = 0; i < parameters.slices; ++i)
     if (!check_slice(parameters, slice_at(header, i), i, problem)) return false;

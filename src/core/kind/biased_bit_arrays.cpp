@@ -51,7 +51,7 @@ bool derive_bits(Parameters& p, Problem& problem) noexcept {
   p.set_integer(kArrayBits, bits_per_array(p.slice_bytes, k));
   if (p.integer(kArrayBits) > 0) return true;
   problem.set(Error::too_small, "a slice of %llu bytes has no room for k = %u arrays of bits",
-              static_cast<unsigned long long>(p.slice_bytes), static_cast<unsigned>(k));
+              llu(p.slice_bytes), static_cast<unsigned>(k));
   return problem.add_hint("Use more memory, fewer slices or a smaller k.");
 }
 

@@ -180,8 +180,7 @@ bool derive_growth(Definition& definition, Problem& problem) noexcept {
   if (!derived || grown_rate(p) <= definition.wanted_fpr() || definition.break_fpr(words(kGrow)))
     return true;
   problem.set(Error::conflict, "kind bloom cannot keep fpr %g for %llu keys in %llu bytes",
-              definition.wanted_fpr(), static_cast<unsigned long long>(p.keys),
-              static_cast<unsigned long long>(p.memory));
+              definition.wanted_fpr(), llu(p.keys), llu(p.memory));
   problem.add_detail("Its filters hold %.0f keys.",
                      keys_of_one(p) * filters(p) * p.slices / shape_of(p).k1);
   return problem.add_hint("Use more memory, a larger fpr, or no grow.");
@@ -638,15 +637,12 @@ const FilterOps bloom_ops = {
     .share = share,
     .fits = fits,
     .k_beyond_fpr = k_beyond_fpr,
-    .resize =
-        {
-            .sized = words(kBits, kLimit),
-            .hashes = words(kK),
-            .places = places,
-            .spread = spread,
-            .note_keys = note_keys,
-            .fpr_to_come = fpr_to_come,
-        },
+    .resize = {.sized = words(kBits, kLimit),
+               .hashes = words(kK),
+               .places = places,
+               .spread = spread,
+               .note_keys = note_keys,
+               .fpr_to_come = fpr_to_come},
 };
 
 }  // namespace streamfilter

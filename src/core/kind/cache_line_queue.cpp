@@ -184,13 +184,10 @@ const FilterOps clq_ops = {
     .find_rank = find_rank,
     .promote = promote,
     .to_try = kToTry,
-    .resize =
-        {
-            .places = places,
-            .spread = spread,
-            .undivided = always,
-            .may_join_places = may_join_places,
-        },
+    .resize = {.places = places,
+               .spread = spread,
+               .undivided = always,
+               .may_join_places = may_join_places},
 };
 
 }  // namespace streamfilter

@@ -70,7 +70,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   const std::uint64_t registers = body_bytes(p) / sizeof(Register);
   if (registers < kLeastRegisters) {
     problem.set(Error::too_small, "kind ell needs at least %llu registers for each slice",
-                static_cast<unsigned long long>(kLeastRegisters));
+                llu(kLeastRegisters));
     return problem.add_hint("Use more memory, or fewer slices.");
   }
   p.set_integer(kRegisters, registers);
@@ -322,13 +322,10 @@ const FilterOps ell_ops = {
     .distinct_error = distinct_error,
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
-    .resize =
-        {
-            .sized = words(kRegisters),
-            .places = places,
-            .spread = spread,
-            .note_keys = note_keys,
-        },
+    .resize = {.sized = words(kRegisters),
+               .places = places,
+               .spread = spread,
+               .note_keys = note_keys},
     .compare = compare,
 };
 

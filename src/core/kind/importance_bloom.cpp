@@ -221,12 +221,7 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary,
       .rate_at = Cells::rate_at,
       .fnr_at = fnr_at,
       .predict = predict,
-      .resize =
-          {
-              .sized = words(kP, kCells),
-              .places = Cells::places,
-              .spread = Cells::spread,
-          },
+      .resize = {.sized = words(kP, kCells), .places = Cells::places, .spread = Cells::spread},
   };
 }
 

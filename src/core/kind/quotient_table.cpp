@@ -46,21 +46,20 @@ bool check_given(const Definition& definition, Problem& problem) noexcept {
   const std::uint64_t selected =
       omega_given ? static_cast<unsigned>(__builtin_popcountll(omega)) : p.integer(kRPrime);
   if (omega_given && definition.has(kRPrime) && selected != p.integer(kRPrime)) {
-    problem.set(Error::conflict, "omega %llu selects %llu bits, not r_prime %llu",
-                static_cast<unsigned long long>(omega), static_cast<unsigned long long>(selected),
-                static_cast<unsigned long long>(p.integer(kRPrime)));
+    problem.set(Error::conflict, "omega %llu selects %llu bits, not r_prime %llu", llu(omega),
+                llu(selected), llu(p.integer(kRPrime)));
     return problem.add_hint("Leave out r_prime or omega.");
   }
   if (omega_given && definition.has(kR) && omega >> r != 0)
     return problem.set(Error::conflict,
-                       "omega %llu selects bits that a remainder of r = %llu has not",
-                       static_cast<unsigned long long>(omega), static_cast<unsigned long long>(r));
+                       "omega %llu selects bits that a remainder of r = %llu has not", llu(omega),
+                       llu(r));
   if (definition.has(kR) && (definition.has(kRPrime) || omega_given) && selected >= r) {
     problem.set(Error::conflict, "r_prime must be less than r");
     return problem.add_detail(
         "The signature is %llu of the %llu bits of the remainder, and the "
         "number of ones among the others.",
-        static_cast<unsigned long long>(selected), static_cast<unsigned long long>(r));
+        llu(selected), llu(r));
   }
   if (omega == low_bits(kMaxRemainderBits)) {
     problem.set(Error::conflict, "omega selects every bit of the longest remainder");
@@ -76,8 +75,7 @@ bool check_given(const Definition& definition, Problem& problem) noexcept {
       ceil_divide(p.integer(kRows), p.slices) >
           ceil_divide(std::uint64_t{1} << (p.integer(kP) - r), p.slices)) {
     problem.set(Error::conflict, "fingerprints of p = %llu bits do not reach %llu rows",
-                static_cast<unsigned long long>(p.integer(kP)),
-                static_cast<unsigned long long>(p.integer(kRows)));
+                llu(p.integer(kP)), llu(p.integer(kRows)));
     return problem.add_hint("Leave out p or rows.");
   }
   if (is_integer(definition) && p.keys == 0 && !definition.has(kP) && !definition.has(kR)) {
@@ -122,14 +120,12 @@ bool is_better(const QuotientShape& a, const QuotientShape& b, double fpr) noexc
 bool does_not_fit(const Definition& definition, Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
   problem.set(Error::too_small, "%u %s of %llu bytes cannot hold this filter of kind %s", p.slices,
-              p.slices == 1 ? "slice" : "slices", static_cast<unsigned long long>(p.slice_bytes),
-              kind_name(definition));
+              p.slices == 1 ? "slice" : "slices", llu(p.slice_bytes), kind_name(definition));
   if (is_integer(definition) && p.keys > 0)
-    problem.add_detail("There must be a place for each of %llu integer keys.",
-                       static_cast<unsigned long long>(p.keys));
+    problem.add_detail("There must be a place for each of %llu integer keys.", llu(p.keys));
   else if (definition.has(kP))
     problem.add_detail("Fingerprints of p = %llu bits with r bits of remainder need 2^(p-r) rows.",
-                       static_cast<unsigned long long>(p.integer(kP)));
+                       llu(p.integer(kP)));
   return problem.add_hint(
       "Use more memory or fewer slices%s.",
       definition.has(kP) || definition.has(kR) ? ", a smaller p or a larger r" : "");

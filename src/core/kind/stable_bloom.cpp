@@ -159,12 +159,7 @@ const FilterOps sbf_ops = {
     .fnr_at = fnr_at,
     .predict = predict,
     .to_try = kToTry,
-    .resize =
-        {
-            .sized = words(kP, kCells),
-            .places = Cells::places,
-            .spread = Cells::spread,
-        },
+    .resize = {.sized = words(kP, kCells), .places = Cells::places, .spread = Cells::spread},
 };
 
 }  // namespace streamfilter

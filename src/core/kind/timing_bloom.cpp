@@ -447,16 +447,13 @@ constexpr FilterOps row() noexcept {
       .insert_unconditionally = insert_unconditionally,
       .share = share,
       .fits = fits,
-      .resize =
-          {
-              .sized = words(kSize, kFilters, kCells, kLimit),
-              .hashes = words(kK),
-              .places = places,
-              .spread = spread,
-              .merge = merge_layer,
-              .note_keys = note_keys,
-              .fpr_to_come = fpr_to_come,
-          },
+      .resize = {.sized = words(kSize, kFilters, kCells, kLimit),
+                 .hashes = words(kK),
+                 .places = places,
+                 .spread = spread,
+                 .merge = merge_layer,
+                 .note_keys = note_keys,
+                 .fpr_to_come = fpr_to_come},
   };
 }
 

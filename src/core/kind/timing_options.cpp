@@ -31,8 +31,7 @@ bool derive_ticks(Definition& definition, Problem& problem) noexcept {
   const std::uint64_t ticks = ticks_of(window - 1, tick) + 1 + ticks_of(p.integer(kLateness), tick);
   if (ticks > kMaxTicks) {
     problem.set(Error::out_of_range, "option tick is too short for this window");
-    return problem.add_detail("A window can have up to %llu ticks.",
-                              static_cast<unsigned long long>(kMaxTicks));
+    return problem.add_detail("A window can have up to %llu ticks.", llu(kMaxTicks));
   }
   p.set_integer(kTicks, ticks);
   p.set_integer(kTickLength, tick);
@@ -55,8 +54,7 @@ bool derive_filters(Definition& definition, Problem& problem) noexcept {
   const std::uint64_t cells = bytes > overhead ? (bytes - overhead) * 8 / p.integer(kTimerBits) : 0;
   if (cells < 8) {
     problem.set(Error::too_small, "kind timer needs more room for its timers");
-    problem.add_detail("A filter of %llu bytes does not hold 8 timers of %u bits.",
-                       static_cast<unsigned long long>(bytes),
+    problem.add_detail("A filter of %llu bytes does not hold 8 timers of %u bits.", llu(bytes),
                        static_cast<unsigned>(p.integer(kTimerBits)));
     return problem.add_hint("Use more memory, a larger size, fewer slices or a longer tick.");
   }
@@ -179,8 +177,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     const double all = live * groups_of(p);
     const double bytes =
         all * -std::log2(fpr) / std::log(2) / 8 * static_cast<double>(p.integer(kTimerBits));
-    problem.set(Error::conflict, "kind timer cannot keep fpr %g in %llu bytes", fpr,
-                static_cast<unsigned long long>(p.memory));
+    problem.set(Error::conflict, "kind timer cannot keep fpr %g in %llu bytes", fpr, llu(p.memory));
     problem.add_detail("Up to %.0f keys are live at a time; the rate would reach %.3g.", all,
                        fpr_bound(p));
     return problem.add_hint(

@@ -204,16 +204,13 @@ const FilterOps vqf_ops = {
     .held_keys = held_keys,
     .predict = predict,
     .insert_unconditionally = insert_unconditionally,
-    .resize =
-        {
-            .sized = words(kOrigin, kOrigin + 1, kOrigin + 2, kOrigin + 3, kOrigin + 4),
-            .kept = words(kBits, kBuckets, kGrowth, kAges),
-            .inherit = inherit,
-            .places = [](const Parameters& p) noexcept { return lines_of(p, body_bytes(p)); },
-            .undivided = always,
-            .move = move,
-            .fpr_to_come = fpr_to_come,
-        },
+    .resize = {.sized = words(kOrigin, kOrigin + 1, kOrigin + 2, kOrigin + 3, kOrigin + 4),
+               .kept = words(kBits, kBuckets, kGrowth, kAges),
+               .inherit = inherit,
+               .places = [](const Parameters& p) noexcept { return lines_of(p, body_bytes(p)); },
+               .undivided = always,
+               .move = move,
+               .fpr_to_come = fpr_to_come},
 };
 
 }  // namespace streamfilter

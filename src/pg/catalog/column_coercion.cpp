@@ -43,7 +43,6 @@ const char* name_or_empty(const FilterRelation* filter) { return filter ? filter
                  format_type_be(column->type)),
           errhint("Only implicit casts are applied: add an explicit cast, or change one of the two "
                   "types."));
-  pg_unreachable();
 }
 
 // The incoming value, wrapped in the expressions that make it a value of the type; nullptr: none
@@ -100,9 +99,8 @@ bool find_code(Node* node, void* context) {
         code->stranger = function;
     } else if (function < FirstNormalObjectId) {
       // The function may look for casts of its argument: to_jsonb does.
-      ListCell* cell;
-      foreach (cell, reinterpret_cast<FuncExpr*>(node)->args)
-        if (!is_trusted_type(exprType(static_cast<Node*>(lfirst(cell))))) code->functions = true;
+      for (auto* argument : each<Node>(reinterpret_cast<FuncExpr*>(node)->args))
+        if (!is_trusted_type(exprType(argument))) code->functions = true;
     }
   } else if (IsA(node, CoerceToDomain)) {
     code->domains = true;

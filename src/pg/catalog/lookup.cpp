@@ -15,15 +15,11 @@ extern "C" {
 #include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
-namespace {
 
-[[noreturn]] void raise_gone(Oid relation) {
+void raise_gone(Oid relation) {
   ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
           errmsg("relation with OID %u does not exist", relation));
-  pg_unreachable();
 }
-
-}  // namespace
 
 const char* qualified_name(Oid relation) {
   stop_at(FaultPoint::lookup);

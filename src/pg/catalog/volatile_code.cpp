@@ -21,9 +21,7 @@ bool is_volatile_domain(Oid domain, MemoryContext memory) {
   auto* checks = static_cast<DomainConstraintRef*>(
       MemoryContextAllocZero(memory, sizeof(DomainConstraintRef)));
   InitDomainConstraintRef(domain, checks, memory, false);
-  ListCell* cell;
-  foreach (cell, checks->constraints) {
-    const auto* check = static_cast<const DomainConstraintState*>(lfirst(cell));
+  for (const auto* check : each<DomainConstraintState>(checks->constraints)) {
     if (runs_volatile_code(reinterpret_cast<Node*>(check->check_expr))) return true;
   }
   return false;
@@ -177,8 +175,7 @@ bool has_index_with_code(Relation table, CodeTest test) {
   if (!table->rd_rel->relhasindex) return false;
   bool found = false;
   List* indexes = RelationGetIndexList(table);
-  ListCell* cell;
-  foreach (cell, indexes) found = found || has_code(lfirst_oid(cell), test);
+  for (const Oid index : each_oid(indexes)) found = found || has_code(index, test);
   list_free(indexes);
   return found;
 }

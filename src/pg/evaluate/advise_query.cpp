@@ -261,11 +261,6 @@ void require_rows(const SampledRows& rows) {
 
 }  // namespace
 
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
-
 // streamfilter_advise(query, memory, fpr): a row per kind, best first, as tried on the query's
 // rows.
 SF_FUNCTION(streamfilter_advise_query) {
@@ -318,3 +313,5 @@ SF_FUNCTION(streamfilter_advise) {
   }
   return static_cast<Datum>(0);
 }
+
+}  // namespace streamfilter::pg

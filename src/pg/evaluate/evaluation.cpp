@@ -282,10 +282,9 @@ bool next_judged_row(Evaluation* evaluation, JudgedRow* row) {
   reader->position = row->position;
   if (!repeat) {
     MemoryContextReset(reader->key_context);
-    MemoryContext caller = MemoryContextSwitchTo(reader->key_context);
+    const InContext context(reader->key_context);
     reader->key = datumCopy(values[kKey], reader->key_by_value, reader->key_length);
     reader->has_key = true;
-    MemoryContextSwitchTo(caller);
   }
   return true;
 }

@@ -509,10 +509,8 @@ TreeNode* make_tree_node(const FilterRelation* relation) {
       palloc(sizeof(FilterHandle*) * Max(static_cast<Size>(node->child_count), 1)));
   for (int i = 0; i < node->child_count; ++i)
     node->children[i] = filter_handle(list_nth_oid(children, i));
-  ListCell* cell;
-  foreach (cell, find_descendants(relation->relid))
-    node->searched |=
-        static_cast<int>(tree_options_of(lfirst_oid(cell)).top_down) > relation->level;
+  for (const Oid child : each_oid(find_descendants(relation->relid)))
+    node->searched |= static_cast<int>(tree_options_of(child).top_down) > relation->level;
   return node;
 }
 
@@ -546,8 +544,7 @@ void append(StringInfo text, uint64 rows, const char* what) {
   if (rows == 0) return;
   const char* unit = rows == 1 ? " row" : " rows";
   const bool first = text->len == 0;
-  appendStringInfo(text, "%s%llu%s %s", first ? "" : ", ", static_cast<unsigned long long>(rows),
-                   first ? unit : "", what);
+  appendStringInfo(text, "%s%llu%s %s", first ? "" : ", ", llu(rows), first ? unit : "", what);
 }
 
 }  // namespace
@@ -571,12 +568,11 @@ int judged_filters() { return judged_count; }
 const JudgedRows& judged_by(int i) { return judged[i]; }
 
 const char* describe_judged_rows(const JudgedRows& rows) {
-  StringInfoData text;
-  initStringInfo(&text);
+  TextBuffer text;
   for (int outcome = 0; outcome < kOutcomes; ++outcome)
     append(&text, rows.repeats[outcome], kWordsOf[outcome]);
   if (text.len == 0) return nullptr;
-  return psprintf("%s, of %llu judged", text.data, static_cast<unsigned long long>(rows.rows));
+  return psprintf("%s, of %llu judged", text.data, llu(rows.rows));
 }
 
 }  // namespace streamfilter::pg

@@ -55,7 +55,6 @@ void say_what_for(void* arg) {
                     max_in_flight, dynamic_memory_kb),
           errhint("Load in smaller transactions, or raise streamfilter.dynamic_memory on every "
                   "node and reload the configuration."));
-  pg_unreachable();
 }
 
 // The lock that a transaction holds while it has the filter for itself and can still hand it over.

@@ -156,9 +156,7 @@ bool may_plan_wait(PlanState* state, void* context) {
 }
 
 bool reads_elsewhere(const PlannedStmt* statement, Oid filter) {
-  ListCell* cell;
-  foreach (cell, statement->rtable) {
-    const RangeTblEntry* entry = lfirst_node(RangeTblEntry, cell);
+  for (const auto* entry : each<RangeTblEntry>(statement->rtable)) {
     if (entry->rtekind == RTE_RELATION && entry->relkind == RELKIND_FOREIGN_TABLE &&
         entry->relid != filter)
       return true;
@@ -179,8 +177,7 @@ bool is_unique(Oid index) {
 bool has_unique_index(Relation table) {
   List* indexes = RelationGetIndexList(table);
   bool found = false;
-  ListCell* cell;
-  foreach (cell, indexes) found = found || is_unique(lfirst_oid(cell));
+  for (const Oid index : each_oid(indexes)) found = found || is_unique(index);
   list_free(indexes);
   return found;
 }

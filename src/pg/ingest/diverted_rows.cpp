@@ -126,9 +126,7 @@ DivertTarget* open_target(Diverting* all, Relation table, Oid owner) {
 }
 
 DivertTarget* find_divert_target(Diverting* all, const RowJudge* judge, Relation table) {
-  ListCell* cell;
-  foreach (cell, all->targets) {
-    auto* target = static_cast<DivertTarget*>(lfirst(cell));
+  for (auto* target : each<DivertTarget>(all->targets)) {
     if (target->table != table || target->owner != judge->found.owner) continue;
     table_close(table, NoLock);
     return target;
@@ -169,9 +167,7 @@ void divert_with_others(Diverting* all, const DivertedRows* rows, TupleTableSlot
 
 void write_diverted(Diverting* all) {
   if (all->open == nullptr) return;
-  ListCell* cell;
-  foreach (cell, all->targets) {
-    auto* target = static_cast<DivertTarget*>(lfirst(cell));
+  for (auto* target : each<DivertTarget>(all->targets)) {
     act_for(all, target);
     write_batch(target->writer);
   }
@@ -180,9 +176,7 @@ void write_diverted(Diverting* all) {
 }
 
 void finish_diverting(Diverting* all) {
-  ListCell* cell;
-  foreach (cell, all->targets) {
-    const auto* target = static_cast<const DivertTarget*>(lfirst(cell));
+  for (const auto* target : each<DivertTarget>(all->targets)) {
     finish_batch_writer(target->writer);
     ExecCloseIndices(target->relation);
     table_close(target->table, NoLock);

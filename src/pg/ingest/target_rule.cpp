@@ -227,9 +227,8 @@ bool is_blind_to_filters(const ModifyTableState* node) {
   if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) return true;
   bool blind = true;
   List* partitions = find_all_inheritors(RelationGetRelid(table), NoLock, nullptr);
-  ListCell* cell;
-  foreach (cell, partitions)
-    blind = blind && !runs_code_of_its_own(lfirst_oid(cell), table->rd_rel->relchecks);
+  for (const Oid relid : each_oid(partitions))
+    blind = blind && !runs_code_of_its_own(relid, table->rd_rel->relchecks);
   list_free(partitions);
   return blind;
 }

@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/stratnum.h"
 #include "catalog/pg_enum.h"
 #include "catalog/pg_seclabel.h"
 #include "commands/seclabel.h"

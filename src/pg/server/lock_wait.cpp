@@ -103,7 +103,6 @@ void CommitWait::raise_timeout(const char* context) {
   ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
           errmsg("COMMIT waited too long for another transaction"), errcontext("%s", context),
           errhint_wait());
-  pg_unreachable();
 }
 
 }  // namespace streamfilter::pg

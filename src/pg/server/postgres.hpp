@@ -35,6 +35,7 @@ extern "C" {
 }
 
 #include "pg/server/compat.hpp"
+#include "pg/server/idioms.hpp"
 
 // Declares and opens an SQL-callable function: SF_FUNCTION(streamfilter_in) { … }
 #define SF_FUNCTION(name)                   \

@@ -189,10 +189,6 @@ void start_progress() {
   for (int i = 0; i < MaxBackends; ++i) SpinLockInit(&places[i].lock);
 }
 
-}  // namespace streamfilter::pg
-
-using namespace streamfilter::pg;
-
 // streamfilter_show_progress(): the rows of view streamfilter_progress. As in pg_stat_activity,
 // other roles see only that a session is at work.
 SF_FUNCTION(streamfilter_show_progress) {
@@ -217,3 +213,5 @@ SF_FUNCTION(streamfilter_show_progress) {
   }
   return static_cast<Datum>(0);
 }
+
+}  // namespace streamfilter::pg

@@ -45,9 +45,6 @@ void add_up_to(FilterHandle* filter, const ArrayType* wanted) {
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
-
-using namespace streamfilter::pg;
 
 // streamfilter_counters(): a row per counter.
 SF_FUNCTION(streamfilter_counters) {
@@ -101,3 +98,5 @@ SF_FUNCTION(streamfilter_trigger_stat) {
   }
   PG_RETURN_DATUM(result.datum());
 }
+
+}  // namespace streamfilter::pg

@@ -6,7 +6,6 @@ extern "C" {
 #include "commands/vacuum.h"
 #include "storage/bufmgr.h"
 #include "storage/procarray.h"
-#include "utils/wait_event.h"
 }
 
 #include <initializer_list>
@@ -16,7 +15,6 @@ extern "C" {
 #include "pg/server/settings.hpp"
 #include "pg/server/shared_memory.hpp"
 #include "pg/server/wait_events.hpp"
-#include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/state_copy.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/storage/write_log.hpp"

@@ -4,7 +4,6 @@ extern "C" {
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
 #include "storage/procarray.h"
-#include "utils/wait_event.h"
 }
 
 #include "pg/server/fault_points.hpp"

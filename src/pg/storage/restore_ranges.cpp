@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/xlog.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
@@ -387,7 +386,6 @@ BackgroundWorkerHandle* start_restore_worker(Oid database, Oid filter) {
 
 void give_way() {
   ereport(ERROR, errcode(kGivesWay), errmsg("canceling statement due to lock timeout"));
-  pg_unreachable();
 }
 
 static void end_soon(SIGNAL_ARGS) {

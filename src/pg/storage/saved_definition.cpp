@@ -63,8 +63,7 @@ void append_collation(StringInfo lines, const char* column, Oid collation) {
 }  // namespace
 
 const char* collations_of(Oid filter) {
-  StringInfoData lines;
-  initStringInfo(&lines);
+  TextBuffer lines;
   const int columns = read_field(RELOID, filter, &FormData_pg_class::relnatts, 0);
   for (int i = 1; i <= columns; ++i) {
     const auto append = [&](const FormData_pg_attribute& row, HeapTuple) {

@@ -126,7 +126,6 @@ Oid place_of_log(Oid filter) {
           errhint("If it was renamed or moved, give it its name back, and schema \"%s\". Otherwise "
                   "create the extension anew.",
                   get_namespace_name(schema)));
-  pg_unreachable();
 }
 
 Oid filter_of_row(Relation table, HeapTuple tuple) {
@@ -138,12 +137,11 @@ Oid filter_of_row(Relation table, HeapTuple tuple) {
 // The index on the heap's filters; InvalidOid: it has none of use now.
 Oid index_of(Relation table) {
   Oid found = InvalidOid;
-  ListCell* cell;
   List* indexes = RelationGetIndexList(table);
-  foreach (cell, indexes) {
-    read_catalog<FormData_pg_index>(INDEXRELID, lfirst_oid(cell), [&](const auto& row, HeapTuple) {
+  for (const Oid index_oid : each_oid(indexes)) {
+    read_catalog<FormData_pg_index>(INDEXRELID, index_oid, [&](const auto& row, HeapTuple) {
       if (!row.indisvalid || row.indcheckxmin || row.indkey.values[0] != kFilterColumn) return;
-      found = lfirst_oid(cell);
+      found = index_oid;
     });
   }
   list_free(indexes);

@@ -573,7 +573,6 @@ bool is_prepared(const Change* change) {
           errmsg("cannot PREPARE a transaction that has deleted keys from a filter or merged a "
                  "value into it"),
           errhint("Do that in a transaction of its own, without PREPARE TRANSACTION."));
-  pg_unreachable();
 }
 
 [[noreturn]] void raise_too_many() {
@@ -585,7 +584,6 @@ bool is_prepared(const Change* change) {
                     max_in_flight, dynamic_memory_kb),
           errhint("Commit in smaller parts, or raise streamfilter.dynamic_memory and reload the "
                   "configuration."));
-  pg_unreachable();
 }
 
 }  // namespace

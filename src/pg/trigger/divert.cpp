@@ -89,7 +89,6 @@ bool check_target(Oid target, const DeclaredTrigger* declared, int missing_right
                     "schema \"%s\".",
                     trigger->tgname, get_namespace_name(declared->schema)),
           errhint("Create it, or give its name with its schema."));
-  pg_unreachable();
 }
 
 // ---- which columns -----------------------------------------------------------------------------
@@ -113,8 +112,7 @@ void check_assignable(Relation table, Relation target, const Form_pg_attribute t
 
 // Columns whose values have nowhere to go.
 const char* list_missing(Relation table, Relation target) {
-  StringInfoData list;
-  initStringInfo(&list);
+  TextBuffer list;
   for (int i = 1; i <= RelationGetNumberOfAttributes(table); ++i) {
     const Form_pg_attribute from = column(table, i);
     if (from->attisdropped || from->attgenerated != '\0') continue;
@@ -187,8 +185,7 @@ void choose_columns(InsertPlan* plan, Relation table, Relation target, StringInf
 
 // Identity columns get what the row has: it is kept as it came.
 const char* insert_text(InsertPlan* plan, Relation table, Relation target) {
-  StringInfoData text;
-  initStringInfo(&text);
+  TextBuffer text;
   appendStringInfo(&text, "INSERT INTO %s (", plan->name);
   choose_columns(plan, table, target, &text);
   appendStringInfoString(&text, ") OVERRIDING SYSTEM VALUE VALUES (");
@@ -237,7 +234,6 @@ Datum value_for(int source, TupleTableSlot* row, const FilterHandle* filter, cha
                  RelationGetRelationName(call->tg_relation), get_rel_name(target)),
           errdetail("A trigger or a rule of the latter has discarded it or put it elsewhere."),
           errhint("Divert repeats to a table that keeps them."));
-  pg_unreachable();
 }
 
 void insert_diverted(const TriggerData* call, Oid target, const FilterHandle* filter) {
