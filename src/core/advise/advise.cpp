@@ -105,7 +105,7 @@ class ParameterSearch {
   // Kinds that refuse parameters beyond fpr do what they are told.
   void try_hashes(std::uint64_t keys) noexcept {
     if (ops_.k_beyond_fpr == nullptr) return;
-    const double bits = static_cast<double>(requested_.parameters.memory) * 8;
+    const double bits = to_real(requested_.parameters.memory) * 8;
     char k[8];
     std::snprintf(k, sizeof k, "%u", ops_.k_beyond_fpr(bits, stream_.distinct()));
     attempt(keys, "k", k);

@@ -48,7 +48,7 @@ bool suffices(Definition attempt, std::uint64_t memory) noexcept {
   Parameters& p = attempt.parameters;
   p.memory = memory;
   return derive_in_memory(attempt, ignored) && keeps_fpr(attempt) &&
-         (!find_ops(p.kind)->remembers_keys || held_keys(p) >= static_cast<double>(p.keys));
+         (!find_ops(p.kind)->remembers_keys || held_keys(p) >= to_real(p.keys));
 }
 
 }  // namespace
@@ -185,7 +185,7 @@ bool check_k1_k2(Definition& definition, const FilterOps& ops, Problem& problem)
                               static_cast<unsigned>(bits),
                               static_cast<unsigned>(p.integer(k.word)));
   }
-  if (static_cast<double>(bits) > k.high) {
+  if (to_real(bits) > k.high) {
     problem.set(Error::out_of_range, "k1 times k2 is out of range");
     return problem.add_detail("It must be between 1 and %.15g.", k.high);
   }

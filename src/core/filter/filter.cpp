@@ -318,8 +318,7 @@ double distinct_keys(const Header* header, bool& full) noexcept {
       // Each key reported as new has set at least one bit. After a merge keys may have been counted
       // twice, but bits not.
       full = true;
-      sum +=
-          static_cast<double>(std::min<std::uint64_t>(slice.state->inserted_new, slice.bytes * 8));
+      sum += to_real(std::min<std::uint64_t>(slice.state->inserted_new, slice.bytes * 8));
     } else {
       sum += keys;
     }

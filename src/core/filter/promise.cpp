@@ -223,7 +223,7 @@ namespace {
 // load.
 double rate_at(const Parameters& p, std::uint64_t load) noexcept {
   const double k1 = probes(p);
-  return std::pow(find_ops(p.kind)->rate_at(p, static_cast<double>(load) / k1), k1);
+  return std::pow(find_ops(p.kind)->rate_at(p, to_real(load) / k1), k1);
 }
 
 double rate_of(const Parameters& p, ConstSlice slice) noexcept {

@@ -11,7 +11,7 @@ namespace {
 
 // Row and remainder together have so many values.
 double capacity_of(const Parameters& p) noexcept {
-  return std::ldexp(static_cast<double>(p.integer(kSliceRows)), static_cast<int>(p.integer(kR)));
+  return std::ldexp(to_real(p.integer(kSliceRows)), static_cast<int>(p.integer(kR)));
 }
 
 // Numbers of buckets in a row to choose from if `keys` is given.
@@ -140,8 +140,8 @@ bool cannot_keep(const Definition& definition, double least, Problem& problem) n
 
 // The number of integer keys that have a row and remainder of their own.
 double universe(const Parameters& p) noexcept {
-  const double capacity = std::ldexp(static_cast<double>(p.integer(kSliceRows)) * p.slices,
-                                     static_cast<int>(p.integer(kR)));
+  const double capacity =
+      std::ldexp(to_real(p.integer(kSliceRows)) * p.slices, static_cast<int>(p.integer(kR)));
   return std::min(capacity, std::ldexp(1, static_cast<int>(p.integer(kP))));
 }
 
@@ -150,7 +150,7 @@ double universe(const Parameters& p) noexcept {
 bool is_injective(const Parameters& p) noexcept {
   if (p.integer(kR) != p.integer(kRPrime) + 1) return false;
   const double wanted =
-      p.keys > 0 ? static_cast<double>(p.keys) : std::ldexp(1, static_cast<int>(p.integer(kP)));
+      p.keys > 0 ? to_real(p.keys) : std::ldexp(1, static_cast<int>(p.integer(kP)));
   return universe(p) >= wanted;
 }
 
@@ -170,10 +170,9 @@ bool set_rows(const Definition& definition, std::uint64_t fit, QuotientShape& sh
   // There are 2^(p-r) rows (§3.1). If slightly fewer fit, and r is given, the last rows are left
   // out and their keys share the first ones.
   shape.rows = std::min(fit, ceil_divide(std::uint64_t{1} << (shape.p - shape.r), p.slices));
-  const double capacity =
-      std::ldexp(static_cast<double>(shape.rows) * p.slices, static_cast<int>(shape.r));
+  const double capacity = std::ldexp(to_real(shape.rows) * p.slices, static_cast<int>(shape.r));
   const double fingerprints = std::ldexp(1, static_cast<int>(shape.p));
-  if (integer_keys) return capacity >= std::min(fingerprints, static_cast<double>(p.keys));
+  if (integer_keys) return capacity >= std::min(fingerprints, to_real(p.keys));
   if (is_integer(definition) && !definition.has(kR)) return capacity >= fingerprints;
   return capacity > fingerprints / 2;
 }
@@ -220,11 +219,10 @@ bool derive(Definition& definition, Appraise appraise, QuotientShape& shape,
 
 double distinct(const Parameters& p, std::uint64_t used) noexcept {
   if (p.key_shift != 0)
-    return is_injective(p) ? static_cast<double>(used) : std::numeric_limits<double>::quiet_NaN();
+    return is_injective(p) ? to_real(used) : std::numeric_limits<double>::quiet_NaN();
   const Signatures signatures(p);
-  return quotient_model::distinct(signatures.selected(), signatures.unselected(),
-                                  static_cast<double>(used),
-                                  static_cast<double>(p.integer(kSliceRows)));
+  return quotient_model::distinct(signatures.selected(), signatures.unselected(), to_real(used),
+                                  to_real(p.integer(kSliceRows)));
 }
 
 std::uint64_t load(const Parameters&, ConstSlice slice) noexcept { return weight(*slice.state); }
@@ -236,8 +234,8 @@ double rate_at(const Parameters& p, double load) noexcept {
 double fpr_now(const Parameters& p, std::uint64_t used, std::uint64_t weight) noexcept {
   const double capacity = capacity_of(p);
   // A stored integer key has a fingerprint of its own, so that fingerprint cannot be a new key's.
-  const double known = p.key_shift != 0 ? static_cast<double>(used) : 0;
-  return known < capacity ? (static_cast<double>(weight) - known) / (capacity - known) : 0;
+  const double known = p.key_shift != 0 ? to_real(used) : 0;
+  return known < capacity ? (to_real(weight) - known) / (capacity - known) : 0;
 }
 
 }  // namespace streamfilter::quotient
