@@ -15,7 +15,6 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/fault_points.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -7,7 +7,6 @@ extern "C" {
 
 #include "pg/binding/trigger_definition.hpp"
 #include "pg/catalog/lookup.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {

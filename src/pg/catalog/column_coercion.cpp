@@ -12,7 +12,6 @@ extern "C" {
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/key/hash_method.hpp"
 #include "pg/key/key_hash.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 

@@ -8,7 +8,6 @@ extern "C" {
 #include "pg/catalog/definition_commands.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 

@@ -21,7 +21,6 @@ extern "C" {
 #include "pg/key/hash_method.hpp"
 #include "pg/key/key_hash.hpp"
 #include "pg/server/fault_points.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {

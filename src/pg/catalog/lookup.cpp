@@ -11,8 +11,6 @@ extern "C" {
 #include "pg/key/hash_method.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/no_raise.hpp"
-#include "pg/server/shared_memory.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 

@@ -11,7 +11,6 @@ extern "C" {
 #include "core/base/text.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/volatile_code.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -11,7 +11,6 @@ extern "C" {
 #include "pg/citus/shard_triggers.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/server/citus.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {

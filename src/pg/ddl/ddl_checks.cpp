@@ -30,7 +30,6 @@ extern "C" {
 #include "pg/key/hash_method.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/resize/resize_filter.hpp"
-#include "pg/server/syscache.hpp"
 #include "pg/shmem/log_pages.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/storage/restore.hpp"

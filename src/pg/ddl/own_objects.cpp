@@ -9,7 +9,6 @@ extern "C" {
 }
 
 #include "pg/ddl/own_objects.hpp"
-#include "pg/server/syscache.hpp"
 #include "pg/storage/state_heaps.hpp"
 
 namespace streamfilter::pg {

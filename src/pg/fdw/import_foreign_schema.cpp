@@ -18,7 +18,6 @@ extern "C" {
 #include "pg/fdw/import_foreign_schema.hpp"
 #include "pg/remote/connect.hpp"
 #include "pg/remote/remote_transaction.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {

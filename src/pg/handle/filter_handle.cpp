@@ -17,7 +17,6 @@ extern "C" {
 #include "pg/key/hash_method.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/server/no_raise.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/storage/restore.hpp"
 #include "pg/storage/saved_definition.hpp"

@@ -14,7 +14,6 @@ extern "C" {
 #include "pg/server/citus.hpp"
 #include "pg/server/monotonic.hpp"
 #include "pg/server/problem_report.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/arrivals.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/transaction/apply_changes.hpp"

@@ -15,7 +15,6 @@ extern "C" {
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/restore_worker.hpp"
 #include "pg/handle/tree.hpp"
-#include "pg/server/syscache.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/storage/restore_ranges.hpp"
 

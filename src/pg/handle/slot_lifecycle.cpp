@@ -10,7 +10,6 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/log_pages.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/state_copy.hpp"

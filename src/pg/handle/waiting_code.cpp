@@ -17,7 +17,6 @@ extern "C" {
 #include "pg/handle/statement.hpp"
 #include "pg/handle/waiting_code.hpp"
 #include "pg/key/hash_method.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -18,7 +18,6 @@ extern "C" {
 #include "pg/citus/shard_triggers.hpp"
 #include "pg/ingest/target_rule.hpp"
 #include "pg/server/citus.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {

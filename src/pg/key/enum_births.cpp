@@ -11,8 +11,6 @@ extern "C" {
 #include "core/base/hash.hpp"
 #include "pg/key/enum_births.hpp"
 #include "pg/server/settings.hpp"
-#include "pg/server/shared_memory.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -7,8 +7,6 @@ extern "C" {
 
 #include "pg/key/enum_births.hpp"
 #include "pg/key/hash_method.hpp"
-#include "pg/server/shared_memory.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 

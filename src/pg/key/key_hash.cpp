@@ -4,7 +4,6 @@
 #include "pg/server/postgres.hpp"
 
 #include "pg/key/key_hash.hpp"
-#include "pg/server/syscache.hpp"
 
 extern "C" {
 #include "utils/arrayaccess.h"

@@ -10,7 +10,6 @@ extern "C" {
 
 #include "core/base/hash.hpp"
 #include "pg/server/citus.hpp"
-#include "pg/server/shared_memory.hpp"
 
 namespace streamfilter::pg {
 

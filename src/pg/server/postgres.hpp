@@ -36,6 +36,8 @@ extern "C" {
 
 #include "pg/server/compat.hpp"
 #include "pg/server/idioms.hpp"
+#include "pg/server/shared_memory.hpp"
+#include "pg/server/syscache.hpp"
 
 // Declares and opens an SQL-callable function: SF_FUNCTION(streamfilter_in) { … }
 #define SF_FUNCTION(name)                   \

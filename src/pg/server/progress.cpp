@@ -9,7 +9,6 @@ extern "C" {
 #include "pg/server/monotonic.hpp"
 #include "pg/server/progress.hpp"
 #include "pg/server/rows.hpp"
-#include "pg/server/shared_memory.hpp"
 
 namespace streamfilter::pg {
 

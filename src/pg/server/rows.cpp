@@ -7,7 +7,6 @@ extern "C" {
 }
 
 #include "pg/server/rows.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 

@@ -8,8 +8,6 @@ extern "C" {
 #include "utils/hsearch.h"
 }
 
-#include "pg/server/compat.hpp"
-
 namespace streamfilter::pg {
 
 // An LWLock, held as long as the object lives. Nothing raises meanwhile.

@@ -14,7 +14,6 @@ extern "C" {
 #include "pg/citus/citus_tables.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/citus.hpp"
-#include "pg/server/syscache.hpp"
 #include "pg/settle/settle_task.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/trigger/divert.hpp"

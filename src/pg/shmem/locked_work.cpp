@@ -6,7 +6,6 @@ extern "C" {
 #include "utils/wait_event.h"
 }
 
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
 
 namespace streamfilter::pg {

@@ -1,6 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 
 namespace streamfilter::pg {

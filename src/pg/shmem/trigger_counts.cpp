@@ -5,7 +5,6 @@
 #include <initializer_list>
 
 #include "pg/server/hooks.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 
 namespace streamfilter::pg {

@@ -13,7 +13,6 @@ extern "C" {
 #include "pg/server/fault_points.hpp"
 #include "pg/server/monotonic.hpp"
 #include "pg/server/settings.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/state_copy.hpp"
 #include "pg/storage/image.hpp"

@@ -9,7 +9,6 @@ extern "C" {
 #include "pg/server/fault_points.hpp"
 #include "pg/server/lock_wait.hpp"
 #include "pg/server/no_raise.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/unlogged_file.hpp"
 #include "pg/storage/restore.hpp"

@@ -11,7 +11,6 @@ extern "C" {
 #include "pg/server/fault_points.hpp"
 #include "pg/server/monotonic.hpp"
 #include "pg/server/no_raise.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/storage/restore_ranges.hpp"
 

@@ -8,7 +8,6 @@ extern "C" {
 
 #include "core/filter/filter.hpp"
 #include "pg/key/hash_method.hpp"
-#include "pg/server/syscache.hpp"
 #include "pg/storage/saved_definition.hpp"
 #include "pg/storage/state_heaps.hpp"
 

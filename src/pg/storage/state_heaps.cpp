@@ -14,7 +14,6 @@ extern "C" {
 }
 
 #include "pg/catalog/filter_relation.hpp"
-#include "pg/server/syscache.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/log_pages.hpp"
 #include "pg/storage/page_scan.hpp"

@@ -12,7 +12,6 @@ extern "C" {
 }
 
 #include "pg/server/citus.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/storage/saved_definition.hpp"
 #include "pg/storage/state_reader.hpp"

@@ -1,6 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/transaction/apply_changes.hpp"
 

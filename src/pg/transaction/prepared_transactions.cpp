@@ -16,7 +16,6 @@ extern "C" {
 
 #include "pg/server/fault_points.hpp"
 #include "pg/server/settings.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/transaction/apply_changes.hpp"

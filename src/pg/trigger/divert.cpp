@@ -9,7 +9,6 @@ extern "C" {
 }
 
 #include "pg/catalog/lookup.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/trigger/divert.hpp"
 
 namespace streamfilter::pg {

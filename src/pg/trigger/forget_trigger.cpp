@@ -22,7 +22,6 @@ extern "C" {
 }
 
 #include "pg/handle/filter_keys.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/forget_trigger.hpp"

@@ -10,7 +10,6 @@ extern "C" {
 #include "pg/citus/shard_triggers.hpp"
 #include "pg/handle/asked_runs.hpp"
 #include "pg/server/citus.hpp"
-#include "pg/server/syscache.hpp"
 #include "pg/trigger/forgetful_filters.hpp"
 #include "pg/trigger/judge_row.hpp"
 #include "pg/trigger/key_indexes.hpp"

@@ -12,7 +12,6 @@ extern "C" {
 #include "pg/citus/citus_tables.hpp"
 #include "pg/citus/shard_triggers.hpp"
 #include "pg/handle/tree.hpp"
-#include "pg/server/syscache.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/forget_trigger.hpp"
 #include "pg/trigger/forgetful_filters.hpp"
