@@ -17,7 +17,7 @@ for my $batches (0, 1)
 	sql(qq{
 		CREATE TABLE ${name}_events (id int, at timestamptz, n int);
 		CREATE FOREIGN TABLE $name (id int, at timestamptz OPTIONS (role 'time'))
-			SERVER streamfilter OPTIONS (kind 'vqf', window '10 minutes', extend 'yes', max_future 'infinity', keys '10000', fpr '1e-6');
+			SERVER streamfilter OPTIONS (kind 'vqf', window '10 minutes', extend 'yes', lateness '2 minutes', max_future 'infinity', keys '10000', fpr '1e-6');
 		CREATE TRIGGER zz BEFORE INSERT ON ${name}_events FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('$name')});
 }
 
