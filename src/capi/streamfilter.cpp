@@ -77,8 +77,7 @@ bool has_room(const void* memory, std::size_t size, const Parameters& parameters
   if (!is_usable(memory, problem)) return false;
   if (size >= parameters.memory) return true;
   bad_argument(problem, "memory is too small for the filter");
-  return problem.add_detail("It has %zu bytes instead of %llu.", size,
-                            static_cast<unsigned long long>(parameters.memory));
+  return problem.add_detail("It has %zu bytes instead of %llu.", size, llu(parameters.memory));
 }
 
 void prefetch_batch(const Header* header, const sflt_element* elements, std::size_t count) {

@@ -105,7 +105,7 @@ class ParameterSearch {
   // Kinds that refuse parameters beyond fpr do what they are told.
   void try_hashes(std::uint64_t keys) noexcept {
     if (ops_.k_beyond_fpr == nullptr) return;
-    const double bits = static_cast<double>(requested_.parameters.memory) * 8;
+    const double bits = to_real(requested_.parameters.memory) * 8;
     char k[8];
     std::snprintf(k, sizeof k, "%u", ops_.k_beyond_fpr(bits, stream_.distinct()));
     attempt(keys, "k", k);
@@ -134,7 +134,7 @@ class ParameterSearch {
   }
 
   const char* window_of(std::uint64_t rows) noexcept {
-    std::snprintf(window_, sizeof window_, "%llu rows", static_cast<unsigned long long>(rows));
+    std::snprintf(window_, sizeof window_, "%llu rows", llu(rows));
     return window_;
   }
 
@@ -192,7 +192,7 @@ unsigned advise(const Definition& requested, const Stream& stream, Advice* advic
 
 void explain(const Advice& advice, char* buffer, std::size_t size) noexcept {
   const Parameters& p = advice.parameters;
-  const auto keys = static_cast<unsigned long long>(p.keys);
+  const auto keys = llu(p.keys);
   int length;
   if (advice.keeps_fpr && keys == 0)
     length = std::snprintf(buffer, size, "keeps fpr for ever");

@@ -56,7 +56,7 @@ struct SampledRows {
   double rate;  // share of all keys
 
   std::size_t repeats;
-  double distinct() const noexcept { return static_cast<double>(count - repeats); }
+  double distinct() const noexcept { return to_real(count - repeats); }
 };
 
 // Finds the repeats. `table` has `size` words, a power of two above `count`.

@@ -76,9 +76,9 @@ void expect_false_hits(const std::uint64_t* misses, unsigned ranks, double fpr,
   std::fill_n(false_hits, ranks, 0.0);
   for (unsigned step = 1; step <= kFillSteps; ++step) {
     if (misses[step] == 0) continue;
-    const double fill = static_cast<double>(step) / kFillSteps,
+    const double fill = to_real(step) / kFillSteps,
                  keys = step < kFillSteps ? arrived(fill * ranks, ranks) : 0,
-                 rows = static_cast<double>(misses[step]) / std::max(1 - fpr * fill, 1e-6);
+                 rows = to_real(misses[step]) / std::max(1 - fpr * fill, 1e-6);
     for (unsigned j = 0; j < ranks; ++j)
       false_hits[j] += rows * fpr / ranks * (step < kFillSteps ? 1 - stays(j + 1, keys) : 1);
   }
@@ -87,12 +87,12 @@ void expect_false_hits(const std::uint64_t* misses, unsigned ranks, double fpr,
 Tuning::Tuning(const Answers& answers) noexcept
     : ranks_(answers.ranks), fpr_(answers.fpr), buckets_(answers.buckets) {
   if (answers.false_hits != nullptr) {
-    for (unsigned j = 0; j < ranks_; ++j) hits_[none][j] = static_cast<double>(answers.hits[j]);
+    for (unsigned j = 0; j < ranks_; ++j) hits_[none][j] = to_real(answers.hits[j]);
     take_away(answers.false_hits);
   } else {
     take_hits(answers);
   }
-  continue_hits(static_cast<double>(answers.misses));
+  continue_hits(to_real(answers.misses));
   find_lags();
 }
 
@@ -112,12 +112,12 @@ void Tuning::take_away(const double* false_hits) noexcept {
 // rank alike.
 void Tuning::take_hits(const Answers& answers) noexcept {
   const std::uint64_t all = std::accumulate(answers.hits, answers.hits + ranks_, std::uint64_t{0});
-  const double wrong = static_cast<double>(answers.misses) * fpr_,
-               right = std::max(static_cast<double>(all) * (1 - fpr_) - wrong, 0.0),
-               each = fpr_ < 1 ? (static_cast<double>(all) - right / (1 - fpr_)) / ranks_ : 0;
+  const double wrong = to_real(answers.misses) * fpr_,
+               right = std::max(to_real(all) * (1 - fpr_) - wrong, 0.0),
+               each = fpr_ < 1 ? (to_real(all) - right / (1 - fpr_)) / ranks_ : 0;
   double false_hits[kMaxRanks];
   for (unsigned j = 0; j < ranks_; ++j) {
-    hits_[none][j] = static_cast<double>(answers.hits[j]);
+    hits_[none][j] = to_real(answers.hits[j]);
     false_hits[j] = each;
   }
   take_away(false_hits);

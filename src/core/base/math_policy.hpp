@@ -29,4 +29,10 @@ constexpr Integer saturate(double value) noexcept {
   return value < kEnd ? static_cast<Integer>(value) : Limits::max();
 }
 
+// The other way, rounded: formulas are full of it.
+template <typename Number>
+constexpr double to_real(Number number) noexcept {
+  return static_cast<double>(number);
+}
+
 }  // namespace streamfilter

@@ -6,6 +6,12 @@
 
 namespace streamfilter {
 
+// What %llu prints.
+template <typename Number>
+constexpr unsigned long long llu(Number number) noexcept {
+  return static_cast<unsigned long long>(number);
+}
+
 // Each value names a class of error; the host maps it to its own codes (SQLSTATE).
 enum class Error : std::uint8_t {
   none,

@@ -31,7 +31,7 @@ bool is_possible(Definition attempt) noexcept {
 double memory_of(Definition attempt, Kind kind) noexcept {
   attempt.parameters.kind = kind;
   const std::uint64_t memory = is_possible(attempt) ? memory_for_keys(attempt) : 0;
-  return memory > 0 ? static_cast<double>(memory) : std::numeric_limits<double>::infinity();
+  return memory > 0 ? to_real(memory) : std::numeric_limits<double>::infinity();
 }
 
 // Of two kinds that miss no repeat up to the number of keys, the one that needs less memory: vqf
@@ -45,9 +45,8 @@ bool choose_known(Definition& definition) noexcept {
   blocked.parameters.kind = Kind::bloom;
   blocked.parameters.layout = Layout::blocked;
   const double bloom = memory_of(definition, Kind::bloom), vqf = memory_of(definition, Kind::vqf),
-               given = definition.is_given(Common::memory)
-                           ? static_cast<double>(definition.parameters.memory)
-                           : std::numeric_limits<double>::max();
+               given = definition.is_given(Common::memory) ? to_real(definition.parameters.memory)
+                                                           : std::numeric_limits<double>::max();
   if (vqf <= given && vqf <= bloom * kMemoryToVqf)
     return choose(definition, Kind::vqf,
                   "it keeps fpr for ever, and misses none of that many keys");
@@ -66,7 +65,7 @@ bool choose_known(Definition& definition) noexcept {
 
 // Number of 64-byte lines, as a double.
 double keys_to_line(const Parameters& p) noexcept {
-  return static_cast<double>(p.keys) * kLineBytes / static_cast<double>(p.memory);
+  return to_real(p.keys) * kLineBytes / to_real(p.memory);
 }
 
 // Does a choice of two lines remember more? It makes the window longer but leaves room for fewer

@@ -211,7 +211,7 @@ constexpr CommonOption number_option(
       .name = name,
       .value = kValue<member>,
       .low = 1,
-      .high = static_cast<double>(most),
+      .high = to_real(most),
       .set = set_number<member>,
       .in_range = [](const Parameters& p) noexcept { return p.*member <= most; },
       .is_needed = is_needed,

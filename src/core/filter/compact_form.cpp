@@ -208,14 +208,13 @@ bool CompactReader::open(const void* body, std::size_t length, Problem& problem)
     return problem.set(Error::corrupt, "damaged streamfilter: invalid compact header");
   // A key is 10 bits at least.
   if (count > static_cast<std::uint64_t>(end_ - at_) * 8 / 10)
-    return problem.set(Error::corrupt, "truncated streamfilter: %llu keys in %zu bytes",
-                       static_cast<unsigned long long>(count),
+    return problem.set(Error::corrupt, "truncated streamfilter: %llu keys in %zu bytes", llu(count),
                        static_cast<std::size_t>(end_ - at_));
   const std::uint64_t most = parameters_.slices * most_tokens(2 * parameters_.integer(0));
   if (count > most)
-    return problem.set(
-        Error::corrupt, "damaged streamfilter: %llu keys, where there is room for %llu",
-        static_cast<unsigned long long>(count), static_cast<unsigned long long>(most));
+    return problem.set(Error::corrupt,
+                       "damaged streamfilter: %llu keys, where there is room for %llu", llu(count),
+                       llu(most));
   count_ = static_cast<std::uint32_t>(count);
   places_ = places_of(parameters_);
   rice_ = rice_parameter(places_, count_);

@@ -1,7 +1,6 @@
-#include <bit>
 
-#include "core/filter/auto_kind.hpp"
 #include "core/filter/definition_text.hpp"
+#include "core/filter/auto_kind.hpp"
 
 #include "core/base/layer_wall.hpp"
 
@@ -181,9 +180,7 @@ bool mergeable(const Parameters& a, const Parameters& b, Problem& problem) noexc
     return problem.set(Error::unsupported, "filters of kind %s cannot be merged", ops->name);
   if (a.seed != b.seed) {
     problem.set(Error::mismatch, "filters with different seeds cannot be merged");
-    problem.add_detail("One has the seed %llu, the other %llu.",
-                       static_cast<unsigned long long>(a.seed),
-                       static_cast<unsigned long long>(b.seed));
+    problem.add_detail("One has the seed %llu, the other %llu.", llu(a.seed), llu(b.seed));
     return problem.add_hint(
         "Values have the same seed unless told otherwise; give named filters "
         "that are to be merged the same option seed.");

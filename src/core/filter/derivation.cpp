@@ -21,11 +21,9 @@ bool derive_in_memory(Definition& definition, Problem& problem) noexcept {
   if (!definition.is_given(Common::slices)) p.slices = default_slices(p.memory);
   const std::uint64_t least = sizeof(Header) + p.slices * kMinSliceBytes;
   if (p.memory < least) {
-    problem.set(Error::too_small, "memory of %llu bytes is too small for a filter",
-                static_cast<unsigned long long>(p.memory));
+    problem.set(Error::too_small, "memory of %llu bytes is too small for a filter", llu(p.memory));
     return problem.add_hint("A filter of %u %s needs at least %llu bytes.", p.slices,
-                            p.slices == 1 ? "slice" : "slices",
-                            static_cast<unsigned long long>(least));
+                            p.slices == 1 ? "slice" : "slices", llu(least));
   }
   p.slice_bytes = (p.memory - sizeof(Header)) / p.slices & ~std::uint64_t{63};
   p.key_shift = 0;
@@ -50,7 +48,7 @@ bool suffices(Definition attempt, std::uint64_t memory) noexcept {
   Parameters& p = attempt.parameters;
   p.memory = memory;
   return derive_in_memory(attempt, ignored) && keeps_fpr(attempt) &&
-         (!find_ops(p.kind)->remembers_keys || held_keys(p) >= static_cast<double>(p.keys));
+         (!find_ops(p.kind)->remembers_keys || held_keys(p) >= to_real(p.keys));
 }
 
 }  // namespace
@@ -93,8 +91,7 @@ namespace {
 bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
   problem.set(Error::conflict, "kind %s cannot keep fpr %g for %llu keys in %llu bytes",
-              find_ops(p.kind)->name, definition.wanted_fpr(),
-              static_cast<unsigned long long>(p.keys), static_cast<unsigned long long>(p.memory));
+              find_ops(p.kind)->name, definition.wanted_fpr(), llu(p.keys), llu(p.memory));
   problem.add_detail("Its false-positive rate would reach %.3g.", find_ops(p.kind)->fpr_bound(p));
   char forever[200];
   list_kinds([](const FilterOps& ops) { return ops.keeps_fpr_forever; }, forever, sizeof forever);
@@ -102,7 +99,7 @@ bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
     return problem.add_hint(
         "%llu bytes would do. In any memory, fpr is kept by: %s; they forget "
         "old keys instead.",
-        static_cast<unsigned long long>(needed), forever);
+        llu(needed), forever);
   return problem.add_hint("In any memory, fpr is kept by: %s; they forget old keys instead.",
                           forever);
 }
@@ -188,7 +185,7 @@ bool check_k1_k2(Definition& definition, const FilterOps& ops, Problem& problem)
                               static_cast<unsigned>(bits),
                               static_cast<unsigned>(p.integer(k.word)));
   }
-  if (static_cast<double>(bits) > k.high) {
+  if (to_real(bits) > k.high) {
     problem.set(Error::out_of_range, "k1 times k2 is out of range");
     return problem.add_detail("It must be between 1 and %.15g.", k.high);
   }

@@ -108,7 +108,7 @@ bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
   const Parameters& parameters = header->parameters;
   if (length != parameters.memory)
     return problem.set(Error::corrupt, "damaged streamfilter: %zu bytes instead of %llu", length,
-                       static_cast<unsigned long long>(parameters.memory));
+                       llu(parameters.memory));
 
   for (std::uint32_t i = 0; i < parameters.slices; ++i)
     if (!check_slice(parameters, slice_at(header, i), i, problem)) return false;
@@ -318,8 +318,7 @@ double distinct_keys(const Header* header, bool& full) noexcept {
       // Each key reported as new has set at least one bit. After a merge keys may have been counted
       // twice, but bits not.
       full = true;
-      sum +=
-          static_cast<double>(std::min<std::uint64_t>(slice.state->inserted_new, slice.bytes * 8));
+      sum += to_real(std::min<std::uint64_t>(slice.state->inserted_new, slice.bytes * 8));
     } else {
       sum += keys;
     }

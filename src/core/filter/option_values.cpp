@@ -74,7 +74,7 @@ bool set_span(Definition& definition, const OptionSpec& option, const char* valu
         "rows such as '1000000 rows'.");
   }
   if (!rows) {
-    amount = static_cast<double>(time);
+    amount = to_real(time);
     word = static_cast<std::uint64_t>(time);
   }
   if (!(amount >= option.low && amount <= option.high)) {
@@ -163,7 +163,7 @@ bool read_whole_number(const char* name, const char* value, double low, double h
     bad_value(problem, Error::syntax, name, value);
     return problem.add_hint("Give a whole number from %.15g to %.15g.", low, high);
   }
-  if (static_cast<double>(result) < low || static_cast<double>(result) > high)
+  if (to_real(result) < low || to_real(result) > high)
     return bad_range(problem, name, value, low, high);
   return true;
 }
@@ -219,10 +219,9 @@ bool option_in_range(const Parameters& p, const OptionSpec& option) noexcept {
   const std::uint64_t word = p.integer(option.word);
   const auto within = [&](double value) { return value >= option.low && value <= option.high; };
   switch (option.type) {
-    case OptionType::integer: return within(static_cast<double>(word));
+    case OptionType::integer: return within(to_real(word));
     case OptionType::real: return within(p.real(option.word));
-    case OptionType::span:
-      return within(static_cast<double>(word)) && p.integer(option.word + 1) <= 1;
+    case OptionType::span: return within(to_real(word)) && p.integer(option.word + 1) <= 1;
     case OptionType::choice:
       for (std::uint64_t i = 0; option.choices[i] != nullptr; ++i)
         if (i == word) return true;

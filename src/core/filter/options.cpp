@@ -1,4 +1,3 @@
-
 #include "core/filter/options.hpp"
 #include "core/filter/common_options.hpp"
 #include "core/filter/option_values.hpp"
@@ -76,12 +75,6 @@ bool set_option(Definition& definition, const char* name, const char* value, Pro
 
 const OptionSpec* find_option(const FilterOps& ops, const char* name) noexcept {
   return find_named(ops.options, name);
-}
-
-bool is_option(const char* name) noexcept {
-  return find_named(kCommonOptions, name) != nullptr ||
-         std::ranges::any_of(
-             all_ops(), [=](const FilterOps* ops) { return find_option(*ops, name) != nullptr; });
 }
 
 const FilterOps* kind_of_options(const Definition& definition) noexcept {

@@ -15,9 +15,6 @@ bool set_option(Definition& definition, const char* name, const char* value, Pro
 // A kind's own option by name; nullptr if there is none.
 const OptionSpec* find_option(const FilterOps& ops, const char* name) noexcept;
 
-// Has any kind an option of this name?
-bool is_option(const char* name) noexcept;
-
 // The kind whose own options the definition has; nullptr: none.
 const FilterOps* kind_of_options(const Definition& definition) noexcept;
 

@@ -116,7 +116,7 @@ bool contradiction(const Definition& asked, const Definition& completed,
   add_fitting_fpr(asked, bound, fitting);
   if (p.keys > 0)
     problem.set(Error::conflict, "kind %s cannot keep fpr %g for %llu keys with %s", ops.name,
-                p.fpr, static_cast<unsigned long long>(p.keys), given.text());
+                p.fpr, llu(p.keys), given.text());
   else
     problem.set(Error::conflict, "kind %s cannot keep fpr %g with %s", ops.name, p.fpr,
                 given.text());
@@ -142,8 +142,7 @@ bool check_gap(const Definition& asked, Problem& problem) noexcept {
   OptionList fitting("");
   fitting.add(attempt.parameters, *other);
   problem.set(Error::conflict, "options gap and %s contradict each other", other->name);
-  problem.add_detail("With gap %llu it would be %s.",
-                     static_cast<unsigned long long>(asked.parameters.integer(gap->word)),
+  problem.add_detail("With gap %llu it would be %s.", llu(asked.parameters.integer(gap->word)),
                      fitting.text());
   return problem.add_hint("Leave out one of them, or use %s.", fitting.text());
 }
@@ -224,7 +223,7 @@ namespace {
 // load.
 double rate_at(const Parameters& p, std::uint64_t load) noexcept {
   const double k1 = probes(p);
-  return std::pow(find_ops(p.kind)->rate_at(p, static_cast<double>(load) / k1), k1);
+  return std::pow(find_ops(p.kind)->rate_at(p, to_real(load) / k1), k1);
 }
 
 double rate_of(const Parameters& p, ConstSlice slice) noexcept {

@@ -96,10 +96,10 @@ void fit_multiple(const Definition& definition, const Parameters& from,
   constexpr double kAbout = 0.02;
   constexpr std::uint64_t kTries = 16;
   if (are_multiples(from, *result) || find_ops(from.kind)->resize.inherit != nullptr) return;
-  const double ratio = static_cast<double>(result->memory) / static_cast<double>(from.memory);
+  const double ratio = to_real(result->memory) / to_real(from.memory);
   const double whole = std::round(std::max(ratio, 1 / ratio)), near = ratio > 1 ? whole : 1 / whole;
   if (std::abs(ratio / near - 1) > kAbout) return;
-  const double all = near * static_cast<double>(from.slices * body_bytes(from));
+  const double all = near * to_real(from.slices * body_bytes(from));
   const std::uint64_t body =
       std::min((saturate<std::uint64_t>(std::ceil(all / result->slices)) + 63) & ~std::uint64_t{63},
                body_bytes(*result));
@@ -237,7 +237,7 @@ std::uint64_t layers_for(const Parameters& from, const Parameters& to) noexcept 
 }
 
 std::uint64_t part(std::uint64_t count, double share) noexcept {
-  return saturate<std::uint64_t>(std::round(static_cast<double>(count) * share));
+  return saturate<std::uint64_t>(std::round(to_real(count) * share));
 }
 
 }  // namespace

@@ -158,13 +158,12 @@ bool SparseReader::open(const void* body, std::size_t length, Problem& problem) 
     return problem.set(Error::corrupt, "damaged streamfilter: invalid compact header");
   const std::uint64_t places = places_of(parameters_, unit_);
   if (count_ > places)
-    return problem.set(
-        Error::corrupt, "damaged streamfilter: %llu places, where there is room for %llu",
-        static_cast<unsigned long long>(count_), static_cast<unsigned long long>(places));
+    return problem.set(Error::corrupt,
+                       "damaged streamfilter: %llu places, where there is room for %llu",
+                       llu(count_), llu(places));
   if (least_bits(parameters_, unit_, count_) <= bits_.size()) return true;
   return problem.set(Error::corrupt, "truncated streamfilter: %llu places in %zu bytes",
-                     static_cast<unsigned long long>(count_),
-                     static_cast<std::size_t>(bits_.end - bits_.at));
+                     llu(count_), static_cast<std::size_t>(bits_.end - bits_.at));
 }
 
 bool SparseReader::add_units(unsigned char* bytes, Problem& problem) const noexcept {
@@ -176,8 +175,7 @@ bool SparseReader::add_units(unsigned char* bytes, Problem& problem) const noexc
     bit += payload_of(unit_);
     if (bit > bits_.size())
       return problem.set(Error::corrupt, "truncated streamfilter: %llu of %llu places are there",
-                         static_cast<unsigned long long>(i),
-                         static_cast<unsigned long long>(count_));
+                         llu(i), llu(count_));
     const unsigned value = unit_ > 1 ? payload & 255 : 1u << place % 8;
     if (place >= places || value == 0)
       return problem.set(Error::corrupt, "damaged streamfilter: invalid place");

@@ -20,8 +20,7 @@ bool check_length(std::size_t length, std::uint64_t expected, const char* unit,
                   Problem& problem) noexcept {
   if (length == expected) return true;
   problem.set(Error::corrupt, "%s streamfilter", length < expected ? "truncated" : "damaged");
-  return problem.add_detail("The value has %zu %s instead of %llu.", length, unit,
-                            static_cast<unsigned long long>(expected));
+  return problem.add_detail("The value has %zu %s instead of %llu.", length, unit, llu(expected));
 }
 
 bool bad_syntax(const char* detail, const char* at, const char* end, Problem& problem) noexcept {

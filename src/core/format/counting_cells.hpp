@@ -146,10 +146,10 @@ template <typename ThinOut>
 void merge_cells(Slice into, ConstSlice from, std::uint64_t region_bytes, unsigned cell_bits,
                  std::uint64_t m, std::uint64_t k, std::uint64_t& non_zero,
                  std::uint64_t from_non_zero, ThinOut thin_out) noexcept {
-  const double cells = static_cast<double>(into.bytes / region_bytes * m);
-  const double per_key = static_cast<double>(k);
-  const double parts = counted_keys(static_cast<double>(non_zero), cells, per_key) +
-                       counted_keys(static_cast<double>(from_non_zero), cells, per_key);
+  const double cells = to_real(into.bytes / region_bytes * m);
+  const double per_key = to_real(k);
+  const double parts = counted_keys(to_real(non_zero), cells, per_key) +
+                       counted_keys(to_real(from_non_zero), cells, per_key);
   std::uint64_t all = 0;
   non_zero = 0;
   for (std::uint64_t start = 0; start + region_bytes <= into.bytes; start += region_bytes) {
@@ -159,9 +159,8 @@ void merge_cells(Slice into, ConstSlice from, std::uint64_t region_bytes, unsign
     non_zero += counts.after;
     if (counts.before > 0 && counts.raised > 0) non_zero -= thin_out(region);
   }
-  into.state->inserted_new =
-      merged_new_by_cells(into.state->inserted_new, from.state->inserted_new, parts,
-                          counted_keys(static_cast<double>(all), cells, per_key));
+  into.state->inserted_new = merged_new_by_cells(into.state->inserted_new, from.state->inserted_new,
+                                                 parts, counted_keys(to_real(all), cells, per_key));
 }
 
 }  // namespace streamfilter

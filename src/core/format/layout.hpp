@@ -169,7 +169,7 @@ inline double counted_keys(double ones, double m, double k) noexcept {
 // it by the overlap that the cells show: keys counted in the parts, summed, and in the union.
 inline std::uint64_t merged_new_by_cells(std::uint64_t a, std::uint64_t b, double parts,
                                          double both) noexcept {
-  const double sum = static_cast<double>(a) + static_cast<double>(b);
+  const double sum = to_real(a) + to_real(b);
   const double scaled = parts > 0 ? sum * both / parts : sum;
   return std::clamp(saturate<std::uint64_t>(std::round(scaled)), std::max(a, b), a + b);
 }
@@ -177,9 +177,8 @@ inline std::uint64_t merged_new_by_cells(std::uint64_t a, std::uint64_t b, doubl
 // The same where entries stand for keys: `added` of the `used` entries of `from` were new.
 inline std::uint64_t merged_new_by_entries(std::uint64_t into, std::uint64_t from,
                                            std::uint64_t added, std::uint64_t used) noexcept {
-  const double share = used > 0 ? static_cast<double>(added) / static_cast<double>(used) : 0;
-  const std::uint64_t gained =
-      saturate<std::uint64_t>(std::round(static_cast<double>(from) * share));
+  const double share = used > 0 ? to_real(added) / to_real(used) : 0;
+  const std::uint64_t gained = saturate<std::uint64_t>(std::round(to_real(from) * share));
   return std::max(into + std::min(gained, from), from);
 }
 

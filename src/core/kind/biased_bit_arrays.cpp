@@ -24,7 +24,7 @@ std::uint64_t count_ones(const Parameters& p, ConstSlice slice, unsigned i) noex
 double all_ones(const Parameters& p, ConstSlice slice) noexcept {
   const BitArrays<const unsigned char> arrays = of(p, slice);
   double sum = 0;
-  for (unsigned i = 0; i < arrays.k(); ++i) sum += static_cast<double>(arrays.ones(i));
+  for (unsigned i = 0; i < arrays.k(); ++i) sum += to_real(arrays.ones(i));
   return sum;
 }
 
@@ -42,7 +42,7 @@ std::uint64_t bits_per_array(std::uint64_t slice_bytes, std::uint64_t k) noexcep
 }  // namespace
 
 double promised_keys(const Parameters& p) noexcept {
-  return p.keys > 0 ? keys_of_fullest(static_cast<double>(p.keys), p.slices)
+  return p.keys > 0 ? keys_of_fullest(to_real(p.keys), p.slices)
                     : std::numeric_limits<double>::infinity();
 }
 
@@ -51,7 +51,7 @@ bool derive_bits(Parameters& p, Problem& problem) noexcept {
   p.set_integer(kArrayBits, bits_per_array(p.slice_bytes, k));
   if (p.integer(kArrayBits) > 0) return true;
   problem.set(Error::too_small, "a slice of %llu bytes has no room for k = %u arrays of bits",
-              static_cast<unsigned long long>(p.slice_bytes), static_cast<unsigned>(k));
+              llu(p.slice_bytes), static_cast<unsigned>(k));
   return problem.add_hint("Use more memory, fewer slices or a smaller k.");
 }
 
@@ -63,8 +63,7 @@ bool test(const Parameters& p, ConstSlice slice, const Element& element) noexcep
 }
 
 void merge(const Parameters& p, Slice into, ConstSlice from, double limit_load) noexcept {
-  const double k = static_cast<double>(p.integer(kArrays)),
-               bits = k * static_cast<double>(p.integer(kArrayBits));
+  const double k = to_real(p.integer(kArrays)), bits = k * to_real(p.integer(kArrayBits));
   const double before = all_ones(p, as_const(into)),
                parts = counted_keys(before, bits, k) + counted_keys(all_ones(p, from), bits, k);
   for (std::uint64_t i = 8 * p.integer(kArrays); i < into.bytes; ++i)
@@ -76,7 +75,7 @@ void merge(const Parameters& p, Slice into, ConstSlice from, double limit_load) 
                           counted_keys(all_ones(p, as_const(into)), bits, k));
   if (parts_are_one_sided(before, all_ones(p, from), all_ones(p, as_const(into)))) return;
   for (unsigned i = 0; i < arrays.k(); ++i)
-    while (static_cast<double>(arrays.ones(i)) > limit_load * static_cast<double>(arrays.s()))
+    while (to_real(arrays.ones(i)) > limit_load * to_real(arrays.s()))
       arrays.clear_random(i, into.state->random);
 }
 
@@ -110,34 +109,32 @@ std::uint64_t load(const Parameters& p, ConstSlice slice) noexcept {
 }
 
 double rate_at(const Parameters& p, double load) noexcept {
-  const double k = static_cast<double>(p.integer(kArrays));
-  return std::pow(std::min(load / k / static_cast<double>(p.integer(kArrayBits)), 1.0), k);
+  const double k = to_real(p.integer(kArrays));
+  return std::pow(std::min(load / k / to_real(p.integer(kArrayBits)), 1.0), k);
 }
 
 // The bound for `keys` supposes that nothing is reset, so this does, too.
 double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
   if (p.keys == 0) return 0;
   const BitArrays<const unsigned char> arrays = of(p, slice);
-  const double s = static_cast<double>(arrays.s()),
-               more =
-                   std::max(0.0, promised_keys(p) - static_cast<double>(slice.state->inserted_new)),
+  const double s = to_real(arrays.s()),
+               more = std::max(0.0, promised_keys(p) - to_real(slice.state->inserted_new)),
                unset = std::exp(more * std::log1p(-1 / s));
   double fpr = 1;
-  for (unsigned i = 0; i < arrays.k(); ++i)
-    fpr *= 1 - (1 - static_cast<double>(arrays.ones(i)) / s) * unset;
+  for (unsigned i = 0; i < arrays.k(); ++i) fpr *= 1 - (1 - to_real(arrays.ones(i)) / s) * unset;
   return fpr;
 }
 
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const BitArrays<const unsigned char> arrays = of(p, slice);
-  const double s = static_cast<double>(arrays.s());
+  const double s = to_real(arrays.s());
   double fill = 0, fpr = 1;
   for (unsigned i = 0; i < arrays.k(); ++i) {
-    const double load = static_cast<double>(arrays.ones(i)) / s;
+    const double load = to_real(arrays.ones(i)) / s;
     fill += load / arrays.k();
     fpr *= load;
   }
-  return {fill, fpr, static_cast<double>(slice.state->inserted_new)};
+  return {fill, fpr, to_real(slice.state->inserted_new)};
 }
 
 }  // namespace streamfilter::biased_bit_arrays

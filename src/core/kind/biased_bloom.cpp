@@ -47,8 +47,8 @@ constexpr OptionSpec kOptions[] = {biased_bit_arrays::kArraysOption};
 
 template <typename Policy>
 biased_model::Setting setting(const Parameters& p) noexcept {
-  return {Policy::kScheme, static_cast<double>(p.integer(kArrays)),
-          static_cast<double>(p.integer(biased_bit_arrays::kArrayBits))};
+  return {Policy::kScheme, to_real(p.integer(kArrays)),
+          to_real(p.integer(biased_bit_arrays::kArrayBits))};
 }
 
 template <typename Policy>

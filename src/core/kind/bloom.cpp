@@ -87,17 +87,15 @@ unsigned own_k(const Parameters& p) noexcept {
   return static_cast<unsigned>(bits_per_probe(p, p.integer(kK)));
 }
 double real_k(const Parameters& p) noexcept { return own_k(p); }
-double real_m(const Parameters& p) noexcept { return static_cast<double>(p.integer(kBits)); }
-double filters(const Parameters& p) noexcept { return static_cast<double>(p.integer(kFilters)); }
+double real_m(const Parameters& p) noexcept { return to_real(p.integer(kBits)); }
+double filters(const Parameters& p) noexcept { return to_real(p.integer(kFilters)); }
 
 std::uint64_t filter_bytes(const Parameters& p) noexcept { return p.integer(kBits) / 8; }
 
-double lines(const Parameters& p) noexcept {
-  return real_m(p) / static_cast<double>(p.integer(kLineBits));
-}
+double lines(const Parameters& p) noexcept { return real_m(p) / to_real(p.integer(kLineBits)); }
 
 slicing_model::SlicingShape shape_of(const Parameters& p) noexcept {
-  return slicing_model::shape_of(p, static_cast<double>(p.integer(kK)), real_m(p));
+  return slicing_model::shape_of(p, to_real(p.integer(kK)), real_m(p));
 }
 
 // Deng, Rafiei 2006 §2.3: FP = (1 - (1 - 1/m)^(Kn))^K for n keys in m bits, scattered. The keys are
@@ -116,7 +114,7 @@ std::uint64_t best_k(const Parameters& p, double keys) noexcept {
 
 // Keys spread unevenly over slices; the estimate is that of the fullest slice.
 double expected_keys(const Parameters& p) noexcept {
-  return keys_of_fullest(static_cast<double>(p.keys), groups_of(p));
+  return keys_of_fullest(to_real(p.keys), groups_of(p));
 }
 
 bool needs_keys(Problem& problem) noexcept {
@@ -139,7 +137,7 @@ double expected_puts(const Parameters& p) noexcept {
 // A key with several probes is counted in each of its slices, because a slice cannot tell which of
 // them are new.
 double keys_of_one(const Parameters& p) noexcept {
-  const double limit = static_cast<double>(p.integer(kLimit));
+  const double limit = to_real(p.integer(kLimit));
   if (p.integer(kGrow) != cardinality) return counted_keys(limit, real_m(p), real_k(p));
   return shape_of(p).k1 > 1 ? limit : timing_model::keys_for(real_k(p), limit, real_m(p));
 }
@@ -153,10 +151,9 @@ double keys_in_newest(double keys, double full, double each) noexcept {
 double grown_rate(const Parameters& p) noexcept {
   const double k = real_k(p), m = real_m(p), keys = expected_puts(p), each = keys_of_one(p);
   const double full = std::clamp(std::ceil(keys / each) - 1, 0.0, filters(p) - 1);
-  const double one =
-      p.integer(kGrow) == density
-          ? std::pow(std::min(1.0, (static_cast<double>(p.integer(kLimit)) + k) / m), k)
-          : timing_model::rate(k, each, m);
+  const double one = p.integer(kGrow) == density
+                         ? std::pow(std::min(1.0, (to_real(p.integer(kLimit)) + k) / m), k)
+                         : timing_model::rate(k, each, m);
   const double last = timing_model::rate(k, keys_in_newest(keys, full, each), m);
   return std::pow(1 - (1 - timing_model::rate_of_filters(one, full)) * (1 - last), shape_of(p).k1);
 }
@@ -180,8 +177,7 @@ bool derive_growth(Definition& definition, Problem& problem) noexcept {
   if (!derived || grown_rate(p) <= definition.wanted_fpr() || definition.break_fpr(words(kGrow)))
     return true;
   problem.set(Error::conflict, "kind bloom cannot keep fpr %g for %llu keys in %llu bytes",
-              definition.wanted_fpr(), static_cast<unsigned long long>(p.keys),
-              static_cast<unsigned long long>(p.memory));
+              definition.wanted_fpr(), llu(p.keys), llu(p.memory));
   problem.add_detail("Its filters hold %.0f keys.",
                      keys_of_one(p) * filters(p) * p.slices / shape_of(p).k1);
   return problem.add_hint("Use more memory, a larger fpr, or no grow.");
@@ -326,10 +322,9 @@ void share(const Parameters& p, Slice slice) noexcept {
   SliceState& state = *slice.state;
   if (p.integer(kGrow) == none || sharing(state) != 0) return;
   const std::uint64_t limit = p.integer(kLimit), last = p.integer(kFilters) - 1;
-  const double room =
-      1 - static_cast<double>(std::min(newest_load(p, state), limit)) / static_cast<double>(limit);
+  const double room = 1 - to_real(std::min(newest_load(p, state), limit)) / to_real(limit);
   sharing_or_copies(state) = kShared | newest(state) << kFirstShift |
-                             static_cast<std::uint64_t>(room * static_cast<double>(kWholeRoom));
+                             static_cast<std::uint64_t>(room * to_real(kWholeRoom));
   if (newest(state) != last) newest_ones(state) = newest_keys(state) = 0;
   newest(state) = last;
 }
@@ -346,14 +341,14 @@ bool fits(const Parameters& p, ConstSlice into, ConstSlice from) noexcept {
 
 // The number of keys that would set so many bits in a filter that was never resized.
 double keys_of_ones(const Parameters& p, std::uint64_t count) noexcept {
-  return keys_of_share(static_cast<double>(count) / real_m(p), real_m(p), real_k(p));
+  return keys_of_share(to_real(count) / real_m(p), real_m(p), real_k(p));
 }
 
 double mean_rate_of_lines(const Parameters& p, ConstSlice slice) noexcept {
   double sum = 0;
   for (std::uint64_t start = 0; start < filter_bytes(p); start += kRegionLineBytes)
-    sum += blocked_model::line_fpr(
-        real_k(p), static_cast<double>(count_ones(slice.body() + start, kRegionLineBytes)));
+    sum += blocked_model::line_fpr(real_k(p),
+                                   to_real(count_ones(slice.body() + start, kRegionLineBytes)));
   return sum / lines(p);
 }
 
@@ -385,16 +380,14 @@ void note_known(SliceState& state, double keys) noexcept {
 double distinct_of(const Parameters& p, const SliceState& state) noexcept {
   const double all = keys_of_ones(p, ones(state));
   if (known_ones(state) == 0) return all;
-  return static_cast<double>(known_keys(state)) +
-         std::max(0.0, all - keys_of_ones(p, known_ones(state)));
+  return to_real(known_keys(state)) + std::max(0.0, all - keys_of_ones(p, known_ones(state)));
 }
 
 // By how many keys the bits suggest more, since a resize. A union has those of the side that has
 // more.
 double copied_keys(const Parameters& p, const SliceState& state) noexcept {
-  return known_ones(state) > 0
-             ? keys_of_ones(p, known_ones(state)) - static_cast<double>(known_keys(state))
-             : 0;
+  return known_ones(state) > 0 ? keys_of_ones(p, known_ones(state)) - to_real(known_keys(state))
+                               : 0;
 }
 
 // Merges the first filters of both slices, the second ones, and so on.
@@ -478,20 +471,19 @@ void note_keys(const Parameters& p, Slice slice, double keys) noexcept {
 // The number of keys that would give a filter that was never resized the present rate.
 double keys_of_rate(const Parameters& p, const SliceState& state) noexcept {
   return keys_of_ones(p, ones(state)) +
-         (p.layout == Layout::blocked ? static_cast<double>(uneven_keys(state)) : 0);
+         (p.layout == Layout::blocked ? to_real(uneven_keys(state)) : 0);
 }
 
 // The number of keys that the bits suggest; filters before the newest are about equally full.
 double all_grown(const Parameters& p, const SliceState& state) noexcept {
-  const double last = static_cast<double>(newest_ones(state)) / real_m(p),
-               full = static_cast<double>(newest(state)),
-               share = full > 0 ? (static_cast<double>(ones(state)) / real_m(p) - last) / full : 0;
+  const double last = to_real(newest_ones(state)) / real_m(p), full = to_real(newest(state)),
+               share = full > 0 ? (to_real(ones(state)) / real_m(p) - last) / full : 0;
   return -real_m(p) / real_k(p) * (full * std::log1p(-share) + std::log1p(-last));
 }
 
 // The keys still to come fill the newest filter up to its limit, then the next ones.
 double grown_to_come(const Parameters& p, ConstSlice slice) noexcept {
-  const double known = all_grown(p, *slice.state) - static_cast<double>(copies(*slice.state)),
+  const double known = all_grown(p, *slice.state) - to_real(copies(*slice.state)),
                each = keys_of_one(p);
   double more = std::max(0.0, expected_puts(p) - std::max(0.0, known)), none_has = 1;
   for (std::uint64_t i = 0; i < p.integer(kFilters); ++i) {
@@ -512,8 +504,7 @@ double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
   if (p.integer(kGrow) != none) return grown_to_come(p, slice);
   const slicing_model::SlicingShape shape = shape_of(p);
   const double each = shape.slices / shape.k1,  // keys of the group for each key that the slice has
-      more = std::max(
-          0.0, static_cast<double>(p.keys) / groups_of(p) - each * distinct_of(p, *slice.state));
+      more = std::max(0.0, to_real(p.keys) / groups_of(p) - each * distinct_of(p, *slice.state));
   return rate(p, each * keys_of_rate(p, *slice.state) + more);
 }
 
@@ -536,24 +527,23 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
 // Filters before the newest are about equally full, except after a resize.
 double grown_rate_now(const Parameters& p, ConstSlice slice) noexcept {
   const SliceState& state = *slice.state;
-  const double m = real_m(p), k = real_k(p), full = static_cast<double>(newest(state)),
-               last = static_cast<double>(newest_ones(state)) / m;
+  const double m = real_m(p), k = real_k(p), full = to_real(newest(state)),
+               last = to_real(newest_ones(state)) / m;
   double none_has = 1 - std::pow(last, k);
   if (copies(state) == 0) {
-    const double share = full > 0 ? (static_cast<double>(ones(state)) / m - last) / full : 0;
+    const double share = full > 0 ? (to_real(ones(state)) / m - last) / full : 0;
     return 1 - none_has * (1 - timing_model::rate_of_filters(std::pow(share, k), full));
   }
   for (std::uint64_t i = 0; i < newest(state); ++i)
-    none_has *= 1 - std::pow(static_cast<double>(
-                                 count_ones(slice.body() + i * filter_bytes(p), filter_bytes(p))) /
-                                 m,
-                             k);
+    none_has *=
+        1 -
+        std::pow(to_real(count_ones(slice.body() + i * filter_bytes(p), filter_bytes(p))) / m, k);
   return 1 - none_has;
 }
 
 // The number of distinct keys that would have set the present bits.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
-  const double m = real_m(p), k = real_k(p), all = static_cast<double>(ones(*slice.state));
+  const double m = real_m(p), k = real_k(p), all = to_real(ones(*slice.state));
   if (p.integer(kGrow) == none) {
     return {
         all / m,
@@ -561,7 +551,7 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
         distinct_of(p, *slice.state)};
   }
   return {all / m / filters(p), grown_rate_now(p, slice),
-          std::max(0.0, all_grown(p, *slice.state) - static_cast<double>(copies(*slice.state)))};
+          std::max(0.0, all_grown(p, *slice.state) - to_real(copies(*slice.state)))};
 }
 
 std::uint64_t load(const Parameters& p, ConstSlice slice) noexcept {
@@ -638,15 +628,12 @@ const FilterOps bloom_ops = {
     .share = share,
     .fits = fits,
     .k_beyond_fpr = k_beyond_fpr,
-    .resize =
-        {
-            .sized = words(kBits, kLimit),
-            .hashes = words(kK),
-            .places = places,
-            .spread = spread,
-            .note_keys = note_keys,
-            .fpr_to_come = fpr_to_come,
-        },
+    .resize = {.sized = words(kBits, kLimit),
+               .hashes = words(kK),
+               .places = places,
+               .spread = spread,
+               .note_keys = note_keys,
+               .fpr_to_come = fpr_to_come},
 };
 
 }  // namespace streamfilter

@@ -42,7 +42,7 @@ void set_copies(const Parameters& p, SliceState& state, const Copies& copies, bo
 
 bool are_too_many(const Parameters& p, const Copies& copies) noexcept {
   const std::uint64_t others = most_places(copies, places(p)) - 1;
-  return others >= kMostPlaces || static_cast<double>(others) * shape_of(p).fpr() > kMostLost;
+  return others >= kMostPlaces || to_real(others) * shape_of(p).fpr() > kMostLost;
 }
 
 // True if the key was accepted after the last resize.

@@ -44,7 +44,7 @@ using namespace clq;
 namespace {
 
 double buckets_of_slice(const Parameters& p) noexcept {
-  return static_cast<double>(body_bytes(p) / kLineBytes) * shape_of(p).buckets();
+  return to_real(body_bytes(p) / kLineBytes) * shape_of(p).buckets();
 }
 
 // True if the fingerprints are different, and all free fields are behind them.
@@ -119,9 +119,9 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
     const double share = live_share(p, slice);
     return {share, share * shape_of(p).fpr(), std::numeric_limits<double>::quiet_NaN()};
   }
-  const double fill = static_cast<double>(used(*slice.state)) /
-                      (buckets_of_slice(p) * static_cast<double>(p.integer(kBucket)));
-  return {fill, fill * shape_of(p).fpr(), static_cast<double>(slice.state->inserted_new)};
+  const double fill =
+      to_real(used(*slice.state)) / (buckets_of_slice(p) * to_real(p.integer(kBucket)));
+  return {fill, fill * shape_of(p).fpr(), to_real(slice.state->inserted_new)};
 }
 
 double fpr_bound(const Parameters& p) noexcept { return shape_of(p).fpr(); }
@@ -130,10 +130,8 @@ double fpr_bound(const Parameters& p) noexcept { return shape_of(p).fpr(); }
 // that all matter as much.
 double fnr_at(const Parameters& p, double gap) noexcept {
   if (has_choice(p))
-    return clq_model::fnr_of_two(gap, static_cast<double>(p.integer(kBucket)), buckets_of_slice(p),
-                                 p.slices);
-  const double length = static_cast<double>(p.integer(kBucket)),
-               all = buckets_of_slice(p) * p.slices;
+    return clq_model::fnr_of_two(gap, to_real(p.integer(kBucket)), buckets_of_slice(p), p.slices);
+  const double length = to_real(p.integer(kBucket)), all = buckets_of_slice(p) * p.slices;
   const double lost = clq_model::fnr(gap, length - entrance(p, NAN), all);
   if (p.integer(kPolicy) != fifo) return lost;
   return std::lerp(lost, clq_model::moved(gap, length, all), shape_of(p).fpr());
@@ -184,13 +182,10 @@ const FilterOps clq_ops = {
     .find_rank = find_rank,
     .promote = promote,
     .to_try = kToTry,
-    .resize =
-        {
-            .places = places,
-            .spread = spread,
-            .undivided = always,
-            .may_join_places = may_join_places,
-        },
+    .resize = {.places = places,
+               .spread = spread,
+               .undivided = always,
+               .may_join_places = may_join_places},
 };
 
 }  // namespace streamfilter
@@ -221,8 +216,8 @@ bool find_shape(const Definition& definition, clq_model::LineShape& shape) noexc
   const unsigned bits = definition.has(kBits) ? shape.bits : 0,
                  length = definition.has(kBucket) ? shape.length : 0;
   const double fpr = definition.wanted_fpr(),
-               lines = static_cast<double>(body_bytes(p) / kLineBytes) * p.slices,
-               keys = static_cast<double>(p.keys) / lines;
+               lines = to_real(body_bytes(p) / kLineBytes) * p.slices,
+               keys = to_real(p.keys) / lines;
   if (!clq_model::best_shape(fpr, bits, length, shape, has_window(p), shape.lines)) return false;
   if (has_choice(p)) return true;
   if (clq_model::fnr(keys, shape.length, shape.buckets()) <= 0.01) return true;

@@ -108,7 +108,7 @@ struct CountingKind {
   static void merge(const Parameters& p, Slice into, ConstSlice from,
                     const importance_model::Setting& setting) noexcept {
     const CellShape s = shape(p);
-    const CellLimits limits(s.max, setting, static_cast<double>(s.m));
+    const CellLimits limits(s.max, setting, to_real(s.m));
     merge_cells(into, from, region_bytes(p, into.bytes), s.bits, s.m, s.k, non_zero(*into.state),
                 non_zero(*from.state), [&](unsigned char* region) {
                   return with_cell_width(s.bits, [&](auto width) {
@@ -134,16 +134,16 @@ struct CountingKind {
     return non_zero(*slice.state);
   }
   static double share(const Parameters& p, double load) noexcept {
-    return std::min(load / static_cast<double>(shape(p).m * regions_of_slice(p)), 1.0);
+    return std::min(load / to_real(shape(p).m * regions_of_slice(p)), 1.0);
   }
   static double rate_at(const Parameters& p, double load) noexcept {
-    return std::pow(share(p, load), static_cast<double>(shape(p).k));
+    return std::pow(share(p, load), to_real(shape(p).k));
   }
 
   // A key is counted as distinct when it is reported as new.
   static Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
-    const double load = static_cast<double>(non_zero(*slice.state));
-    return {share(p, load), rate_at(p, load), static_cast<double>(slice.state->inserted_new)};
+    const double load = to_real(non_zero(*slice.state));
+    return {share(p, load), rate_at(p, load), to_real(slice.state->inserted_new)};
   }
 
   static std::uint64_t places(const Parameters& p) noexcept {

@@ -290,20 +290,18 @@ bool appraise(const Definition& definition, QuotientShape& shape) noexcept {
   shape.buckets = definition.has(kBuckets) ? per_slice(kBuckets) : room;
   if (shape.buckets == 0 || shape.buckets > room) return false;
 
-  const double rows = static_cast<double>(shape.rows) * p.slices,
-               buckets = static_cast<double>(shape.buckets) * p.slices;
+  const double rows = to_real(shape.rows) * p.slices, buckets = to_real(shape.buckets) * p.slices;
   if (buckets > kMaxDerived * rows && !definition.has(kR) && !definition.has(kRows)) return false;
   if (is_integer(definition)) {
     shape.loss = shape.r;
     shape.bound = signatures.unselected() == 1 ? 0 : 1;
     return true;
   }
-  const double keys = static_cast<double>(p.keys) / p.slices;  // of one slice, at most:
-  const bool all_fit =
-      p.keys > 0 && keys + 6 * std::sqrt(keys) < static_cast<double>(shape.buckets);
+  const double keys = to_real(p.keys) / p.slices;  // of one slice, at most:
+  const bool all_fit = p.keys > 0 && keys + 6 * std::sqrt(keys) < to_real(shape.buckets);
   shape.loss = all_fit ? 0 : 1 / buckets;
   shape.bound = quotient_model::dynamic_fpr_bound(shape.r_prime, signatures.unselected(),
-                                                  static_cast<double>(p.keys), rows, buckets);
+                                                  to_real(p.keys), rows, buckets);
   return true;
 }
 
@@ -432,13 +430,13 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
 
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const SliceState& state = *slice.state;
-  return {static_cast<double>(used(state)) / static_cast<double>(p.integer(kSliceBuckets)),
+  return {to_real(used(state)) / to_real(p.integer(kSliceBuckets)),
           fpr_now(p, used(state), weight(state)),
           has_evicted(state) ? std::numeric_limits<double>::quiet_NaN() : distinct(p, used(state))};
 }
 
 double all(const Parameters& p, unsigned word) noexcept {
-  return static_cast<double>(p.integer(word)) * p.slices;
+  return to_real(p.integer(word)) * p.slices;
 }
 
 // Integer keys: 0 if each has a signature of its own. Otherwise a stream could bring about any
@@ -447,7 +445,7 @@ double fpr_bound(const Parameters& p) noexcept {
   if (p.key_shift != 0) return is_injective(p) ? 0 : 1;
   const Signatures signatures(p);
   return quotient_model::dynamic_fpr_bound(signatures.selected(), signatures.unselected(),
-                                           static_cast<double>(p.keys), all(p, kSliceRows),
+                                           to_real(p.keys), all(p, kSliceRows),
                                            all(p, kSliceBuckets));
 }
 
@@ -455,8 +453,8 @@ double fpr_bound(const Parameters& p) noexcept {
 // how many buckets the rows have that it is to be the oldest of.
 double fnr_at(const Parameters& p, double gap) noexcept {
   const Signatures signatures(p);
-  const double rows = static_cast<double>(p.integer(kSliceRows)),
-               buckets = static_cast<double>(p.integer(kSliceBuckets)), mean = gap / p.slices,
+  const double rows = to_real(p.integer(kSliceRows)), buckets = to_real(p.integer(kSliceBuckets)),
+               mean = gap / p.slices,
                deviation =
                    std::sqrt(mean * (1 - 1. / p.slices) + rows * buckets / (rows + buckets));
   double sum = 0, weights = 0;

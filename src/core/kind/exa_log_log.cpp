@@ -70,7 +70,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   const std::uint64_t registers = body_bytes(p) / sizeof(Register);
   if (registers < kLeastRegisters) {
     problem.set(Error::too_small, "kind ell needs at least %llu registers for each slice",
-                static_cast<unsigned long long>(kLeastRegisters));
+                llu(kLeastRegisters));
     return problem.add_hint("Use more memory, or fewer slices.");
   }
   p.set_integer(kRegisters, registers);
@@ -194,23 +194,22 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
 double fill(const Parameters& p, ConstSlice slice) noexcept {
   const std::uint64_t registers = p.integer(kRegisters);
   if (form(*slice.state) == kOfTokens)
-    return static_cast<double>(tokens(*slice.state)) / static_cast<double>(2 * registers);
+    return to_real(tokens(*slice.state)) / to_real(2 * registers);
   double used = 0;
   for (std::uint64_t i = 0; i < registers; ++i)
     used += read(slice.body(), i * sizeof(Register)) != 0;
-  return used / static_cast<double>(registers);
+  return used / to_real(registers);
 }
 
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const Likelihood likelihood = likelihood_of(p, slice);
   const std::uint64_t noted = copies(*slice.state);
-  const double copied = noted > 0 ? static_cast<double>(noted - 1) / kParts : 0;
+  const double copied = noted > 0 ? to_real(noted - 1) / kParts : 0;
   return {fill(p, slice), 1 - likelihood.change(), std::max(0.0, likelihood.distinct() - copied)};
 }
 
 double distinct_error(const Parameters& p) noexcept {
-  return relative_error(static_cast<double>(p.integer(kRegisters)) * p.slices * 8 *
-                        sizeof(Register));
+  return relative_error(to_real(p.integer(kRegisters)) * p.slices * 8 * sizeof(Register));
 }
 
 // The count comes from the slice's contents alone, so that neither the order of keys nor the way
@@ -218,7 +217,7 @@ double distinct_error(const Parameters& p) noexcept {
 void settle(const Parameters& p, Slice slice) noexcept {
   SliceState& state = *slice.state;
   const double counted = form(state) == kOfTokens && copies(state) == 0
-                             ? static_cast<double>(tokens(state))
+                             ? to_real(tokens(state))
                              : estimate(p, as_const(slice)).distinct;
   state.inserted_new = std::min(saturate<std::uint64_t>(std::round(counted)), state.insertions);
 }
@@ -322,13 +321,10 @@ const FilterOps ell_ops = {
     .distinct_error = distinct_error,
     .fpr_bound = fpr_bound,
     .fnr_at = fnr_at,
-    .resize =
-        {
-            .sized = words(kRegisters),
-            .places = places,
-            .spread = spread,
-            .note_keys = note_keys,
-        },
+    .resize = {.sized = words(kRegisters),
+               .places = places,
+               .spread = spread,
+               .note_keys = note_keys},
     .compare = compare,
 };
 

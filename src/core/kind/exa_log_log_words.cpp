@@ -50,7 +50,7 @@ double change_of(const Header* filter) noexcept {
 
 double share_of(const Parameters& p, Word word) noexcept {
   return std::ldexp(1, -static_cast<int>(token_in(p, word).exponent())) /
-         (static_cast<double>(places_of(p)) / 2);
+         (to_real(places_of(p)) / 2);
 }
 
 bool add_word(Header* filter, Word word, double& change) noexcept {
@@ -65,7 +65,7 @@ bool add_word(Header* filter, Word word, double& change) noexcept {
   const double before = had_tokens ? 0 : change_of_register(at);
   if (add_token(p, slice, token)) return true;
   if (!had_tokens)
-    change -= (before - change_of_register(at)) / (static_cast<double>(places_of(p)) / 2);
+    change -= (before - change_of_register(at)) / (to_real(places_of(p)) / 2);
   else if (is_of_tokens(as_const(slice)))
     change -= share_of(p, word);
   else

@@ -60,8 +60,7 @@ using Cells = CountingKind<shape>;
 bool has_two_classes(const Parameters& p) noexcept { return p.kind == Kind::ibf2c; }
 
 importance_model::Setting setting_of(const Parameters& p, double regions) noexcept {
-  return {static_cast<double>(p.integer(kK)), static_cast<double>(p.integer(kP)),
-          static_cast<double>(p.integer(kCells)) * regions,
+  return {to_real(p.integer(kK)), to_real(p.integer(kP)), to_real(p.integer(kCells)) * regions,
           static_cast<importance_model::Deletion>(p.integer(kDelete))};
 }
 
@@ -73,7 +72,7 @@ bool derive_importance(Definition& definition, Problem& problem) noexcept {
   if (!definition.has(kRange) && !definition.has(kLevels)) {
     p.set_integer(kRange, 2);
     p.set_real(kRange + 1, 1);
-    p.set_real(kRange + 2, static_cast<double>(std::max<std::uint64_t>(max, 2)));
+    p.set_real(kRange + 2, to_real(std::max<std::uint64_t>(max, 2)));
   }
   if (!importance::check(definition, kImportanceWords, problem)) return false;
   if (!has_two_classes(p) && thresholds >= max && definition.has(kLevels)) {
@@ -99,7 +98,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   }
 
   p.set_integer(kCells, cells_in(region_bytes(p, body_bytes(p)), cell_bits(p)));
-  const double fpr = definition.wanted_fpr(), m = static_cast<double>(p.integer(kCells));
+  const double fpr = definition.wanted_fpr(), m = to_real(p.integer(kCells));
   if (!definition.has(kP))
     p.set_integer(kP, importance_model::decrements(fpr, static_cast<unsigned>(p.integer(kMax)),
                                                    setting_of(p, 1)));
@@ -185,7 +184,7 @@ double fnr_at(const Parameters& p, double gap) noexcept {
   const unsigned max = static_cast<unsigned>(p.integer(kMax));
   return importance_model::mean_fnr(
       gap, has_two_classes(p) ? importance_model::two_classes(max) : importance_model::uniform(max),
-      setting_of(p, static_cast<double>(p.slices * regions_of_slice(p))));
+      setting_of(p, to_real(p.slices * regions_of_slice(p))));
 }
 
 // The worst case: all cells have the level of importance 0.
@@ -221,12 +220,7 @@ constexpr FilterOps row(Kind kind, const char* name, const char* summary,
       .rate_at = Cells::rate_at,
       .fnr_at = fnr_at,
       .predict = predict,
-      .resize =
-          {
-              .sized = words(kP, kCells),
-              .places = Cells::places,
-              .spread = Cells::spread,
-          },
+      .resize = {.sized = words(kP, kCells), .places = Cells::places, .spread = Cells::spread},
   };
 }
 

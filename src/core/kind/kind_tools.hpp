@@ -45,7 +45,7 @@ double sample_mean(std::uint64_t all, std::uint64_t most, Count&& count) noexcep
   const std::uint64_t looks = std::min(all, most);
   std::uint64_t sum = 0;
   for (std::uint64_t i = 0; i < looks; ++i) sum += count(i * all / looks);
-  return static_cast<double>(sum) / static_cast<double>(looks);
+  return to_real(sum) / to_real(looks);
 }
 
 inline bool is_zero(const unsigned char* bytes, const unsigned char* end) noexcept {

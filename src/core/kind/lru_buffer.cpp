@@ -401,7 +401,7 @@ Buffer<State, Byte> buffer(const Parameters& p, BasicSlice<State, Byte> slice) n
 // all hashes of a slice begin with the same bits.
 double collisions(const Parameters& p, double n) noexcept {
   const double equal_hashes = p.slices * 0x1p-64;
-  const double entry_bits = static_cast<double>(p.integer(kEntryBits));
+  const double entry_bits = to_real(p.integer(kEntryBits));
   return std::min(1.0,
                   n * (entry_bits < 64 ? std::exp2(-entry_bits) + equal_hashes : equal_hashes));
 }
@@ -413,7 +413,7 @@ double rate(const Parameters& p, double n) noexcept {
   return q + (1 - q) * collisions(p, n);
 }
 
-double entries(const Parameters& p) noexcept { return static_cast<double>(p.integer(kEntries)); }
+double entries(const Parameters& p) noexcept { return to_real(p.integer(kEntries)); }
 
 // Leaves to q the part of fpr that collisions do not use up.
 bool derive(Definition& definition, Problem& problem) noexcept {
@@ -561,8 +561,8 @@ bool check(const Parameters& p, ConstSlice slice) noexcept { return buffer(p, sl
 
 // A key is counted as distinct when it is added; fplru calls a share q of those repeats.
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
-  const double count = static_cast<double>(buffer(p, slice).size()), q = q_of(p);
-  const double distinct = q < 1 ? static_cast<double>(slice.state->inserted_new) / (1 - q)
+  const double count = to_real(buffer(p, slice).size()), q = q_of(p);
+  const double distinct = q < 1 ? to_real(slice.state->inserted_new) / (1 - q)
                                 : std::numeric_limits<double>::quiet_NaN();
   return {count / entries(p), rate(p, count), distinct};
 }

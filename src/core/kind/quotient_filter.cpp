@@ -159,8 +159,7 @@ bool appraise(const Definition& definition, QuotientShape& shape) noexcept {
   const bool too_full = p.keys > 0 && for_ever > kMaxBeyondKeys * definition.wanted_fpr();
   if ((too_full || k >= signatures.count()) && !definition.has(kR) && !definition.has(kBuckets))
     return false;
-  const double keys = static_cast<double>(p.keys),
-               rows = static_cast<double>(shape.rows) * p.slices;
+  const double keys = to_real(p.keys), rows = to_real(shape.rows) * p.slices;
   shape.bound = quotient_model::fpr_bound(shape.r_prime, signatures.unselected(), k, keys, rows);
   if (p.keys > 0)
     shape.loss = std::max(1e-6, 1 - quotient_model::mean_fill(keys, rows, k) * rows / keys);
@@ -282,23 +281,20 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
 // do: linear counting (Whang et al. 1990), which evictions do not disturb.
 double distinct_keys(const Parameters& p, const SliceState& state) noexcept {
   if (!has_evicted(state)) return quotient::distinct(p, used(state));
-  const double rows = static_cast<double>(p.integer(kSliceRows)),
-               empty = rows - static_cast<double>(rows_in_use(state));
+  const double rows = to_real(p.integer(kSliceRows)), empty = rows - to_real(rows_in_use(state));
   if (p.key_shift != 0 || empty < kFewEmptyRows) return std::numeric_limits<double>::quiet_NaN();
   return -rows * std::log(empty / rows);
 }
 
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const SliceState& state = *slice.state;
-  const double buckets = static_cast<double>(p.integer(kSliceRows)) *
-                         static_cast<double>(std::min(p.integer(kBuckets), Signatures(p).count()));
-  return {static_cast<double>(used(state)) / buckets, fpr_now(p, used(state), weight(state)),
+  const double buckets = to_real(p.integer(kSliceRows)) *
+                         to_real(std::min(p.integer(kBuckets), Signatures(p).count()));
+  return {to_real(used(state)) / buckets, fpr_now(p, used(state), weight(state)),
           distinct_keys(p, state)};
 }
 
-double all_rows(const Parameters& p) noexcept {
-  return static_cast<double>(p.integer(kSliceRows)) * p.slices;
-}
+double all_rows(const Parameters& p) noexcept { return to_real(p.integer(kSliceRows)) * p.slices; }
 
 // Integer keys: 0 if each has a signature of its own. Otherwise a stream could bring about any
 // rate.
@@ -306,8 +302,8 @@ double fpr_bound(const Parameters& p) noexcept {
   if (p.key_shift != 0) return is_injective(p) ? 0 : 1;
   const Signatures signatures(p);
   return quotient_model::fpr_bound(signatures.selected(), signatures.unselected(),
-                                   static_cast<unsigned>(p.integer(kBuckets)),
-                                   static_cast<double>(p.keys), all_rows(p));
+                                   static_cast<unsigned>(p.integer(kBuckets)), to_real(p.keys),
+                                   all_rows(p));
 }
 
 double fnr_at(const Parameters& p, double gap) noexcept {
@@ -351,8 +347,8 @@ double left_row(double others, double risk, double fresh) noexcept {
 // between, and most of these come again in the next gap.
 double mean_fnr_at_gap(const Parameters& p, const Stream& stream) noexcept {
   constexpr int kTimes = 64, kCounts = 64;
-  const double gap = stream.gap(), k = static_cast<double>(p.integer(kBuckets)),
-               mean = gap / all_rows(p), spread = 6 * std::sqrt(mean) + 6;
+  const double gap = stream.gap(), k = to_real(p.integer(kBuckets)), mean = gap / all_rows(p),
+               spread = 6 * std::sqrt(mean) + 6;
   const double first = std::max(0.0, std::floor(mean - spread)),
                stride = std::max(1.0, std::ceil((mean + spread - first) / kCounts));
   double sum = 0;
@@ -396,8 +392,7 @@ double found(const Parameters& p, double n) noexcept {
     for (int i = keys; i > 0; --i) {
       different[i] = different[i] * std::min(1.0, i * same) +
                      different[i - 1] * std::max(0.0, 1 - (i - 1) * same);
-      if (static_cast<unsigned>(i) > k)
-        missed_here += different[i] * (1 - k / static_cast<double>(i));
+      if (static_cast<unsigned>(i) > k) missed_here += different[i] * (1 - k / to_real(i));
     }
     different[0] = 0;
     missed += rows * keys * missed_here;

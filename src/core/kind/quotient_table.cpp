@@ -11,7 +11,7 @@ namespace {
 
 // Row and remainder together have so many values.
 double capacity_of(const Parameters& p) noexcept {
-  return std::ldexp(static_cast<double>(p.integer(kSliceRows)), static_cast<int>(p.integer(kR)));
+  return std::ldexp(to_real(p.integer(kSliceRows)), static_cast<int>(p.integer(kR)));
 }
 
 // Numbers of buckets in a row to choose from if `keys` is given.
@@ -46,21 +46,20 @@ bool check_given(const Definition& definition, Problem& problem) noexcept {
   const std::uint64_t selected =
       omega_given ? static_cast<unsigned>(__builtin_popcountll(omega)) : p.integer(kRPrime);
   if (omega_given && definition.has(kRPrime) && selected != p.integer(kRPrime)) {
-    problem.set(Error::conflict, "omega %llu selects %llu bits, not r_prime %llu",
-                static_cast<unsigned long long>(omega), static_cast<unsigned long long>(selected),
-                static_cast<unsigned long long>(p.integer(kRPrime)));
+    problem.set(Error::conflict, "omega %llu selects %llu bits, not r_prime %llu", llu(omega),
+                llu(selected), llu(p.integer(kRPrime)));
     return problem.add_hint("Leave out r_prime or omega.");
   }
   if (omega_given && definition.has(kR) && omega >> r != 0)
     return problem.set(Error::conflict,
-                       "omega %llu selects bits that a remainder of r = %llu has not",
-                       static_cast<unsigned long long>(omega), static_cast<unsigned long long>(r));
+                       "omega %llu selects bits that a remainder of r = %llu has not", llu(omega),
+                       llu(r));
   if (definition.has(kR) && (definition.has(kRPrime) || omega_given) && selected >= r) {
     problem.set(Error::conflict, "r_prime must be less than r");
     return problem.add_detail(
         "The signature is %llu of the %llu bits of the remainder, and the "
         "number of ones among the others.",
-        static_cast<unsigned long long>(selected), static_cast<unsigned long long>(r));
+        llu(selected), llu(r));
   }
   if (omega == low_bits(kMaxRemainderBits)) {
     problem.set(Error::conflict, "omega selects every bit of the longest remainder");
@@ -76,8 +75,7 @@ bool check_given(const Definition& definition, Problem& problem) noexcept {
       ceil_divide(p.integer(kRows), p.slices) >
           ceil_divide(std::uint64_t{1} << (p.integer(kP) - r), p.slices)) {
     problem.set(Error::conflict, "fingerprints of p = %llu bits do not reach %llu rows",
-                static_cast<unsigned long long>(p.integer(kP)),
-                static_cast<unsigned long long>(p.integer(kRows)));
+                llu(p.integer(kP)), llu(p.integer(kRows)));
     return problem.add_hint("Leave out p or rows.");
   }
   if (is_integer(definition) && p.keys == 0 && !definition.has(kP) && !definition.has(kR)) {
@@ -122,14 +120,12 @@ bool is_better(const QuotientShape& a, const QuotientShape& b, double fpr) noexc
 bool does_not_fit(const Definition& definition, Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
   problem.set(Error::too_small, "%u %s of %llu bytes cannot hold this filter of kind %s", p.slices,
-              p.slices == 1 ? "slice" : "slices", static_cast<unsigned long long>(p.slice_bytes),
-              kind_name(definition));
+              p.slices == 1 ? "slice" : "slices", llu(p.slice_bytes), kind_name(definition));
   if (is_integer(definition) && p.keys > 0)
-    problem.add_detail("There must be a place for each of %llu integer keys.",
-                       static_cast<unsigned long long>(p.keys));
+    problem.add_detail("There must be a place for each of %llu integer keys.", llu(p.keys));
   else if (definition.has(kP))
     problem.add_detail("Fingerprints of p = %llu bits with r bits of remainder need 2^(p-r) rows.",
-                       static_cast<unsigned long long>(p.integer(kP)));
+                       llu(p.integer(kP)));
   return problem.add_hint(
       "Use more memory or fewer slices%s.",
       definition.has(kP) || definition.has(kR) ? ", a smaller p or a larger r" : "");
@@ -144,8 +140,8 @@ bool cannot_keep(const Definition& definition, double least, Problem& problem) n
 
 // The number of integer keys that have a row and remainder of their own.
 double universe(const Parameters& p) noexcept {
-  const double capacity = std::ldexp(static_cast<double>(p.integer(kSliceRows)) * p.slices,
-                                     static_cast<int>(p.integer(kR)));
+  const double capacity =
+      std::ldexp(to_real(p.integer(kSliceRows)) * p.slices, static_cast<int>(p.integer(kR)));
   return std::min(capacity, std::ldexp(1, static_cast<int>(p.integer(kP))));
 }
 
@@ -154,7 +150,7 @@ double universe(const Parameters& p) noexcept {
 bool is_injective(const Parameters& p) noexcept {
   if (p.integer(kR) != p.integer(kRPrime) + 1) return false;
   const double wanted =
-      p.keys > 0 ? static_cast<double>(p.keys) : std::ldexp(1, static_cast<int>(p.integer(kP)));
+      p.keys > 0 ? to_real(p.keys) : std::ldexp(1, static_cast<int>(p.integer(kP)));
   return universe(p) >= wanted;
 }
 
@@ -174,10 +170,9 @@ bool set_rows(const Definition& definition, std::uint64_t fit, QuotientShape& sh
   // There are 2^(p-r) rows (§3.1). If slightly fewer fit, and r is given, the last rows are left
   // out and their keys share the first ones.
   shape.rows = std::min(fit, ceil_divide(std::uint64_t{1} << (shape.p - shape.r), p.slices));
-  const double capacity =
-      std::ldexp(static_cast<double>(shape.rows) * p.slices, static_cast<int>(shape.r));
+  const double capacity = std::ldexp(to_real(shape.rows) * p.slices, static_cast<int>(shape.r));
   const double fingerprints = std::ldexp(1, static_cast<int>(shape.p));
-  if (integer_keys) return capacity >= std::min(fingerprints, static_cast<double>(p.keys));
+  if (integer_keys) return capacity >= std::min(fingerprints, to_real(p.keys));
   if (is_integer(definition) && !definition.has(kR)) return capacity >= fingerprints;
   return capacity > fingerprints / 2;
 }
@@ -224,11 +219,10 @@ bool derive(Definition& definition, Appraise appraise, QuotientShape& shape,
 
 double distinct(const Parameters& p, std::uint64_t used) noexcept {
   if (p.key_shift != 0)
-    return is_injective(p) ? static_cast<double>(used) : std::numeric_limits<double>::quiet_NaN();
+    return is_injective(p) ? to_real(used) : std::numeric_limits<double>::quiet_NaN();
   const Signatures signatures(p);
-  return quotient_model::distinct(signatures.selected(), signatures.unselected(),
-                                  static_cast<double>(used),
-                                  static_cast<double>(p.integer(kSliceRows)));
+  return quotient_model::distinct(signatures.selected(), signatures.unselected(), to_real(used),
+                                  to_real(p.integer(kSliceRows)));
 }
 
 std::uint64_t load(const Parameters&, ConstSlice slice) noexcept { return weight(*slice.state); }
@@ -240,8 +234,8 @@ double rate_at(const Parameters& p, double load) noexcept {
 double fpr_now(const Parameters& p, std::uint64_t used, std::uint64_t weight) noexcept {
   const double capacity = capacity_of(p);
   // A stored integer key has a fingerprint of its own, so that fingerprint cannot be a new key's.
-  const double known = p.key_shift != 0 ? static_cast<double>(used) : 0;
-  return known < capacity ? (static_cast<double>(weight) - known) / (capacity - known) : 0;
+  const double known = p.key_shift != 0 ? to_real(used) : 0;
+  return known < capacity ? (to_real(weight) - known) / (capacity - known) : 0;
 }
 
 }  // namespace streamfilter::quotient

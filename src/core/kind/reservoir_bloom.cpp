@@ -42,8 +42,7 @@ constexpr unsigned kMaxProbes = 64;
 
 biased_model::Setting setting(const Parameters& p) noexcept {
   return {p.integer(kVariant) == kMeasured ? Scheme::rsbf_measured : Scheme::rsbf_printed,
-          static_cast<double>(p.integer(kArrays)), static_cast<double>(p.integer(kArrayBits)),
-          p.real(kPStar)};
+          to_real(p.integer(kArrays)), to_real(p.integer(kArrayBits)), p.real(kPStar)};
 }
 
 using Modelled = biased_bit_arrays::Modelled<setting>;
@@ -93,9 +92,9 @@ void clear_a_set_bit(const BitArrays<>& arrays, unsigned i, std::uint64_t& rando
 // merge an array can have more: then one bit is reset for each that is set.
 void keep_first_load(const BitArrays<>& arrays, std::uint64_t& random) noexcept {
   constexpr double kLoad = 0.6321205588285577;  // 1 - 1/e
-  const double s = static_cast<double>(arrays.s()), most = s * kLoad + std::sqrt(s);
+  const double s = to_real(arrays.s()), most = s * kLoad + std::sqrt(s);
   for (unsigned i = 0; i < arrays.k(); ++i)
-    if (static_cast<double>(arrays.ones(i)) > most) clear_a_set_bit(arrays, i, random);
+    if (to_real(arrays.ones(i)) > most) clear_a_set_bit(arrays, i, random);
 }
 
 // Algorithm 1 for element number `iter`.
@@ -105,7 +104,7 @@ void remember_as_printed(const BitArrays<>& arrays, const KeyBits& bits, std::ui
   if (iter <= s) {
     bits.set(arrays);
     keep_first_load(arrays, random);
-  } else if (static_cast<double>(s) / static_cast<double>(iter) <= p_star) {
+  } else if (to_real(s) / to_real(iter) <= p_star) {
     for (unsigned i = 0; i < arrays.k(); ++i) {
       if (arrays.get(i, bits[i])) continue;
       clear_a_set_bit(arrays, i, random);

@@ -41,9 +41,8 @@ bool derive_cells(Definition& definition, Problem& problem) noexcept {
     if (definition.has(kCellBits))
       p.set_integer(kMax, (1u << p.integer(kCellBits)) - 1);
     else if (definition.has(kGap))
-      p.set_integer(kMax, stable_model::best_max(definition.wanted_fpr(),
-                                                 static_cast<double>(p.integer(kGap)),
-                                                 static_cast<double>(p.memory) * 8));
+      p.set_integer(kMax, stable_model::best_max(definition.wanted_fpr(), to_real(p.integer(kGap)),
+                                                 to_real(p.memory) * 8));
     else
       p.set_integer(kMax, 1);
   }
@@ -62,10 +61,10 @@ bool derive_cells(Definition& definition, Problem& problem) noexcept {
 bool derive(Definition& definition, Problem& problem) noexcept {
   if (!derive_cells(definition, problem)) return false;
   Parameters& p = definition.parameters;
-  const double fpr = definition.wanted_fpr(), max = static_cast<double>(p.integer(kMax)),
-               m = static_cast<double>(p.integer(kCells));
+  const double fpr = definition.wanted_fpr(), max = to_real(p.integer(kMax)),
+               m = to_real(p.integer(kCells));
   if (!definition.has(kK)) p.set_integer(kK, stable_model::best_k(fpr, max));
-  const double k = static_cast<double>(p.integer(kK));
+  const double k = to_real(p.integer(kK));
   if (!definition.has(kP)) p.set_integer(kP, stable_model::whole_decrements(fpr, max, k, m));
   if (!are_too_few_cells(p, shape(p), p.integer(kP), "sbf", problem)) return true;
   return problem.add_detail("A %s has %.0f cells; fpr %g needs p = %.0f per element.",
@@ -103,34 +102,31 @@ bool insert(const Parameters& p, Slice slice, const Element& element) noexcept {
 }
 
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
-  const double k = static_cast<double>(p.integer(kK)), m = static_cast<double>(p.integer(kCells));
+  const double k = to_real(p.integer(kK)), m = to_real(p.integer(kCells));
   Cells::merge(p, into, from,
-               {k, static_cast<double>(p.integer(kP)), stable_model::effective_cells(k, m),
+               {k, to_real(p.integer(kP)), stable_model::effective_cells(k, m),
                 importance_model::Deletion::random});
 }
 
 double fpr_bound(const Parameters& p) noexcept {
-  const double k = static_cast<double>(p.integer(kK));
-  return stable_model::fpr_bound(
-      static_cast<double>(p.integer(kMax)), k, static_cast<double>(p.integer(kP)),
-      stable_model::effective_cells(k, static_cast<double>(p.integer(kCells))));
+  const double k = to_real(p.integer(kK));
+  return stable_model::fpr_bound(to_real(p.integer(kMax)), k, to_real(p.integer(kP)),
+                                 stable_model::effective_cells(k, to_real(p.integer(kCells))));
 }
 
 double fnr_at(const Parameters& p, double gap) noexcept {
-  return stable_model::fnr(gap, static_cast<double>(p.integer(kMax)),
-                           static_cast<double>(p.integer(kK)), static_cast<double>(p.integer(kP)),
-                           static_cast<double>(p.integer(kCells) * regions_of_slice(p) * p.slices));
+  return stable_model::fnr(gap, to_real(p.integer(kMax)), to_real(p.integer(kK)),
+                           to_real(p.integer(kP)),
+                           to_real(p.integer(kCells) * regions_of_slice(p) * p.slices));
 }
 
 // Every region sees its share of the stream. The uneven spread of gaps over lines has no model.
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   if (p.layout == Layout::blocked && stream.gap() > 0) return kNoPrediction;
-  const double m = static_cast<double>(p.integer(kCells)),
-               regions = static_cast<double>(regions_of_slice(p));
-  return cells_model::predict(
-      {static_cast<double>(p.integer(kK)), m, static_cast<unsigned>(p.integer(kMax)),
-       static_cast<double>(p.integer(kP)) / m, /*by_value=*/false},
-      stream.part(regions * p.slices));
+  const double m = to_real(p.integer(kCells)), regions = to_real(regions_of_slice(p));
+  return cells_model::predict({to_real(p.integer(kK)), m, static_cast<unsigned>(p.integer(kMax)),
+                               to_real(p.integer(kP)) / m, /*by_value=*/false},
+                              stream.part(regions * p.slices));
 }
 
 constexpr OptionToTry kToTry[] = {{"max", "3"}, {"max", "7"}};
@@ -159,12 +155,7 @@ const FilterOps sbf_ops = {
     .fnr_at = fnr_at,
     .predict = predict,
     .to_try = kToTry,
-    .resize =
-        {
-            .sized = words(kP, kCells),
-            .places = Cells::places,
-            .spread = Cells::spread,
-        },
+    .resize = {.sized = words(kP, kCells), .places = Cells::places, .spread = Cells::spread},
 };
 
 }  // namespace streamfilter

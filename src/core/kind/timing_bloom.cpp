@@ -51,11 +51,10 @@ void count_row(const Parameters& p, Slice slice) noexcept {
 template <typename Byte>
 bool is_crowded(const Parameters& p, const Filters<SliceState, Byte>& all) noexcept {
   const double codes = std::ldexp(1, static_cast<int>(p.integer(kTimerBits))),
-               rows = codes * static_cast<double>(p.integer(kTickLength)),
-               m = real_m(p) * static_cast<double>(std::max<std::uint64_t>(all.open, 1));
+               rows = codes * to_real(p.integer(kTickLength)),
+               m = real_m(p) * to_real(std::max<std::uint64_t>(all.open, 1));
   double load = 0;
-  for (std::uint64_t i = 0; i < all.open; ++i)
-    load += static_cast<double>(all.filter(i).state().non_zero);
+  for (std::uint64_t i = 0; i < all.open; ++i) load += to_real(all.filter(i).state().non_zero);
   return load > 1.02 * -m * std::expm1(-real_k(p) * rows / m) + real_k(p);
 }
 
@@ -228,7 +227,7 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   double fill = 0, none_has = 1;
   for (std::uint64_t i = 0; i < all.open; ++i) {
     const double share = running(all.filter(i));
-    fill += share / static_cast<double>(all.most());
+    fill += share / to_real(all.most());
     none_has *= 1 - std::pow(share, real_k(p));
   }
   return {fill, 1 - none_has, std::numeric_limits<double>::quiet_NaN()};
@@ -286,7 +285,7 @@ void merge_layer(const Parameters& p, Slice into, ConstSlice from) noexcept {
 }
 
 double keys_of_timers(const Parameters& p, std::uint64_t count) noexcept {
-  return keys_of_share(static_cast<double>(count) / real_m(p), real_m(p), real_k(p));
+  return keys_of_share(to_real(count) / real_m(p), real_m(p), real_k(p));
 }
 
 // Estimates a filter's keys from its timers.
@@ -307,7 +306,7 @@ double keys_to_come(const Parameters& p, ConstSlice slice) noexcept {
   double there = 0;
   for (std::uint64_t i = 0; i < all.open; ++i)
     there += keys_of_timers(p, all.filter(i).state().non_zero);
-  if (shape.k1 == 1) there = std::min(there, static_cast<double>(slice.state->inserted_new));
+  if (shape.k1 == 1) there = std::min(there, to_real(slice.state->inserted_new));
   return std::max(0.0, live_keys(p) * shape.k1 / shape.slices - there);
 }
 
@@ -336,7 +335,7 @@ double fpr_to_come(const Parameters& p, ConstSlice slice) noexcept {
 // misses keys that have left the window of their slice. Equal timers miss some others.
 double fnr_at(const Parameters& p, double gap) noexcept {
   const double since = std::max(0.0, gap - 1);
-  const double window = static_cast<double>((p.integer(kWindow) + p.slices - 1) / p.slices);
+  const double window = to_real((p.integer(kWindow) + p.slices - 1) / p.slices);
   double left = 0;
   if (counts_rows(p) && since >= window)
     left = p.slices == 1
@@ -393,8 +392,8 @@ double found_out(const Stream& stream, double window, double k) noexcept {
 Prediction predict(const Parameters& p, const Stream& stream) noexcept {
   constexpr int kPhases = 16;
   if (!counts_rows(p) || p.integer(kGrow) != none || p.integer(kEqual) != 0) return kNoPrediction;
-  const double tick = static_cast<double>(p.integer(kTickLength)),
-               longest = static_cast<double>(p.integer(kTicks)) * tick, slices = p.slices;
+  const double tick = to_real(p.integer(kTickLength)), longest = to_real(p.integer(kTicks)) * tick,
+               slices = p.slices;
   const auto keys_in = [&](double window) {
     return timing_model::keys_for(real_k(p), window, real_m(p));
   };
@@ -447,16 +446,13 @@ constexpr FilterOps row() noexcept {
       .insert_unconditionally = insert_unconditionally,
       .share = share,
       .fits = fits,
-      .resize =
-          {
-              .sized = words(kSize, kFilters, kCells, kLimit),
-              .hashes = words(kK),
-              .places = places,
-              .spread = spread,
-              .merge = merge_layer,
-              .note_keys = note_keys,
-              .fpr_to_come = fpr_to_come,
-          },
+      .resize = {.sized = words(kSize, kFilters, kCells, kLimit),
+                 .hashes = words(kK),
+                 .places = places,
+                 .spread = spread,
+                 .merge = merge_layer,
+                 .note_keys = note_keys,
+                 .fpr_to_come = fpr_to_come},
   };
 }
 

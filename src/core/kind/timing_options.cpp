@@ -31,8 +31,7 @@ bool derive_ticks(Definition& definition, Problem& problem) noexcept {
   const std::uint64_t ticks = ticks_of(window - 1, tick) + 1 + ticks_of(p.integer(kLateness), tick);
   if (ticks > kMaxTicks) {
     problem.set(Error::out_of_range, "option tick is too short for this window");
-    return problem.add_detail("A window can have up to %llu ticks.",
-                              static_cast<unsigned long long>(kMaxTicks));
+    return problem.add_detail("A window can have up to %llu ticks.", llu(kMaxTicks));
   }
   p.set_integer(kTicks, ticks);
   p.set_integer(kTickLength, tick);
@@ -55,8 +54,7 @@ bool derive_filters(Definition& definition, Problem& problem) noexcept {
   const std::uint64_t cells = bytes > overhead ? (bytes - overhead) * 8 / p.integer(kTimerBits) : 0;
   if (cells < 8) {
     problem.set(Error::too_small, "kind timer needs more room for its timers");
-    problem.add_detail("A filter of %llu bytes does not hold 8 timers of %u bits.",
-                       static_cast<unsigned long long>(bytes),
+    problem.add_detail("A filter of %llu bytes does not hold 8 timers of %u bits.", llu(bytes),
                        static_cast<unsigned>(p.integer(kTimerBits)));
     return problem.add_hint("Use more memory, a larger size, fewer slices or a longer tick.");
   }
@@ -68,25 +66,21 @@ bool derive_filters(Definition& definition, Problem& problem) noexcept {
 }  // namespace
 
 slicing_model::SlicingShape shape_of(const Parameters& p) noexcept {
-  return slicing_model::shape_of(p, static_cast<double>(p.integer(kK)),
-                                 static_cast<double>(p.integer(kCells)));
+  return slicing_model::shape_of(p, to_real(p.integer(kK)), to_real(p.integer(kCells)));
 }
 
 // Keys stay for up to w ticks, and spread unevenly over slices (with three standard deviations to
 // spare). A window of rows holds accepted rows, which stand for more keys once K is known.
 double live_keys(const Parameters& p) noexcept {
-  const double ticks = static_cast<double>(p.integer(kTicks)),
-               tick = static_cast<double>(p.integer(kTickLength)),
-               cells = static_cast<double>(p.integer(kCells));
+  const double ticks = to_real(p.integer(kTicks)), tick = to_real(p.integer(kTickLength)),
+               cells = to_real(p.integer(kCells));
   double live = std::numeric_limits<double>::infinity();
   if (counts_rows(p))
-    live = p.integer(kK) == 0
-               ? ticks * tick
-               : timing_model::keys_for(static_cast<double>(p.integer(kK)), ticks * tick, cells);
+    live = p.integer(kK) == 0 ? ticks * tick
+                              : timing_model::keys_for(to_real(p.integer(kK)), ticks * tick, cells);
   if (p.keys > 0) {
-    const double stretched =
-        counts_rows(p) ? 1 : ticks * tick / static_cast<double>(p.integer(kWindow));
-    live = std::min(live, keys_of_fullest(static_cast<double>(p.keys) * stretched, groups_of(p)));
+    const double stretched = counts_rows(p) ? 1 : ticks * tick / to_real(p.integer(kWindow));
+    live = std::min(live, keys_of_fullest(to_real(p.keys) * stretched, groups_of(p)));
   }
   return live;
 }
@@ -121,7 +115,7 @@ const OptionSpec kOptions[] = {
 };
 
 double keys_of_one(const Parameters& p) noexcept {
-  const double limit = static_cast<double>(p.integer(kLimit)), k = real_k(p), m = real_m(p);
+  const double limit = to_real(p.integer(kLimit)), k = real_k(p), m = real_m(p);
   if (p.integer(kGrow) == density) return counted_keys(limit, m, k);
   return shape_of(p).k1 > 1 ? limit : timing_model::keys_for(k, limit, m);
 }
@@ -134,7 +128,7 @@ double fpr_bound(const Parameters& p) noexcept {
   if (p.integer(kGrow) == none) return slicing_model::group_rate(shape, live);
   // Counts full filters, the newest, and the oldest, which some keys have left. The last key before
   // the limit can set K more timers.
-  const double limit = static_cast<double>(p.integer(kLimit)), k = real_k(p), m = real_m(p),
+  const double limit = to_real(p.integer(kLimit)), k = real_k(p), m = real_m(p),
                keys = keys_of_one(p);
   const double filled = std::ceil(keys_of_fullest(live * shape.k1, shape.slices) / keys) + 1;
   if (filled > filters(p)) return 1;
@@ -159,8 +153,7 @@ bool derive(Definition& definition, Problem& problem) noexcept {
     return problem.add_hint("Give option keys (or k), or a window in rows.");
   }
   if (derived && p.integer(kGrow) == none)
-    p.set_integer(kK, timing_model::best_k(
-                          live, static_cast<double>(p.integer(kCells)) * slices_of_group(p)));
+    p.set_integer(kK, timing_model::best_k(live, to_real(p.integer(kCells)) * slices_of_group(p)));
   else if (derived)
     p.set_integer(kK, timing_model::growing_k(definition.wanted_fpr(), p.slicing, filters(p)));
   if (p.integer(kEqual) > p.integer(kK)) {
@@ -177,10 +170,8 @@ bool derive(Definition& definition, Problem& problem) noexcept {
   if (derived && fpr_bound(p) > fpr &&
       !definition.break_fpr(words(kWindow, kTick, kGrow, kLateness))) {
     const double all = live * groups_of(p);
-    const double bytes =
-        all * -std::log2(fpr) / std::log(2) / 8 * static_cast<double>(p.integer(kTimerBits));
-    problem.set(Error::conflict, "kind timer cannot keep fpr %g in %llu bytes", fpr,
-                static_cast<unsigned long long>(p.memory));
+    const double bytes = all * -std::log2(fpr) / std::log(2) / 8 * to_real(p.integer(kTimerBits));
+    problem.set(Error::conflict, "kind timer cannot keep fpr %g in %llu bytes", fpr, llu(p.memory));
     problem.add_detail("Up to %.0f keys are live at a time; the rate would reach %.3g.", all,
                        fpr_bound(p));
     return problem.add_hint(

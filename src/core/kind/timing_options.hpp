@@ -55,13 +55,9 @@ inline std::uint64_t filter_bytes(const Parameters& p) noexcept {
 }
 
 inline double real_k(const Parameters& p) noexcept { return own_k(p); }
-inline double real_m(const Parameters& p) noexcept {
-  return static_cast<double>(p.integer(kCells));
-}
+inline double real_m(const Parameters& p) noexcept { return to_real(p.integer(kCells)); }
 
-inline double filters(const Parameters& p) noexcept {
-  return static_cast<double>(p.integer(kFilters));
-}
+inline double filters(const Parameters& p) noexcept { return to_real(p.integer(kFilters)); }
 
 extern const OptionSpec kOptions[8];
 bool derive(Definition& definition, Problem& problem) noexcept;

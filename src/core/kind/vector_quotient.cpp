@@ -32,19 +32,17 @@ namespace {
 
 using ReadLine = QuotientLine<AnyShape, false, const unsigned char>;
 
-double lines_of_slice(const Parameters& p) noexcept {
-  return static_cast<double>(lines_of(p, body_bytes(p)));
-}
+double lines_of_slice(const Parameters& p) noexcept { return to_real(lines_of(p, body_bytes(p))); }
 
 // Where lines have become more, entries are as hard to tell apart as they were in the fewest.
 double growth_so_far(const Parameters& p) noexcept {
-  return lines_of_slice(p) / static_cast<double>(least_lines(p));
+  return lines_of_slice(p) / to_real(least_lines(p));
 }
 
 // The rate if lines have so many entries in the mean.
 double rate_of_entries(const Parameters& p, double entries) noexcept {
   return vector_quotient_model::fpr(shape_of(p), entries * growth_so_far(p),
-                                    static_cast<double>(least_lines(p)));
+                                    to_real(least_lines(p)));
 }
 
 bool has_valid_stamps(const Parameters& p, const SliceState& state,
@@ -95,18 +93,16 @@ double live_share(const Parameters& p, ConstSlice slice) noexcept {
 // Distinct keys: a key whose tag was there has entered nothing. Once entries were lost, those that
 // were reported as new.
 double distinct(const Parameters& p, const SliceState& state) noexcept {
-  const double tags =
-      static_cast<double>(least_lines(p)) * vector_quotient_model::tags(shape_of(p)) / 2;
-  if (evicted(state) > 0) return static_cast<double>(state.inserted_new);
-  return -tags * std::log1p(-std::min(static_cast<double>(used(state)) / tags, 1 - 1 / tags));
+  const double tags = to_real(least_lines(p)) * vector_quotient_model::tags(shape_of(p)) / 2;
+  if (evicted(state) > 0) return to_real(state.inserted_new);
+  return -tags * std::log1p(-std::min(to_real(used(state)) / tags, 1 - 1 / tags));
 }
 
 Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const AnyShape shape = shape_of(p);
   const double lines = lines_of_slice(p),
-               fill = has_window(p)
-                          ? live_share(p, slice)
-                          : static_cast<double>(used(*slice.state)) / (lines * shape.slots);
+               fill = has_window(p) ? live_share(p, slice)
+                                    : to_real(used(*slice.state)) / (lines * shape.slots);
   return {fill, rate_of_entries(p, fill * shape.slots),
           has_window(p) ? std::numeric_limits<double>::quiet_NaN() : distinct(p, *slice.state)};
 }
@@ -125,7 +121,7 @@ double rate_at(const Parameters& p, double load) noexcept {
 // A full slice, or one with its keys.
 double fpr_to_come(const Parameters& p, ConstSlice) noexcept {
   if (p.keys == 0) return fpr_bound(p);
-  const double lines = lines_of_slice(p), keys = static_cast<double>(p.keys) / p.slices;
+  const double lines = lines_of_slice(p), keys = to_real(p.keys) / p.slices;
   return std::min(fpr_bound(p), rate_of_entries(p, keys / lines));
 }
 
@@ -136,8 +132,7 @@ double all_lines(const Parameters& p) noexcept { return lines_of_slice(p) * p.sl
 double held_keys(const Parameters& p) noexcept {
   double keys = vector_quotient_model::held(shape_of(p), lines_of_slice(p)) * lines_of_slice(p);
   if (p.slices > 1) keys = std::pow((std::sqrt(9 + 4 * keys) - 3) / 2, 2);
-  if (has_window(p))
-    keys *= static_cast<double>(window_ticks(p)) / static_cast<double>(kept_ticks(p) - 1);
+  if (has_window(p)) keys *= to_real(window_ticks(p)) / to_real(kept_ticks(p) - 1);
   return keys * p.slices;
 }
 
@@ -204,16 +199,13 @@ const FilterOps vqf_ops = {
     .held_keys = held_keys,
     .predict = predict,
     .insert_unconditionally = insert_unconditionally,
-    .resize =
-        {
-            .sized = words(kOrigin, kOrigin + 1, kOrigin + 2, kOrigin + 3, kOrigin + 4),
-            .kept = words(kBits, kBuckets, kGrowth, kAges),
-            .inherit = inherit,
-            .places = [](const Parameters& p) noexcept { return lines_of(p, body_bytes(p)); },
-            .undivided = always,
-            .move = move,
-            .fpr_to_come = fpr_to_come,
-        },
+    .resize = {.sized = words(kOrigin, kOrigin + 1, kOrigin + 2, kOrigin + 3, kOrigin + 4),
+               .kept = words(kBits, kBuckets, kGrowth, kAges),
+               .inherit = inherit,
+               .places = [](const Parameters& p) noexcept { return lines_of(p, body_bytes(p)); },
+               .undivided = always,
+               .move = move,
+               .fpr_to_come = fpr_to_come},
 };
 
 }  // namespace streamfilter

@@ -272,7 +272,7 @@ bool inherit(const Parameters& from, Parameters& p) noexcept {
   if (before == now) return true;
   const auto add = [&](std::uint64_t lines) {
     if (levels(p) == kMaxLevels) return false;
-    p.set_real(kOrigin + 1 + levels(p), static_cast<double>(lines));
+    p.set_real(kOrigin + 1 + levels(p), to_real(lines));
     p.set_integer(kOrigin, levels(p) + 1);
     return true;
   };

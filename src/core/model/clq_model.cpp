@@ -243,8 +243,7 @@ bool best_shape(double fpr, unsigned bits, unsigned length, LineShape& best, boo
   double window[kMaxQueue + 1] = {};  // of one bucket, by its length; 0: not known yet
   for_each_shape(fpr, bits, length, is_aged, lines, [&](const LineShape& shape) {
     double& one = window[shape.length];
-    if (one == 0)
-      one = boost::math::gamma_p_inv(static_cast<double>(shape.length), 0.01, MathPolicy());
+    if (one == 0) one = boost::math::gamma_p_inv(to_real(shape.length), 0.01, MathPolicy());
     if (one * shape.buckets() <= reached) return;
     reached = one * shape.buckets();
     best = shape;

@@ -8,7 +8,7 @@
 namespace streamfilter::importance_model {
 namespace {
 
-constexpr double kMaxLooksReal = static_cast<double>(kMaxLooks);
+constexpr double kMaxLooksReal = to_real(kMaxLooks);
 
 // p'/k' of a cell of value j: it is decremented in `looks` of m cells with probability 1/j or 1, if
 // it is not set by the same element.
@@ -96,7 +96,7 @@ std::uint64_t decrements(double fpr, unsigned max, Setting s) noexcept {
   if (s.k >= s.m) return 0;
   if (s.deletion == Deletion::random) return stable_model::whole_decrements(fpr, max, s.k, s.m);
   const auto keeps = [&](std::uint64_t p) {
-    s.p = static_cast<double>(p);
+    s.p = to_real(p);
     return fpr_bound(max, s) <= fpr;
   };
   std::uint64_t low = 0, high = static_cast<std::uint64_t>(s.m);

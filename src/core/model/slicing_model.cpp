@@ -33,7 +33,7 @@ double over_poisson(double mean, Value value) noexcept {
 }  // namespace
 
 SlicingShape shape_of(const Parameters& parameters, double k, double m) noexcept {
-  const double k2 = static_cast<double>(bits_per_probe(parameters, static_cast<std::uint64_t>(k)));
+  const double k2 = to_real(bits_per_probe(parameters, static_cast<std::uint64_t>(k)));
   const double slices = slices_of_group(parameters);
   return {k / k2, k2, parameters.slices / slices, slices, m};
 }

@@ -119,7 +119,7 @@ double left(const Setting& s, double elements) noexcept {
   for (unsigned i = 1; i <= s.max; ++i) {
     double weight = 1;
     for (unsigned j = 1; j <= s.max; ++j)
-      if (j != i) weight *= static_cast<double>(i) / (static_cast<double>(i) - j);
+      if (j != i) weight *= to_real(i) / (to_real(i) - j);
     sum += weight * std::exp(elements / i * std::log1p(-p));
   }
   return std::clamp(sum, 0.0, 1.0);

@@ -44,7 +44,7 @@ double equal_timers_fnr(unsigned k, unsigned equal, double overwritten) noexcept
   double sum = 0, ways = 1;
   for (unsigned own = 0; own < equal && own <= k; ++own) {
     sum += ways * std::pow(1 - overwritten, own) * std::pow(overwritten, k - own);
-    ways *= static_cast<double>(k - own) / (own + 1);
+    ways *= to_real(k - own) / (own + 1);
   }
   return std::min(sum, 1.0);
 }

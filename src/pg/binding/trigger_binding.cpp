@@ -5,9 +5,6 @@ extern "C" {
 #include "catalog/indexing.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_depend.h"
-#include "catalog/pg_trigger.h"
-#include "lib/stringinfo.h"
-#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "utils/inval.h"
 }
@@ -18,7 +15,6 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/server/citus.hpp"
 #include "pg/server/fault_points.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -86,8 +82,7 @@ Names names_of(TriggerBinding binding) {
 bytea* with_names(const bytea* arguments, const Names& names) {
   const char* rest = VARDATA_ANY(arguments);
   const char* end = rest + VARSIZE_ANY_EXHDR(arguments);
-  StringInfoData text;
-  initStringInfo(&text);
+  TextBuffer text;
   appendStringInfoSpaces(&text, VARHDRSZ);
   for (int i = 0; i < names.count; ++i) {
     appendBinaryStringInfo(&text, names.names[i], static_cast<int>(strlen(names.names[i])) + 1);
@@ -151,10 +146,10 @@ List* find_dependent_triggers(Oid class_id, Oid object, std::initializer_list<ch
 
 void write_names_into_clones(Relation catalog, Oid trigger, const Names& names) {
   check_stack_depth();
-  ListCell* cell;
-  foreach (cell, find_dependent_triggers(TriggerRelationId, trigger, {DEPENDENCY_PARTITION_PRI})) {
+  for (const Oid dependent :
+       each_oid(find_dependent_triggers(TriggerRelationId, trigger, {DEPENDENCY_PARTITION_PRI}))) {
     TriggerRow clone;
-    if (!read_trigger_row(lfirst_oid(cell), &clone)) continue;
+    if (!read_trigger_row(dependent, &clone)) continue;
     LockRelationOid(clone.table, ShareUpdateExclusiveLock);
     write_binding(catalog, clone.trigger, names, {});
     write_names_into_clones(catalog, clone.trigger, names);
@@ -166,9 +161,9 @@ void write_enabled(Relation catalog, Oid trigger, char enabled) {
   visit_trigger(trigger, [&](HeapTuple tuple, TupleDesc) {
     write_values(catalog, tuple, {{Anum_pg_trigger_tgenabled, CharGetDatum(enabled)}});
   });
-  ListCell* cell;
-  foreach (cell, find_dependent_triggers(TriggerRelationId, trigger, {DEPENDENCY_PARTITION_PRI}))
-    write_enabled(catalog, lfirst_oid(cell), enabled);
+  for (const Oid dependent :
+       each_oid(find_dependent_triggers(TriggerRelationId, trigger, {DEPENDENCY_PARTITION_PRI})))
+    write_enabled(catalog, dependent, enabled);
 }
 
 void forget_dependency(Oid trigger, Oid relation) {
@@ -230,13 +225,10 @@ void bind_trigger(Oid trigger, TriggerBinding binding) {
 }
 
 void write_arguments(Oid trigger, const List* arguments) {
-  StringInfoData text;
-  initStringInfo(&text);
+  TextBuffer text;
   appendStringInfoSpaces(&text, VARHDRSZ);
-  ListCell* cell;
-  foreach (cell, arguments)
-    appendBinaryStringInfo(&text, static_cast<const char*>(lfirst(cell)),
-                           static_cast<int>(strlen(static_cast<const char*>(lfirst(cell)))) + 1);
+  for (const auto* name : each<char>(arguments))
+    appendBinaryStringInfo(&text, name, static_cast<int>(strlen(name)) + 1);
   SET_VARSIZE(text.data, text.len);
   Relation catalog = table_open(TriggerRelationId, RowExclusiveLock);
   visit_trigger(trigger, [&](HeapTuple tuple, TupleDesc) {
@@ -288,12 +280,11 @@ List* find_triggers() {
 
 List* find_triggers_using(Oid relation) {
   List* found = NIL;
-  ListCell* cell;
-  foreach (cell, find_dependent_triggers(RelationRelationId, relation,
-                                         {DEPENDENCY_NORMAL, DEPENDENCY_AUTO})) {
+  for (const Oid dependent : each_oid(find_dependent_triggers(
+           RelationRelationId, relation, {DEPENDENCY_NORMAL, DEPENDENCY_AUTO}))) {
     TriggerRow row;
     TriggerKind kind;
-    if (read_trigger_row(lfirst_oid(cell), &row) && find_kind(row.function, &kind) &&
+    if (read_trigger_row(dependent, &row) && find_kind(row.function, &kind) &&
         (row.binding.filter == relation || row.binding.target == relation))
       found = lappend(found, copy_trigger_row(row));
   }
@@ -303,27 +294,24 @@ List* find_triggers_using(Oid relation) {
 
 List* find_diverting_triggers(Oid target) {
   List* found = NIL;
-  ListCell* cell;
-  foreach (cell, find_triggers_using(target))
-    if (static_cast<const TriggerRow*>(lfirst(cell))->binding.target == target)
-      found = lappend(found, lfirst(cell));
+  for (auto* row : each<TriggerRow>(find_triggers_using(target)))
+    if (row->binding.target == target) found = lappend(found, row);
   return found;
 }
 
 bool is_used_by_tables(Oid relation) {
-  ListCell* cell;
-  foreach (cell, find_triggers_using(relation))
-    if (!is_on_shard(static_cast<const TriggerRow*>(lfirst(cell)))) return true;
+  for (const auto* row : each<TriggerRow>(find_triggers_using(relation)))
+    if (!is_on_shard(row)) return true;
   return false;
 }
 
 void check_droppable(Oid relation, const List* dropped) {
   if (!is_used_by_tables(relation)) return;
-  ListCell* cell;
-  foreach (cell, find_dependent_triggers(RelationRelationId, relation, {DEPENDENCY_AUTO})) {
+  for (const Oid clone :
+       each_oid(find_dependent_triggers(RelationRelationId, relation, {DEPENDENCY_AUTO}))) {
     TriggerRow row;
     TriggerKind kind;
-    if (!read_trigger_row(lfirst_oid(cell), &row) || !find_kind(row.function, &kind) ||
+    if (!read_trigger_row(clone, &row) || !find_kind(row.function, &kind) ||
         list_member_oid(dropped, row.table))
       continue;
     const ObjectAddress trigger = {TriggerRelationId, row.trigger, 0};

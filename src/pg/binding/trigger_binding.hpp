@@ -10,7 +10,6 @@
 
 extern "C" {
 #include "commands/trigger.h"
-#include "utils/rel.h"
 }
 
 #include "pg/key/hash_method.hpp"

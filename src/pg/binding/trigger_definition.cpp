@@ -1,18 +1,12 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
-#include "catalog/pg_proc.h"
-#include "catalog/pg_trigger.h"
-#include "storage/lmgr.h"
 #include "utils/varlena.h"
 }
 
 #include "pg/binding/trigger_definition.hpp"
 #include "pg/catalog/lookup.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -31,7 +25,6 @@ Oid schema_of_function(Oid function) {
                  trigger->tgname, RelationGetRelationName(table)),
           errdetail("Which filter it used is not known any more."),
           errhint("Drop the trigger before the statement or after it."));
-  pg_unreachable();
 }
 
 // ---- which filter ------------------------------------------------------------------------------
@@ -67,7 +60,6 @@ Oid look_up_filter(const char* schema, const char* name, const DeclaredTrigger* 
       unquoted
           ? errhint("There is \"%s\": put the name in double quotes, as in '\"%s\"'.", text, text)
           : errhint("Create it, or give its name with its schema."));
-  pg_unreachable();
 }
 
 // False if a right is missing, which is reported at that level.
@@ -149,7 +141,6 @@ AttrNumber named_column(const Trigger* trigger, int argument, Relation table) {
       errdetail("Trigger \"%s\" names it in argument %d.", trigger->tgname, argument + 1),
       nearest ? errhint("Perhaps you meant \"%s\".", nearest)
               : errhint("Name a column of the table."));
-  pg_unreachable();
 }
 
 AttrNumber namesake(const FilterColumn* column, Relation table, const FilterRelation* filter) {
@@ -163,7 +154,6 @@ AttrNumber namesake(const FilterColumn* column, Relation table, const FilterRela
                  RelationGetRelationName(table), column->name, filter->name),
           nearest ? errhint("If its column \"%s\" is meant, %s.", nearest, advice)
                   : errhint("If another column is meant, %s.", advice));
-  pg_unreachable();
 }
 
 // A BEFORE trigger sees generated columns as NULL.
@@ -231,8 +221,7 @@ bool named_formerly(const char* text, Relation table, NewName column) {
 }
 
 char* list_columns(const FilterRelation* filter) {
-  StringInfoData list;
-  initStringInfo(&list);
+  TextBuffer list;
   for (int i = 0; i < filter->column_count; ++i)
     appendStringInfo(&list, "%s%s", i ? ", " : "", filter->columns[i].name);
   return list.data;
@@ -270,7 +259,6 @@ void raise_wrong_event(const Trigger* trigger, TriggerKind kind, Relation table)
       errdetail("%s judges rows one by one, before they are inserted.", function_name(kind)),
       errhint("CREATE TRIGGER zz_... BEFORE INSERT ON %s FOR EACH ROW EXECUTE FUNCTION %s(...);",
               quote_identifier(RelationGetRelationName(table)), function_name(kind)));
-  pg_unreachable();
 }
 
 DeclaredTrigger find_declared(const Trigger* trigger, Relation table) {

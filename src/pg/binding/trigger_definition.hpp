@@ -2,10 +2,6 @@
 // the trigger is created and when it fires.
 #pragma once
 
-extern "C" {
-#include "utils/acl.h"
-}
-
 #include "pg/binding/trigger_binding.hpp"
 #include "pg/handle/key_builder.hpp"
 

@@ -1,22 +1,17 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
-#include "catalog/pg_proc.h"
 #include "executor/executor.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_coerce.h"
 #include "parser/parse_collate.h"
 #include "utils/regproc.h"
-#include "utils/typcache.h"
 }
 
 #include "pg/catalog/column_coercion.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/key/hash_method.hpp"
 #include "pg/key/key_hash.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 
@@ -47,7 +42,6 @@ const char* name_or_empty(const FilterRelation* filter) { return filter ? filter
                  format_type_be(column->type)),
           errhint("Only implicit casts are applied: add an explicit cast, or change one of the two "
                   "types."));
-  pg_unreachable();
 }
 
 // The incoming value, wrapped in the expressions that make it a value of the type; nullptr: none
@@ -104,9 +98,8 @@ bool find_code(Node* node, void* context) {
         code->stranger = function;
     } else if (function < FirstNormalObjectId) {
       // The function may look for casts of its argument: to_jsonb does.
-      ListCell* cell;
-      foreach (cell, reinterpret_cast<FuncExpr*>(node)->args)
-        if (!is_trusted_type(exprType(static_cast<Node*>(lfirst(cell))))) code->functions = true;
+      for (auto* argument : each<Node>(reinterpret_cast<FuncExpr*>(node)->args))
+        if (!is_trusted_type(exprType(argument))) code->functions = true;
     }
   } else if (IsA(node, CoerceToDomain)) {
     code->domains = true;

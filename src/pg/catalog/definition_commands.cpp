@@ -2,15 +2,12 @@
 
 extern "C" {
 #include "access/relation.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
-#include "utils/acl.h"
 }
 
 #include "pg/catalog/definition_commands.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 
@@ -52,8 +49,7 @@ void append_column(StringInfo text, Oid filter, const Form_pg_attribute column) 
 
 char* creation(Relation filter, const char* name) {
   const Oid relid = RelationGetRelid(filter);
-  StringInfoData text;
-  initStringInfo(&text);
+  TextBuffer text;
   appendStringInfo(&text, "CREATE FOREIGN TABLE IF NOT EXISTS %s (", name);
   bool first = true;
   for (int i = 0; i < RelationGetNumberOfAttributes(filter); ++i) {
@@ -81,8 +77,7 @@ constexpr Right kRights[] = {{ACL_INSERT, "INSERT"},
 
 // A GRANT of these rights to one role; nullptr: there are none. `column`: on this column only.
 const char* grant(AclMode rights, Oid grantee, const char* name, const char* column) {
-  StringInfoData text;
-  initStringInfo(&text);
+  TextBuffer text;
   for (const Right& right : kRights) {
     if ((rights & right.bit) == 0) continue;
     appendStringInfo(&text, "%s%s", text.len == 0 ? "GRANT " : ", ", right.name);
@@ -138,9 +133,7 @@ List* grants(Relation filter, const char* name) {
 
 List* definition_commands(Oid relid) {
   Relation filter = try_relation_open(relid, AccessShareLock);
-  if (filter == nullptr)
-    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
-            errmsg("relation with OID %u does not exist", relid));
+  if (filter == nullptr) raise_gone(relid);
   const char* name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(filter)),
                                                 RelationGetRelationName(filter));
   const Oid owner = filter->rd_rel->relowner;

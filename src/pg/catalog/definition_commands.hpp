@@ -1,11 +1,6 @@
 // The commands that make an equal filter elsewhere.
 #pragma once
 
-extern "C" {
-#include "lib/stringinfo.h"
-#include "nodes/pg_list.h"
-}
-
 namespace streamfilter::pg {
 
 // CREATE FOREIGN TABLE IF NOT EXISTS, then its owner and the rights of others; as char*, with all

@@ -3,7 +3,6 @@
 extern "C" {
 #include "common/int.h"
 #include "utils/fmgrprotos.h"
-#include "utils/timestamp.h"
 }
 
 #include "core/base/math_policy.hpp"

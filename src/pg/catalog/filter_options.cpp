@@ -6,7 +6,6 @@ extern "C" {
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_user_mapping.h"
-#include "utils/guc.h"
 #include "utils/varlena.h"
 }
 
@@ -181,9 +180,8 @@ bool read_relation_option(DefElem* given, RelationOptions* relation_options, Fau
 }
 
 bool keeps_state(List* options) {
-  ListCell* cell;
-  foreach (cell, options) {
-    const auto* option = find_named(kRelationOptions, lfirst_node(DefElem, cell)->defname);
+  for (auto* given : each<DefElem>(options)) {
+    const auto* option = find_named(kRelationOptions, given->defname);
     if (option == nullptr || !option->keeps_state) return false;
   }
   return true;
@@ -201,11 +199,10 @@ bool read_server_names(const RelationOptions* relation_options, List** names, Fa
 
 bool read_table_options(List* options, Definition* definition, RelationOptions* relation_options,
                         Fault& fault) {
-  ListCell* cell;
   // The kind decides which other options exist.
   for (const bool kind : {true, false})
-    foreach (cell, options)
-      if (auto* option = static_cast<DefElem*>(lfirst(cell)); is_named(option, "kind") == kind)
+    for (auto* option : each<DefElem>(options))
+      if (is_named(option, "kind") == kind)
         if (!read_option(option, definition, relation_options, fault)) return false;
   if (!give_servers_equally_many(definition, relation_options, fault)) return false;
   relation_options->asked = *definition;
@@ -259,9 +256,7 @@ bool takes_fpr(List* options, const char* fpr, Fault& fault) {
 bool read_column_options(List* options, Role* role, TimeUnit* unit, Fault& fault) {
   *role = Role::key;
   *unit = TimeUnit::unsaid;
-  ListCell* cell;
-  foreach (cell, options) {
-    auto* option = static_cast<DefElem*>(lfirst(cell));
+  for (auto* option : each<DefElem>(options)) {
     const bool is_role = is_named(option, "role");
     if (!is_role && !is_named(option, "unit"))
       return unknown_option(option, "column of a filter", "role, unit", fault);
@@ -373,10 +368,6 @@ bool check_options(List* options, Oid of, Fault& fault) {
 
 }  // namespace
 
-}  // namespace streamfilter::pg
-
-using namespace streamfilter::pg;
-
 // streamfilter_fdw_validator(options text[], catalog oid): checks the options of every object of
 // the wrapper as they are set.
 SF_FUNCTION(streamfilter_fdw_validator) {
@@ -385,3 +376,5 @@ SF_FUNCTION(streamfilter_fdw_validator) {
     raise(fault);
   PG_RETURN_VOID();
 }
+
+}  // namespace streamfilter::pg

@@ -1,22 +1,16 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/parallel.h"
 #include "access/reloptions.h"
 #include "access/xlog.h"
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_attribute.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_foreign_data_wrapper.h"
 #include "catalog/pg_foreign_server.h"
 #include "catalog/pg_foreign_table.h"
 #include "foreign/foreign.h"
-#include "storage/lmgr.h"
 #include "storage/procarray.h"
-#include "utils/acl.h"
-#include "utils/array.h"
 }
 
 #include "core/filter/common_options.hpp"
@@ -27,7 +21,6 @@ extern "C" {
 #include "pg/key/hash_method.hpp"
 #include "pg/key/key_hash.hpp"
 #include "pg/server/fault_points.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -182,10 +175,8 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
   }
   relation->servers = static_cast<Oid*>(palloc(sizeof(Oid) * Max(1, list_length(names))));
   if (options.is_remote && !add_server(relation, own, fault)) return false;
-  ListCell* cell;
-  foreach (cell, names)
-    if (!add_named_server(relation, static_cast<const char*>(lfirst(cell)), own->fdwid, fault))
-      return false;
+  for (const auto* word : each<char>(names))
+    if (!add_named_server(relation, word, own->fdwid, fault)) return false;
   if (!check_named_once(relation, fault) || !check_slices(relation, fault)) return false;
   if (!is_remote(relation) || relation->options.parent == nullptr) return true;
   fault.set(ERRCODE_FEATURE_NOT_SUPPORTED, "filter \"%s\" cannot have a parent", relation->name);
@@ -367,10 +358,9 @@ List* list_filters(const char* option) {
 
 ServerUse use_of_server(Oid server, Oid except) {
   ServerUse use{};
-  ListCell* cell;
-  foreach (cell, list_filters()) {
+  for (const Oid filter : each_oid(list_filters())) {
     FilterRelation relation{};
-    relation.relid = lfirst_oid(cell);
+    relation.relid = filter;
     Fault fault;
     const bool sound = read_definition(&relation, fault);
     if (relation.server != server || relation.relid == except) continue;
@@ -426,9 +416,9 @@ List* objects_needed_by(Oid relid, Oid class_id) {
 
 List* filters_depending_on(Oid class_id, Oid object) {
   List* filters = NIL;
-  ListCell* cell;
-  foreach (cell, find_dependencies(Direction::down, class_id, object, RelationRelationId))
-    if (is_filter(lfirst_oid(cell))) filters = list_append_unique_oid(filters, lfirst_oid(cell));
+  for (const Oid relid :
+       each_oid(find_dependencies(Direction::down, class_id, object, RelationRelationId)))
+    if (is_filter(relid)) filters = list_append_unique_oid(filters, relid);
   return filters;
 }
 
@@ -458,9 +448,7 @@ void depend_no_more_on(Oid relid, Oid class_id, Oid object) {
 }
 
 bool depend_on_servers(const FilterRelation* relation) {
-  ListCell* cell;
-  foreach (cell, objects_needed_by(relation->relid, ForeignServerRelationId)) {
-    const Oid server = lfirst_oid(cell);
+  for (const Oid server : each_oid(objects_needed_by(relation->relid, ForeignServerRelationId))) {
     bool needed = server == relation->server;
     for (int i = 0; i < relation->server_count; ++i) needed |= server == relation->servers[i];
     if (!needed) depend_no_more_on(relation->relid, ForeignServerRelationId, server);

@@ -1,14 +1,9 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_class.h"
 #include "catalog/pg_foreign_data_wrapper.h"
 #include "catalog/pg_operator.h"
-#include "catalog/pg_proc.h"
-#include "nodes/nodes.h"
 #include "optimizer/optimizer.h"
-#include "utils/acl.h"
-#include "utils/typcache.h"
 }
 
 #include "pg/catalog/filter_relation.hpp"
@@ -16,19 +11,13 @@ extern "C" {
 #include "pg/key/hash_method.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/no_raise.hpp"
-#include "pg/server/shared_memory.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
-namespace {
 
-[[noreturn]] void raise_gone(Oid relation) {
+void raise_gone(Oid relation) {
   ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
           errmsg("relation with OID %u does not exist", relation));
-  pg_unreachable();
 }
-
-}  // namespace
 
 const char* qualified_name(Oid relation) {
   stop_at(FaultPoint::lookup);

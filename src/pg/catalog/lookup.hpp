@@ -8,6 +8,9 @@ extern "C" {
 
 namespace streamfilter::pg {
 
+// Raises 42P01: the relation was dropped.
+[[noreturn]] void raise_gone(Oid relation);
+
 // The quoted name with schema; raises 42P01 if the relation was dropped.
 const char* qualified_name(Oid relation);
 

@@ -5,8 +5,6 @@
 
 extern "C" {
 #include "commands/defrem.h"
-#include "nodes/makefuncs.h"
-#include "nodes/parsenodes.h"
 }
 
 namespace streamfilter::pg {
@@ -26,10 +24,8 @@ inline const char* value_of(DefElem* option) {
 
 // The value of an option; nullptr: not given.
 inline const char* find_option(List* options, const char* name) {
-  ListCell* cell;
-  foreach (cell, options)
-    if (auto* option = static_cast<DefElem*>(lfirst(cell)); is_named(option, name))
-      return value_of(option);
+  for (auto* option : each<DefElem>(options))
+    if (is_named(option, name)) return value_of(option);
   return nullptr;
 }
 

@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "lib/stringinfo.h"
 #include "utils/json.h"
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
@@ -128,9 +127,7 @@ void append_string(StringInfo json, const char* name, const char* value) {
 
 void append_strings(StringInfo json, List* options) {
   appendStringInfoChar(json, '{');
-  ListCell* cell;
-  foreach (cell, options) {
-    auto* option = static_cast<DefElem*>(lfirst(cell));
+  for (auto* option : each<DefElem>(options)) {
     append_string(json, option->defname, value_of(option));
   }
   appendStringInfoChar(json, '}');
@@ -149,8 +146,7 @@ void append_objects(StringInfo json, List* objects) {
 }  // namespace
 
 const char* print_producer(const Producer& producer) {
-  StringInfoData json;
-  initStringInfo(&json);
+  TextBuffer json;
   appendStringInfoString(&json, "{\"columns\": ");
   append_objects(&json, producer.columns);
   appendStringInfoString(&json, ", \"options\": ");

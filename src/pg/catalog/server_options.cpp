@@ -2,9 +2,6 @@
 
 extern "C" {
 #include <libpq-fe.h>
-
-#include "lib/stringinfo.h"
-#include "utils/guc.h"
 }
 
 #include "core/filter/option_values.hpp"
@@ -117,8 +114,7 @@ const Option* find_server_option(const char* name) {
 
 template <std::size_t count>
 const char* list_usual(const Option (&options)[count]) {
-  StringInfoData list;
-  initStringInfo(&list);
+  TextBuffer list;
   for (const Option& option : options)
     if (option.is_usual) appendStringInfo(&list, "%s%s", list.len > 0 ? ", " : "", option.name);
   return list.data;
@@ -179,9 +175,8 @@ bool is_user_option(const char* name) {
 }
 
 bool read_server_options(List* options, ServerOptions* result, Fault& fault) {
-  ListCell* cell;
-  foreach (cell, options)
-    if (!read_server_option(static_cast<DefElem*>(lfirst(cell)), result, fault)) return false;
+  for (auto* option : each<DefElem>(options))
+    if (!read_server_option(option, result, fault)) return false;
   return true;
 }
 
@@ -193,9 +188,8 @@ ServerOptions server_options(List* options) {
 }
 
 bool check_user_mapping_options(List* options, Fault& fault) {
-  ListCell* cell;
-  foreach (cell, options)
-    if (!check_user_option(static_cast<DefElem*>(lfirst(cell)), fault)) return false;
+  for (auto* option : each<DefElem>(options))
+    if (!check_user_option(option, fault)) return false;
   return true;
 }
 

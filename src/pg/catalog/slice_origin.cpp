@@ -2,7 +2,6 @@
 
 extern "C" {
 #include "access/xlog.h"
-#include "lib/stringinfo.h"
 #include "utils/ruleutils.h"
 }
 
@@ -32,9 +31,7 @@ List* describe_column(const FilterColumn* column) {
 List* describe_server(Oid oid) {
   const ForeignServer* server = server_of_oid(oid);
   List* parts = list_make1(make_option("name", server->servername));
-  ListCell* cell;
-  foreach (cell, server->options) {
-    auto* option = static_cast<DefElem*>(lfirst(cell));
+  for (auto* option : each<DefElem>(server->options)) {
     if (is_connection_option(option->defname)) parts = lappend(parts, option);
   }
   return parts;
@@ -69,8 +66,7 @@ namespace {
 // Types, collations, roles and units in order, as far as hashes depend on them; names may differ.
 const char* describe_key(const Producer* producer) {
   if (producer->columns == NIL) return nullptr;
-  StringInfoData text;
-  initStringInfo(&text);
+  TextBuffer text;
   ListCell* cell;
   foreach (cell, producer->columns) {
     appendStringInfoString(&text, foreach_current_index(cell) == 0 ? "(" : ", ");

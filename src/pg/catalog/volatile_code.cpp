@@ -1,20 +1,16 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_proc.h"
 #include "nodes/execnodes.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "utils/typcache.h"
 }
 
 #include "core/base/text.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/volatile_code.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -24,9 +20,7 @@ bool is_volatile_domain(Oid domain, MemoryContext memory) {
   auto* checks = static_cast<DomainConstraintRef*>(
       MemoryContextAllocZero(memory, sizeof(DomainConstraintRef)));
   InitDomainConstraintRef(domain, checks, memory, false);
-  ListCell* cell;
-  foreach (cell, checks->constraints) {
-    const auto* check = static_cast<const DomainConstraintState*>(lfirst(cell));
+  for (const auto* check : each<DomainConstraintState>(checks->constraints)) {
     if (runs_volatile_code(reinterpret_cast<Node*>(check->check_expr))) return true;
   }
   return false;
@@ -180,8 +174,7 @@ bool has_index_with_code(Relation table, CodeTest test) {
   if (!table->rd_rel->relhasindex) return false;
   bool found = false;
   List* indexes = RelationGetIndexList(table);
-  ListCell* cell;
-  foreach (cell, indexes) found = found || has_code(lfirst_oid(cell), test);
+  for (const Oid index : each_oid(indexes)) found = found || has_code(index, test);
   list_free(indexes);
   return found;
 }

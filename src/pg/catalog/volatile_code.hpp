@@ -3,12 +3,6 @@
 // they matter, because they could look at the table, or at filters.
 #pragma once
 
-extern "C" {
-#include "access/tupdesc.h"
-#include "nodes/nodes.h"
-#include "utils/relcache.h"
-}
-
 namespace streamfilter::pg {
 
 // Is it a volatile function of PostgreSQL that needs nothing of the database?

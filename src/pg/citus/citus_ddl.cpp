@@ -4,10 +4,7 @@
 
 extern "C" {
 #include "catalog/dependency.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_foreign_server.h"
-#include "lib/stringinfo.h"
-#include "utils/guc.h"
 }
 
 #include "pg/catalog/lookup.hpp"
@@ -85,22 +82,17 @@ void refuse(Oid relid, const char* what, const char* command) {
 // ---- TRUNCATE and DROP
 
 void add_truncate(List** commands, const TruncateStmt* statement) {
-  ListCell* cell;
-  foreach (cell, statement->relations)
-    if (const Oid relid = find_own_filter(lfirst_node(RangeVar, cell)); OidIsValid(relid))
+  for (auto* name : each<RangeVar>(statement->relations))
+    if (const Oid relid = find_own_filter(name); OidIsValid(relid))
       add_new_life(commands, relid, psprintf("TRUNCATE %s", qualified_name(relid)));
 }
 
 // Drops all filters in one command, because they may depend on each other.
 void add_drop(List** commands, const DropStmt* statement) {
   Oid first = InvalidOid;
-  StringInfoData text;
-  initStringInfo(&text);
-  ListCell* cell;
-  foreach (cell, statement->objects)
-    if (const Oid relid =
-            find_own_filter(makeRangeVarFromNameList(static_cast<List*>(lfirst(cell))));
-        OidIsValid(relid)) {
+  TextBuffer text;
+  for (auto* part : each<List>(statement->objects))
+    if (const Oid relid = find_own_filter(makeRangeVarFromNameList(part)); OidIsValid(relid)) {
       if (!OidIsValid(first)) first = relid;
       appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "", qualified_name(relid));
     }
@@ -168,11 +160,8 @@ void add_schema(List** commands, const AlterObjectSchemaStmt* statement) {
 // ---- ALTER
 
 const char* changes_of_options(List* options) {
-  StringInfoData text;
-  initStringInfo(&text);
-  ListCell* cell;
-  foreach (cell, options) {
-    auto* option = lfirst_node(DefElem, cell);
+  TextBuffer text;
+  for (auto* option : each<DefElem>(options)) {
     const bool is_drop = option->defaction == DEFELEM_DROP;
     appendStringInfo(&text, "%s%s %s%s", text.len > 0 ? ", " : "",
                      is_drop                            ? "DROP"
@@ -200,9 +189,7 @@ void add_alter(List** commands, const AlterTableStmt* statement) {
   const Oid relid = find_own_filter(statement->relation);
   if (!OidIsValid(relid)) return;
   const char* changes = "";
-  ListCell* cell;
-  foreach (cell, statement->cmds) {
-    const auto* command = lfirst_node(AlterTableCmd, cell);
+  for (const auto* command : each<AlterTableCmd>(statement->cmds)) {
     if (const char* change = change_of(command))
       changes = psprintf("%s%s%s", changes, changes[0] != '\0' ? ", " : "", change);
     else
@@ -249,11 +236,9 @@ void add_comment(List** commands, const CommentStmt* statement) {
 
 const char* rights_of(const GrantStmt* statement) {
   if (statement->privileges == NIL) return "ALL";
-  StringInfoData text;
-  initStringInfo(&text);
-  ListCell *cell, *column;
-  foreach (cell, statement->privileges) {
-    const auto* right = lfirst_node(AccessPriv, cell);
+  TextBuffer text;
+  ListCell* column;
+  for (const auto* right : each<AccessPriv>(statement->privileges)) {
     appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "",
                      right->priv_name != nullptr ? right->priv_name : "ALL");
     foreach (column, right->cols)
@@ -265,8 +250,7 @@ const char* rights_of(const GrantStmt* statement) {
 }
 
 const char* grant_on(const GrantStmt* statement, const char* object) {
-  StringInfoData text;
-  initStringInfo(&text);
+  TextBuffer text;
   appendStringInfo(&text, "%s%s%s ON %s %s ", statement->is_grant ? "GRANT " : "REVOKE ",
                    !statement->is_grant && statement->grant_option ? "GRANT OPTION FOR " : "",
                    rights_of(statement), object, statement->is_grant ? "TO" : "FROM");
@@ -288,33 +272,29 @@ void add_grant_on(List** commands, const GrantStmt* statement, Oid relid) {
 }
 
 void add_grant_on_servers(List** commands, const GrantStmt* statement) {
-  ListCell* cell;
-  foreach (cell, statement->objects)
-    if (const char* name = strVal(lfirst(cell)); is_own_server(name))
+  for (auto* object : each<Node>(statement->objects))
+    if (const char* name = strVal(object); is_own_server(name))
       add_for_server(commands, name,
                      grant_on(statement, psprintf("FOREIGN SERVER %s", quote_identifier(name))));
 }
 
 bool is_in_schemas(Oid relid, List* schemas) {
   const char* schema = get_namespace_name(get_rel_namespace(relid));
-  ListCell* cell;
-  foreach (cell, schemas)
-    if (schema != nullptr && strcmp(strVal(lfirst(cell)), schema) == 0) return true;
+  for (auto* name : each<Node>(schemas))
+    if (schema != nullptr && strcmp(strVal(name), schema) == 0) return true;
   return false;
 }
 
 void add_grant(List** commands, const GrantStmt* statement) {
   if (statement->objtype == OBJECT_FOREIGN_SERVER) add_grant_on_servers(commands, statement);
   if (statement->objtype != OBJECT_TABLE) return;
-  ListCell* cell;
   if (statement->targtype == ACL_TARGET_ALL_IN_SCHEMA) {
-    foreach (cell, list_filters())
-      if (const Oid relid = lfirst_oid(cell);
-          is_in_schemas(relid, statement->objects) && is_held_here(relid))
+    for (const Oid relid : each_oid(list_filters()))
+      if (is_in_schemas(relid, statement->objects) && is_held_here(relid))
         add_grant_on(commands, statement, relid);
   } else if (statement->targtype == ACL_TARGET_OBJECT) {
-    foreach (cell, statement->objects)
-      if (const Oid relid = find_own_filter(lfirst_node(RangeVar, cell)); OidIsValid(relid))
+    for (auto* name : each<RangeVar>(statement->objects))
+      if (const Oid relid = find_own_filter(name); OidIsValid(relid))
         add_grant_on(commands, statement, relid);
   }
 }
@@ -385,9 +365,8 @@ void run_set(UtilityCall* call) {
 
 // A writer has locked its table before it is at the gate.
 void lock_distributed(const TruncateStmt* statement) {
-  ListCell* cell;
-  foreach (cell, statement->relations)
-    if (const Oid relid = RangeVarGetRelid(lfirst_node(RangeVar, cell), NoLock, true);
+  for (auto* name : each<RangeVar>(statement->relations))
+    if (const Oid relid = RangeVarGetRelid(name, NoLock, true);
         OidIsValid(relid) && is_distributed(relid))
       execute_commands(psprintf("LOCK TABLE %s IN ACCESS EXCLUSIVE MODE", qualified_name(relid)));
 }
@@ -407,9 +386,7 @@ void send_to_nodes(UtilityCall* call) {
   List* commands =
       may_be_of_filters(statement) && speaks_for_all_nodes() ? commands_of(statement) : NIL;
   call->go_on();
-  ListCell* cell;
-  foreach (cell, commands) {
-    const auto* command = static_cast<const NodeCommand*>(lfirst(cell));
+  for (const auto* command : each<NodeCommand>(commands)) {
     if (command->life != nullptr) write_life(command->filter, command->life);
     run_on_other_nodes(command->condition, command->text);
   }
@@ -419,13 +396,11 @@ void close_gates(UtilityCall* call) {
   Node* statement = statement_of(call);
   if (likely(!is_citus_loaded()) || !locks_out_writers(statement) || !speaks_for_all_nodes())
     return call->go_on();
-  ListCell* cell;
   List* commands = commands_of(statement);
   if (commands != NIL && IsA(statement, TruncateStmt))
     lock_distributed(castNode(TruncateStmt, statement));
-  foreach (cell, commands)
-    if (const auto* command = static_cast<const NodeCommand*>(lfirst(cell));
-        OidIsValid(command->filter) && may_empty(command->filter)) {
+  for (const auto* command : each<NodeCommand>(commands))
+    if (OidIsValid(command->filter) && may_empty(command->filter)) {
       lock_gate(command->filter, AccessExclusiveLock);
       run_on_other_nodes(command->condition, close_gate_call(qualified_name(command->filter)));
     }

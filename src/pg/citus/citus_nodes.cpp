@@ -4,9 +4,6 @@ extern "C" {
 #include "access/relation.h"
 #include "catalog/pg_authid.h"
 #include "commands/tablecmds.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
-#include "utils/guc.h"
 }
 
 #include <algorithm>
@@ -61,9 +58,8 @@ bool nodes_have(const char* setting) {
       "SELECT success AND result OPERATOR(pg_catalog.=) pg_catalog.current_setting($1) FROM "
       "pg_catalog.run_command_on_workers('SHOW ' OPERATOR(pg_catalog.||) $1)",
       TEXTOID, CStringGetTextDatum(setting));
-  ListCell* cell;
-  foreach (cell, rows) {
-    const char* equal = static_cast<const char*>(linitial(static_cast<List*>(lfirst(cell))));
+  for (const auto* part : each<List>(rows)) {
+    const char* equal = static_cast<const char*>(linitial(part));
     if (equal == nullptr || equal[0] != 't') return false;
   }
   return true;
@@ -214,9 +210,8 @@ void call_on_all_nodes(Oid filter, const char* command) {
       "ON n.nodeid OPERATOR(pg_catalog.=) r.nodeid ORDER BY success",
       TEXTOID, CStringGetTextDatum(command));
   int failed = 0;
-  ListCell* cell;
-  foreach (cell, rows)
-    failed += *static_cast<const char*>(linitial(static_cast<List*>(lfirst(cell)))) == 'f';
+  for (const auto* part : each<List>(rows))
+    failed += *static_cast<const char*>(linitial(part)) == 'f';
   if (failed == 0) return;
   ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
           errmsg("filter \"%s\" was changed on %d of %d nodes of Citus", get_rel_name(filter),
@@ -289,9 +284,7 @@ void prepare_to_write(Oid table_oid) {
 void prepare_to_write(const QueryDesc* query) {
   constexpr AclMode kChanges = ACL_INSERT | ACL_UPDATE | ACL_DELETE;
   if (likely(!is_citus_loaded())) return;
-  ListCell* cell;
-  foreach (cell, SF_PERMISSIONS(query->plannedstmt)) {
-    const auto* used = static_cast<const SF_RELATION_PERMISSIONS*>(lfirst(cell));
+  for (const auto* used : each<SF_RELATION_PERMISSIONS>(SF_PERMISSIONS(query->plannedstmt))) {
     if ((used->requiredPerms & kChanges) != 0) prepare_to_write(used->relid);
   }
 }

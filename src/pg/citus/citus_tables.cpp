@@ -1,15 +1,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/genam.h"
-#include "access/table.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_extension.h"
-#include "catalog/pg_trigger.h"
 #include "commands/extension.h"
-#include "executor/spi.h"
-#include "utils/fmgroids.h"
-#include "utils/snapmgr.h"
 }
 
 #include "pg/catalog/lookup.hpp"
@@ -53,7 +46,6 @@ const char* full_name(const Trigger* trigger, TriggerKind kind, const DeclaredTr
               : 0,
           errhint("Create it on the coordinator, and SELECT streamfilter_distribute(%s) there.",
                   quote_literal_cstr(name)));
-  pg_unreachable();
 }
 
 bool is_key(const TriggerPlan* plan, Relation table, const char* column) {
@@ -101,13 +93,11 @@ List* query_rows(const char* query, Oid type, Datum argument) {
     List* row = NIL;
     for (int j = 1; j <= SPI_tuptable->tupdesc->natts; ++j) {
       char* value = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, j);
-      const MemoryContext inner = MemoryContextSwitchTo(caller);
+      const InContext context(caller);
       row = lappend(row, value == nullptr ? nullptr : pstrdup(value));
-      MemoryContextSwitchTo(inner);
     }
-    const MemoryContext inner = MemoryContextSwitchTo(caller);
+    const InContext context(caller);
     rows = lappend(rows, row);
-    MemoryContextSwitchTo(inner);
   }
   SPI_finish();
   return rows;
@@ -195,19 +185,13 @@ void check_distribution(const Trigger* trigger, TriggerKind kind, Relation table
 // Not yet visible to the command that creates it.
 void check_taken_over(Oid oid) {
   if (!is_citus_loaded() || creating_extension) return;
-  Relation catalog = table_open(TriggerRelationId, AccessShareLock);
-  ScanKeyData key;
-  ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(oid));
-  SysScanDesc scan = systable_beginscan(catalog, TriggerOidIndexId, true, SnapshotSelf, 1, &key);
-  HeapTuple tuple = systable_getnext(scan);
   Oid table_oid = InvalidOid, function = InvalidOid;
-  if (HeapTupleIsValid(tuple)) {
-    const auto* form = reinterpret_cast<Form_pg_trigger>(GETSTRUCT(tuple));
-    table_oid = form->tgrelid;
-    function = form->tgfoid;
-  }
-  systable_endscan(scan);
-  table_close(catalog, AccessShareLock);
+  const auto read = [&](const FormData_pg_trigger& row, HeapTuple, TupleDesc) {
+    table_oid = row.tgrelid;
+    function = row.tgfoid;
+  };
+  scan_catalog<FormData_pg_trigger>(TriggerRelationId, TriggerOidIndexId,
+                                    {{Anum_pg_trigger_oid, oid}}, read, SnapshotSelf);
   const char* name = OidIsValid(function) ? get_func_name(function) : nullptr;
   if (name == nullptr || strcmp(name, "citus_truncate_trigger") != 0) return;
   Relation table = try_table_open(table_oid, AccessShareLock);

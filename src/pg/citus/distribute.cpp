@@ -2,7 +2,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_class.h"
 #include "commands/tablecmds.h"
 #include "tcop/tcopprot.h"
 }
@@ -27,11 +26,9 @@ const char* name_of_filter(Oid relid) {
 }
 
 char* definition_of(Oid relid) {
-  StringInfoData text;
-  initStringInfo(&text);
-  ListCell* cell;
-  foreach (cell, definition_commands(relid))
-    appendStringInfo(&text, "%s;\n", static_cast<char*>(lfirst(cell)));
+  TextBuffer text;
+  for (auto* command : each<char>(definition_commands(relid)))
+    appendStringInfo(&text, "%s;\n", command);
   return text.data;
 }
 
@@ -46,9 +43,7 @@ List* run_command(const char* command, const char* filter,
       "ON n.nodename OPERATOR(pg_catalog.=) r.nodename "
       "AND n.nodeport OPERATOR(pg_catalog.=) r.nodeport",
       TEXTOID, CStringGetTextDatum(command));
-  ListCell* cell;
-  foreach (cell, rows) {
-    List* row = static_cast<List*>(lfirst(cell));
+  for (auto* row : each<List>(rows)) {
     if (text_at(row, 2) != nullptr && text_at(row, 2)[0] == 't') continue;
     const char* said = text_at(row, 3);
     ereport(ERROR, errcode(ERRCODE_FDW_ERROR),
@@ -92,9 +87,7 @@ const char* drop_other_command(const char* full, const char* life) {
 
 void check_equal(List* rows, Oid relid, const char* filter) {
   const Creation here = read_creation(definition_of(relid));
-  ListCell* cell;
-  foreach (cell, rows) {
-    List* row = static_cast<List*>(lfirst(cell));
+  for (auto* row : each<List>(rows)) {
     const Creation there = read_creation(text_at(row, 3));
     if (equal(there.statement, here.statement)) continue;
     ereport(ERROR, errcode(ERRCODE_INVALID_TABLE_DEFINITION),
@@ -116,9 +109,6 @@ void require_coordinator() {
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
-
-using namespace streamfilter::pg;
 
 // streamfilter_definition(filter regclass): the commands that make it, with owner and rights.
 SF_FUNCTION(streamfilter_definition) {
@@ -137,9 +127,8 @@ SF_FUNCTION(streamfilter_distribute) {
   const char* full = qualified_name(relid);
   const char* life = own_life(relid);
   if (life == nullptr) write_life(relid, life = draw_life(relid));
-  ListCell* cell;
   run_command(drop_other_command(full, life), name, other_life_hint(full));
-  foreach (cell, definition_commands(relid)) run_command(static_cast<char*>(lfirst(cell)), name);
+  for (auto* command : each<char>(definition_commands(relid))) run_command(command, name);
   const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
   List* rows = run_command(
       psprintf("SELECT %s(%s::pg_catalog.regclass)",
@@ -167,3 +156,5 @@ SF_FUNCTION(streamfilter_for_nodes) {
     write_life(relid, text_to_cstring(PG_GETARG_TEXT_PP(1)));
   PG_RETURN_VOID();
 }
+
+}  // namespace streamfilter::pg

@@ -7,10 +7,7 @@
 extern "C" {
 #include "access/relation.h"
 #include "access/tableam.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "utils/snapmgr.h"
 }
 
 #include "pg/citus/shard_triggers.hpp"
@@ -32,9 +29,8 @@ List* new_shards = NIL;  // of NewShard*, in TopTransactionContext
 void forget_new_shards(void*) { new_shards = NIL; }
 
 NewShard* find_new_shard(Oid table) {
-  ListCell* cell;
-  foreach (cell, new_shards)
-    if (auto* shard = static_cast<NewShard*>(lfirst(cell)); shard->table == table) return shard;
+  for (auto* shard : each<NewShard>(new_shards))
+    if (shard->table == table) return shard;
   return nullptr;
 }
 
@@ -42,7 +38,7 @@ void note_new_shard(Relation table) {
   if (table->rd_createSubid == InvalidSubTransactionId ||
       find_new_shard(RelationGetRelid(table)) != nullptr)
     return;
-  MemoryContext caller = MemoryContextSwitchTo(TopTransactionContext);
+  const InContext context(TopTransactionContext);
   if (new_shards == NIL) {
     auto* callback = static_cast<MemoryContextCallback*>(palloc0(sizeof(MemoryContextCallback)));
     callback->func = forget_new_shards;
@@ -51,7 +47,6 @@ void note_new_shard(Relation table) {
   auto* shard = static_cast<NewShard*>(palloc(sizeof(NewShard)));
   *shard = {RelationGetRelid(table), 0};
   new_shards = lappend(new_shards, shard);
-  MemoryContextSwitchTo(caller);
 }
 
 // ---- learning -----------------------------------------------------------------------------------
@@ -142,16 +137,14 @@ void adopt_enabled(Oid relid, const char* name) {
 }
 
 void adopt_attached(Oid relid) {
-  ListCell* cell;
-  foreach (cell, find_all_inheritors(relid, NoLock, nullptr))
-    for_each_trigger_of(lfirst_oid(cell),
-                        [](const Trigger* trigger, TriggerKind kind, Relation table) {
-                          const DeclaredTrigger declared = find_declared(trigger, table);
-                          const bool shard = is_on_shard(trigger, &declared);
-                          if (!trigger->tgisclone || !(shard || is_made_by_citus(table))) return;
-                          if (shard && judges(kind)) note_new_shard(table);
-                          learn_table(trigger, kind, table);
-                        });
+  for (const Oid child : each_oid(find_all_inheritors(relid, NoLock, nullptr)))
+    for_each_trigger_of(child, [](const Trigger* trigger, TriggerKind kind, Relation table) {
+      const DeclaredTrigger declared = find_declared(trigger, table);
+      const bool shard = is_on_shard(trigger, &declared);
+      if (!trigger->tgisclone || !(shard || is_made_by_citus(table))) return;
+      if (shard && judges(kind)) note_new_shard(table);
+      learn_table(trigger, kind, table);
+    });
 }
 
 }  // namespace
@@ -195,9 +188,7 @@ void adopt_created(const Trigger* trigger, TriggerKind kind, Relation table) {
 void adopt_altered(const AlterTableStmt* statement) {
   const Oid relid = RangeVarGetRelid(statement->relation, NoLock, true);
   if (!OidIsValid(relid) || !is_citus_loaded()) return;
-  ListCell* cell;
-  foreach (cell, statement->cmds) {
-    const auto* command = lfirst_node(AlterTableCmd, cell);
+  for (const auto* command : each<AlterTableCmd>(statement->cmds)) {
     switch (command->subtype) {
       case AT_EnableTrig: adopt_enabled(relid, command->name); break;
       case AT_EnableTrigAll:

@@ -2,10 +2,6 @@
 // filter of the new node learns their keys, and no existing row is judged.
 #pragma once
 
-extern "C" {
-#include "nodes/parsenodes.h"
-}
-
 #include "pg/binding/trigger_definition.hpp"
 #include "pg/handle/statement.hpp"
 

@@ -25,7 +25,6 @@
 #include "pg/commit/save_changes.hpp"
 #include "pg/handle/asked_runs.hpp"
 #include "pg/handle/key_reservation.hpp"
-#include "pg/handle/tree.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/deferred_messages.hpp"

@@ -1,12 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "access/table.h"
-#include "storage/lmgr.h"
-#include "utils/relcache.h"
-#include "utils/snapmgr.h"
-}
-
 #include "pg/commit/save_changes.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/citus.hpp"
@@ -74,7 +67,6 @@ bool is_image_due(const TransactionChanges* changes) {
                         quote_identifier(name))
               : errhint("Run %s('%s') in a transaction of its own before.", call,
                         quote_identifier(name)));
-  pg_unreachable();
 }
 
 bool is_locked_by_me(const TransactionChanges* changes) {
@@ -190,16 +182,15 @@ SaveLocks lock_saved(const CommitWait& wait) {
     if (is_image_due(changes)) locks.filters = lappend_oid(locks.filters, any);
   });
   list_sort(locks.filters, list_oid_cmp);
-  ListCell* cell;
-  foreach (cell, locks.filters)
-    wait.for_lock(kImage, [cell] { LockRelationOid(lfirst_oid(cell), ShareUpdateExclusiveLock); });
+  for (const Oid filter : each_oid(locks.filters))
+    wait.for_lock(kImage, [filter] { LockRelationOid(filter, ShareUpdateExclusiveLock); });
   if (OidIsValid(any)) locks.log = lock_log(any, wait);
   return locks;
 }
 
 void unlock_saved(const SaveLocks& locks) {
-  ListCell* cell;
-  foreach (cell, locks.filters) UnlockRelationOid(lfirst_oid(cell), ShareUpdateExclusiveLock);
+  for (const Oid filter : each_oid(locks.filters))
+    UnlockRelationOid(filter, ShareUpdateExclusiveLock);
   table_close(locks.log, RowExclusiveLock);
 }
 

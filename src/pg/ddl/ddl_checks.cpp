@@ -5,22 +5,15 @@
 extern "C" {
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_attribute.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_foreign_table.h"
-#include "catalog/pg_trigger.h"
 #include "commands/event_trigger.h"
 #include "commands/tablecmds.h"
-#include "executor/spi.h"
-#include "nodes/makefuncs.h"
 #include "parser/parse_coerce.h"
 #include "parser/parse_type.h"
-#include "utils/builtins.h"
 #include "utils/inval.h"
-#include "utils/snapmgr.h"
 }
 
 #include "pg/catalog/lookup.hpp"
@@ -37,7 +30,6 @@ extern "C" {
 #include "pg/key/hash_method.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/resize/resize_filter.hpp"
-#include "pg/server/syscache.hpp"
 #include "pg/shmem/log_pages.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/storage/restore.hpp"
@@ -100,9 +92,7 @@ enum class Alteration : uint8 {
 
 Alteration alteration_by(const AlterTableStmt* statement) {
   Alteration alteration = Alteration::relation;
-  ListCell* cell;
-  foreach (cell, statement->cmds) {
-    const auto* command = lfirst_node(AlterTableCmd, cell);
+  for (const auto* command : each<AlterTableCmd>(statement->cmds)) {
     if (command->subtype == AT_ChangeOwner) continue;
     List* options = command->subtype == AT_GenericOptions ? castNode(List, command->def) : NIL;
     if (options == NIL || !keeps_state(options)) alteration = Alteration::state;
@@ -252,8 +242,7 @@ void check_memory_limit(const FilterRelation* relation, uint64 limit, uint64 oth
           errmsg("filter \"%s\" would exceed the memory_limit of its server", relation->name),
           errdetail(
               "It needs %llu bytes; other filters of the server have %llu, and the limit is %llu.",
-              static_cast<unsigned long long>(memory), static_cast<unsigned long long>(others),
-              static_cast<unsigned long long>(limit)),
+              llu(memory), llu(others), llu(limit)),
           errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
 }
 
@@ -281,8 +270,7 @@ void check_filter_memory(const FilterRelation* relation) {
     ereport(WARNING, errcode(ERRCODE_OUT_OF_MEMORY),
             errmsg("not enough shared memory for filter \"%s\" now", relation->name),
             errdetail("It needs %llu bytes at its first use; %llu are free in one piece.",
-                      static_cast<unsigned long long>(memory),
-                      static_cast<unsigned long long>(largest)),
+                      llu(memory), llu(largest)),
             errhint_more_memory());
 }
 
@@ -433,16 +421,14 @@ void check_new_filters(bool imported) {
   for (uint64 i = 0; i < SPI_processed; ++i) {
     bool isnull;
     const Datum oid = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull);
-    const MemoryContext inner = MemoryContextSwitchTo(caller);
+    const InContext context(caller);
     relations = lappend_oid(relations, DatumGetObjectId(oid));
-    MemoryContextSwitchTo(inner);
   }
   SPI_finish();
-  ListCell* cell;
-  foreach (cell, relations) {
+  for (const Oid relid : each_oid(relations)) {
     // An imported definition must agree with that of others.
-    if (!imported) write_default_fpr(lfirst_oid(cell));
-    check_filter(lfirst_oid(cell), Alteration::none, in_command(!imported));
+    if (!imported) write_default_fpr(relid);
+    check_filter(relid, Alteration::none, in_command(!imported));
   }
 }
 
@@ -455,10 +441,8 @@ void check_altered_relations(const AlterTableStmt* statement) {
   check_filter(relid, alteration,
                alteration == Alteration::state ? in_command(true) : Contradictions::accepted);
   alter_on_servers(relid, statement);
-  ListCell* cell;
-  foreach (cell, statement->cmds)
-    if (const auto* command = castNode(AlterTableCmd, lfirst(cell));
-        command->subtype == AT_AttachPartition)
+  for (const auto* command : each<AlterTableCmd>(statement->cmds))
+    if (command->subtype == AT_AttachPartition)
       check_filter(RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true),
                    Alteration::state, Contradictions::accepted);
 }
@@ -497,20 +481,15 @@ void check_before_ddl(UtilityCall* call) {
 // CHECK, of a table or a domain, is evaluated whether or not a row is stored. The constraint is not
 // yet visible to the command that makes it.
 void refuse_to_ask_in_check(Oid constraint) {
-  Relation catalog = table_open(ConstraintRelationId, AccessShareLock);
-  ScanKeyData key;
-  ScanKeyInit(&key, Anum_pg_constraint_oid, BTEqualStrategyNumber, F_OIDEQ,
-              ObjectIdGetDatum(constraint));
-  SysScanDesc scan = systable_beginscan(catalog, ConstraintOidIndexId, true, SnapshotSelf, 1, &key);
-  HeapTuple tuple = systable_getnext(scan);
-  bool none = true;
-  const Datum check = HeapTupleIsValid(tuple) ? heap_getattr(tuple, Anum_pg_constraint_conbin,
-                                                             RelationGetDescr(catalog), &none)
-                                              : 0;
-  const bool asks =
-      !none && calls_seen(static_cast<Node*>(stringToNode(TextDatumGetCString(check))), nullptr);
-  systable_endscan(scan);
-  table_close(catalog, AccessShareLock);
+  bool asks = false;
+  const auto read = [&](const FormData_pg_constraint&, HeapTuple tuple, TupleDesc columns) {
+    bool none;
+    const Datum check = heap_getattr(tuple, Anum_pg_constraint_conbin, columns, &none);
+    asks =
+        !none && calls_seen(static_cast<Node*>(stringToNode(TextDatumGetCString(check))), nullptr);
+  };
+  scan_catalog<FormData_pg_constraint>(ConstraintRelationId, ConstraintOidIndexId,
+                                       {{Anum_pg_constraint_oid, constraint}}, read, SnapshotSelf);
   if (asks)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("a CHECK constraint cannot ask a filter"),
@@ -534,11 +513,8 @@ void watch_objects(AccessCall* call) {
     free_dropped(class_id, object);
 }
 
-}  // namespace streamfilter::pg
-
 // Event trigger on ddl_command_end: checks what a statement has defined.
 SF_FUNCTION(streamfilter_check_ddl) {
-  using namespace streamfilter::pg;
   if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
     ereport(ERROR, errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
             errmsg("streamfilter_check_ddl must be called as an event trigger"));
@@ -573,7 +549,6 @@ SF_FUNCTION(streamfilter_check_ddl) {
 
 // ---- types of keys ------------------------------------------------------------------------------
 
-namespace streamfilter::pg {
 namespace {
 
 // InvalidOid: another session has dropped it.
@@ -588,14 +563,12 @@ Oid find_type(List* name) {
 // Filters with a column of the type, or of one that contains it.
 void visit_columns_of(Oid type, void (*visit)(Oid filter, const char* column, Node*),
                       Node* statement) {
-  ListCell* cell;
-  foreach (cell, OidIsValid(type) ? list_filters() : NIL)
+  for (const Oid relid : each_oid(OidIsValid(type) ? list_filters() : NIL))
     scan_catalog<FormData_pg_attribute>(
-        AttributeRelationId, AttributeRelidNumIndexId,
-        {{Anum_pg_attribute_attrelid, lfirst_oid(cell)}},
+        AttributeRelationId, AttributeRelidNumIndexId, {{Anum_pg_attribute_attrelid, relid}},
         [&](const FormData_pg_attribute& row, HeapTuple, TupleDesc) {
           if (row.attnum > 0 && !row.attisdropped && contains_type(row.atttypid, type))
-            visit(lfirst_oid(cell), NameStr(row.attname), statement);
+            visit(relid, NameStr(row.attname), statement);
         });
 }
 
@@ -627,10 +600,8 @@ void warn_of_new_hash(Oid filter, const char* column, Node*) {
 
 // Does the statement change which columns a row has, or their types?
 bool changes_rows(const AlterTableStmt* statement) {
-  ListCell* cell;
-  foreach (cell, statement->cmds)
-    if (const auto* command = castNode(AlterTableCmd, lfirst(cell));
-        command->subtype == AT_AddColumn || command->subtype == AT_DropColumn ||
+  for (const auto* command : each<AlterTableCmd>(statement->cmds))
+    if (command->subtype == AT_AddColumn || command->subtype == AT_DropColumn ||
         command->subtype == AT_AlterColumnType)
       return true;
   return false;
@@ -668,8 +639,7 @@ void look_again(Oid relid) {
 }
 
 void look_again(List* relids) {
-  ListCell* cell;
-  foreach (cell, relids) look_again(lfirst_oid(cell));
+  for (const Oid relid : each_oid(relids)) look_again(relid);
 }
 
 void look_again_upwards(Oid relid) {
@@ -683,11 +653,10 @@ void look_again_upwards(Oid relid) {
 // Makes a filter depend on its parent, and on no other filter. An owner without rights on the
 // parent must not block its DROP.
 void depend_on_parent(Oid relid, Oid parent) {
-  ListCell* cell;
-  foreach (cell, objects_needed_by(relid, RelationRelationId)) {
-    if (lfirst_oid(cell) == parent || !is_filter(lfirst_oid(cell))) continue;
-    depend_no_more_on(relid, RelationRelationId, lfirst_oid(cell));
-    look_again_upwards(lfirst_oid(cell));
+  for (const Oid oid : each_oid(objects_needed_by(relid, RelationRelationId))) {
+    if (oid == parent || !is_filter(oid)) continue;
+    depend_no_more_on(relid, RelationRelationId, oid);
+    look_again_upwards(oid);
   }
   if (OidIsValid(parent) && is_filter(parent) && has_rights_on_parent(relid, parent))
     depend_on(relid, RelationRelationId, parent);
@@ -695,9 +664,7 @@ void depend_on_parent(Oid relid, Oid parent) {
 
 // Checks children that were created before their parent, as in a dump, or that its ALTER affects.
 void check_children(const FilterRelation* relation) {
-  ListCell* cell;
-  foreach (cell, find_children(relation->relid)) {
-    const Oid child = lfirst_oid(cell);
+  for (const Oid child : each_oid(find_children(relation->relid))) {
     depend_on_parent(child, relation->relid);
     // An unreadable child must not prevent ALTER of its parent.
     Fault fault;
@@ -711,11 +678,9 @@ void check_children(const FilterRelation* relation) {
 }
 
 const char* list_names(List* relids) {
-  StringInfoData names;
-  initStringInfo(&names);
-  ListCell* cell;
-  foreach (cell, relids)
-    appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", qualified_name(lfirst_oid(cell)));
+  TextBuffer names;
+  for (const Oid relid : each_oid(relids))
+    appendStringInfo(&names, "%s%s", names.len > 0 ? ", " : "", qualified_name(relid));
   return names.data;
 }
 
@@ -740,9 +705,8 @@ void check_tree(const FilterRelation* relation) {
 
 void warn_of_lost_children(Oid relid) {
   List* lost = NIL;
-  ListCell* cell;
-  foreach (cell, filters_depending_on(RelationRelationId, relid))
-    if (find_parent(lfirst_oid(cell)) != relid) lost = lappend_oid(lost, lfirst_oid(cell));
+  for (const Oid oid : each_oid(filters_depending_on(RelationRelationId, relid)))
+    if (find_parent(oid) != relid) lost = lappend_oid(lost, oid);
   if (lost == NIL) return;
   look_again(lost);
   ereport(WARNING,

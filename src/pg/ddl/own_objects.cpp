@@ -2,19 +2,13 @@
 
 extern "C" {
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_extension.h"
-#include "catalog/pg_proc.h"
 #include "commands/alter.h"
 #include "commands/extension.h"
-#include "nodes/parsenodes.h"
 }
 
 #include "pg/ddl/own_objects.hpp"
-#include "pg/server/syscache.hpp"
 #include "pg/storage/state_heaps.hpp"
 
 namespace streamfilter::pg {
@@ -65,12 +59,11 @@ void find_members(Members* members) {
 }
 
 void move_internals(const Members* members, Oid schema) {
-  ListCell* cell;
   ObjectAddresses* moved = new_object_addresses();
-  foreach (cell, members->functions)
-    AlterObjectNamespace_oid(ProcedureRelationId, lfirst_oid(cell), schema, moved);
-  foreach (cell, members->relations)
-    AlterObjectNamespace_oid(RelationRelationId, lfirst_oid(cell), schema, moved);
+  for (const Oid function : each_oid(members->functions))
+    AlterObjectNamespace_oid(ProcedureRelationId, function, schema, moved);
+  for (const Oid relation : each_oid(members->relations))
+    AlterObjectNamespace_oid(RelationRelationId, relation, schema, moved);
   free_object_addresses(moved);
   CommandCounterIncrement();
 }
@@ -120,9 +113,8 @@ bool is_harmless(const AlterTableCmd* command) {
 }
 
 bool is_harmless(const AlterTableStmt* statement) {
-  ListCell* cell;
-  foreach (cell, statement->cmds)
-    if (!is_harmless(castNode(AlterTableCmd, lfirst(cell)))) return false;
+  for (auto* command : each<AlterTableCmd>(statement->cmds))
+    if (!is_harmless(command)) return false;
   return true;
 }
 

@@ -1,11 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "catalog/namespace.h"
-#include "executor/spi.h"
-#include "utils/acl.h"
-}
-
 #include "core/base/text.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
@@ -59,19 +53,17 @@ List* options_in(const AlterTableCmd* command) {
 }
 
 bool reaches_holders(const AlterTableStmt* statement) {
-  ListCell *cell, *option_cell;
-  foreach (cell, statement->cmds)
-    foreach (option_cell, options_in(lfirst_node(AlterTableCmd, cell))) {
-      const OpenOption* open = find_named(kOpenOptions, lfirst_node(DefElem, option_cell)->defname);
+  for (auto* command : each<AlterTableCmd>(statement->cmds))
+    for (auto* option : each<DefElem>(options_in(command))) {
+      const OpenOption* open = find_named(kOpenOptions, option->defname);
       if (open != nullptr && open->is_of_holders) return true;
     }
   return false;
 }
 
 bool changes_owner(const AlterTableStmt* statement) {
-  ListCell* cell;
-  foreach (cell, statement->cmds)
-    if (lfirst_node(AlterTableCmd, cell)->subtype == AT_ChangeOwner) return true;
+  for (auto* command : each<AlterTableCmd>(statement->cmds))
+    if (command->subtype == AT_ChangeOwner) return true;
   return false;
 }
 
@@ -121,7 +113,6 @@ void check_new_owner(const FilterRelation* relation) {
               "commands of this one), fill it with streamfilter_warm(), and let triggers and "
               "queries use that one.",
               quote_literal_cstr(qualified_name(relid))));
-  pg_unreachable();
 }
 
 // ---- RENAME -------------------------------------------------------------------------------------
@@ -156,12 +147,10 @@ const char* alter_options(Oid relid, const char* changes) {
 void check_may_alter(Oid relid, const AlterTableStmt* statement) {
   if (!OidIsValid(relid) || !is_filter(relid) || is_restoring()) return;
   const bool is_elsewhere = is_held_elsewhere(relid);
-  ListCell *cell, *option_cell;
-  foreach (cell, statement->cmds) {
-    const auto* command = lfirst_node(AlterTableCmd, cell);
+  for (const auto* command : each<AlterTableCmd>(statement->cmds)) {
     if (is_elsewhere && changes_columns(command)) raise_fixed(relid, nullptr);
-    foreach (option_cell, options_in(command)) {
-      const char* option = lfirst_node(DefElem, option_cell)->defname;
+    for (auto* changed : each<DefElem>(options_in(command))) {
+      const char* option = changed->defname;
       if (strcmp(option, "servers") == 0 ||
           (is_elsewhere && find_named(kOpenOptions, option) == nullptr))
         raise_fixed(relid, option);
@@ -178,12 +167,9 @@ void alter_on_servers(Oid relid, const AlterTableStmt* statement) {
 
 List* remote_filters_of(List* roles) {
   List* found = NIL;
-  ListCell *role, *cell;
-  foreach (cell, list_filters())
-    foreach (role, roles)
-      if (const Oid relid = lfirst_oid(cell);
-          get_rolespec_oid(lfirst_node(RoleSpec, role), true) == owner_of(relid) &&
-          is_held_elsewhere(relid))
+  for (const Oid relid : each_oid(list_filters()))
+    for (auto* role : each<RoleSpec>(roles))
+      if (get_rolespec_oid(role, true) == owner_of(relid) && is_held_elsewhere(relid))
         found = list_append_unique_oid(found, relid);
   return found;
 }
@@ -191,11 +177,10 @@ List* remote_filters_of(List* roles) {
 void check_new_owners(List* filters) {
   if (filters == NIL) return;
   CommandCounterIncrement();
-  ListCell* cell;
-  foreach (cell, filters) {
-    if (!is_filter(lfirst_oid(cell))) continue;
+  for (const Oid filter : each_oid(filters)) {
+    if (!is_filter(filter)) continue;
     Fault fault;
-    const FilterRelation* relation = read_filter_relation(lfirst_oid(cell), fault);
+    const FilterRelation* relation = read_filter_relation(filter, fault);
     if (relation == nullptr)
       ereport(WARNING, fault_report(fault));
     else if (is_remote(relation))
@@ -219,9 +204,7 @@ void rename_on_servers(Oid relid) {
 
 void rename_schema_on_servers(const char* before, const char* now) {
   const Oid schema = get_namespace_oid(now, false);
-  ListCell* cell;
-  foreach (cell, list_filters()) {
-    const Oid relid = lfirst_oid(cell);
+  for (const Oid relid : each_oid(list_filters())) {
     const FilterRelation* relation =
         get_rel_namespace(relid) == schema ? find_remote(relid) : nullptr;
     if (relation != nullptr) rename_on_holders(relation, before, relation->name);

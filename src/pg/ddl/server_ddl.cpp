@@ -3,7 +3,6 @@
 extern "C" {
 #include "catalog/pg_foreign_server.h"
 #include "foreign/foreign.h"
-#include "lib/stringinfo.h"
 }
 
 #include "pg/catalog/filter_relation.hpp"
@@ -26,10 +25,9 @@ bool names_server(Oid relid, const char* server) {
   relation_options.servers = find_option(options_of_filter(relid), "servers");
   List* names;
   Fault fault;
-  ListCell* cell;
   if (!read_server_names(&relation_options, &names, fault)) return false;
-  foreach (cell, names)
-    if (strcmp(static_cast<const char*>(lfirst(cell)), server) == 0) return true;
+  for (const auto* name : each<char>(names))
+    if (strcmp(name, server) == 0) return true;
   return false;
 }
 
@@ -60,9 +58,7 @@ void check_altered_server(const char* name) {
   const ForeignServer* server = GetForeignServerByName(name, false);
   if (!is_wrapper_of_filters(server->fdwid)) return;
   const bool is_remote = server_options(server->options).is_remote;
-  ListCell* cell;
-  foreach (cell, filters_of_server(name)) {
-    const Oid relid = lfirst_oid(cell);
+  for (const Oid relid : each_oid(filters_of_server(name))) {
     const bool named = names_server(relid, name);
     if (named ? is_remote
               : !is_remote || find_option(options_of_filter(relid), "servers") == nullptr)
@@ -79,32 +75,28 @@ void check_altered_server(const char* name) {
 }
 
 void check_renamed_server(const char* before, const char* name) {
-  ListCell* cell;
-  foreach (cell, filters_of_server(name))
-    if (names_server(lfirst_oid(cell), before))
+  for (const Oid relid : each_oid(filters_of_server(name)))
+    if (names_server(relid, before))
       ereport(ERROR, errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
               errmsg("cannot rename server \"%s\"", before),
-              errdetail("Filter \"%s\" has it in option servers.", get_rel_name(lfirst_oid(cell))),
+              errdetail("Filter \"%s\" has it in option servers.", get_rel_name(relid)),
               errhint("Drop the filter, or set its option servers to others, before."));
 }
 
 bool changes_address(const AlterForeignServerStmt* statement) {
   const ForeignServer* server = GetForeignServerByName(statement->servername, true);
   if (server == nullptr || !is_wrapper_of_filters(server->fdwid)) return false;
-  ListCell* cell;
-  foreach (cell, statement->options)
-    if (changes(lfirst_node(DefElem, cell), server->options)) return true;
+  for (auto* option : each<DefElem>(statement->options))
+    if (changes(option, server->options)) return true;
   return false;
 }
 
 void warn_of_new_address(const AlterForeignServerStmt* statement) {
-  StringInfoData names;
-  initStringInfo(&names);
+  TextBuffer names;
   int count = 0;
   const char* first = nullptr;
-  ListCell* cell;
-  foreach (cell, filters_of_server(statement->servername)) {
-    const char* name = name_if_there(lfirst_oid(cell));
+  for (const Oid filter : each_oid(filters_of_server(statement->servername))) {
+    const char* name = name_if_there(filter);
     if (name == nullptr || ++count > kMostNames) continue;
     appendStringInfo(&names, "%s%s", first != nullptr ? ", " : "", name);
     if (first == nullptr) first = name;

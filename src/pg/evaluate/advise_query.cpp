@@ -2,10 +2,6 @@
 // tried on a sample of its rows.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "executor/spi.h"
-}
-
 #include "core/advise/advise.hpp"
 #include "core/base/math_policy.hpp"
 #include "pg/server/progress.hpp"
@@ -265,11 +261,6 @@ void require_rows(const SampledRows& rows) {
 
 }  // namespace
 
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
-
 // streamfilter_advise(query, memory, fpr): a row per kind, best first, as tried on the query's
 // rows.
 SF_FUNCTION(streamfilter_advise_query) {
@@ -322,3 +313,5 @@ SF_FUNCTION(streamfilter_advise) {
   }
   return static_cast<Datum>(0);
 }
+
+}  // namespace streamfilter::pg

@@ -2,11 +2,6 @@
 // streamfilter_slice_of: cutting a stream into parts by key.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "executor/spi.h"
-#include "utils/array.h"
-}
-
 #include "core/base/math_policy.hpp"
 #include "pg/evaluate/evaluation.hpp"
 #include "pg/server/rows.hpp"
@@ -115,7 +110,6 @@ By read_by(FunctionCallInfo fcinfo) {
   ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                   errmsg("streamfilter_profile cannot group by \"%s\"", by),
                   errhint("Valid values are: lag, position, importance.")));
-  pg_unreachable();
 }
 
 // Powers of two: 0 for values below 1, otherwise 1 + floor(log2(value)). The last one has no end.
@@ -165,7 +159,6 @@ namespace {
   ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
           errmsg("argument \"%s\" of streamfilter_slices_needed is out of range", argument),
           errdetail("It must be %s.", range));
-  pg_unreachable();
 }
 
 // A rate given by the caller; `missing` if it is NULL.
@@ -177,11 +170,6 @@ double read_rate(FunctionCallInfo fcinfo, int number, const char* name, double m
 }
 
 }  // namespace
-
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
 
 // streamfilter_evaluate(query text, filters streamfilter[]): one row per filter, in their order.
 SF_FUNCTION(streamfilter_evaluate) {
@@ -297,3 +285,5 @@ SF_FUNCTION(streamfilter_slices_needed) {
   if (!(slices < 9e18)) PG_RETURN_NULL();
   PG_RETURN_INT64(saturate<int64>(std::round(slices)));
 }
+
+}  // namespace streamfilter::pg

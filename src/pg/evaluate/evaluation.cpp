@@ -3,14 +3,11 @@
 extern "C" {
 #include "catalog/pg_collation.h"
 #include "catalog/pg_operator.h"
-#include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "parser/parse_oper.h"
 #include "portability/instr_time.h"
 #include "utils/datum.h"
-#include "utils/timestamp.h"
 #include "utils/tuplesort.h"
-#include "utils/typcache.h"
 }
 
 #include <new>
@@ -285,10 +282,9 @@ bool next_judged_row(Evaluation* evaluation, JudgedRow* row) {
   reader->position = row->position;
   if (!repeat) {
     MemoryContextReset(reader->key_context);
-    MemoryContext caller = MemoryContextSwitchTo(reader->key_context);
+    const InContext context(reader->key_context);
     reader->key = datumCopy(values[kKey], reader->key_by_value, reader->key_length);
     reader->has_key = true;
-    MemoryContextSwitchTo(caller);
   }
   return true;
 }

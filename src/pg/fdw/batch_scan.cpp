@@ -111,7 +111,7 @@ void enlarge(T** values, int room) {
 void grow_batch(BatchScanState* state, int room) {
   TupleTableSlot* row = state->custom.ss.ss_ScanTupleSlot;
   EState* estate = state->custom.ss.ps.state;
-  MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+  const InContext context(estate->es_query_cxt);
   enlarge(&state->slots, room);
   enlarge(&state->elements, room);
   enlarge(&state->has_key, room);
@@ -120,7 +120,6 @@ void grow_batch(BatchScanState* state, int room) {
   for (int i = state->room; i < room; ++i)
     state->slots[i] = ExecInitExtraTupleSlot(estate, row->tts_tupleDescriptor, kind);
   state->room = room;
-  MemoryContextSwitchTo(caller);
 }
 
 void begin_batch_scan(CustomScanState* node, EState* estate, int flags) {
@@ -159,7 +158,7 @@ void read_keys(CustomScanState* node, int first) {
   state->made_for = {state->call.keys.version, state->call.keys.filter->mode};
   if (state->made_for.mode == FilterMode::off) return;
   state->route = route_in_query(&state->call.keys);
-  MemoryContext caller = MemoryContextSwitchTo(state->memory);
+  const InContext context(state->memory);
   for (int i = first; i < state->rows; ++i) {
     evaluate_values(state, node->ss.ps.ps_ExprContext, state->slots[i]);
     if (unlikely(!is_current(&state->call.keys)))
@@ -167,7 +166,6 @@ void read_keys(CustomScanState* node, int first) {
     state->has_key[i] = build_element(&state->call.keys, state->row, &state->elements[i]);
     if (state->has_key[i]) bound_time(state->call.keys.filter, &state->elements[i]);
   }
-  MemoryContextSwitchTo(caller);
 }
 
 // False: the batch has enough pages.

@@ -4,9 +4,7 @@
 
 extern "C" {
 #include "access/sysattr.h"
-#include "catalog/pg_class.h"
 #include "nodes/extensible.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
@@ -48,10 +46,9 @@ bool has_call(Node* node, void* context) {
 // Declared cost for one row.
 Cost declared_cost(PlannerInfo* root, const RelOptInfo* rel) {
   QualCost declared{};
-  ListCell* cell;
-  foreach (cell, rel->baserestrictinfo) {
+  for (auto* restriction : each<RestrictInfo>(rel->baserestrictinfo)) {
     Oid function;
-    auto* clause = reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause);
+    auto* clause = reinterpret_cast<Node*>(restriction->clause);
     if (has_call(clause, &function)) add_function_cost(root, function, nullptr, &declared);
   }
   return declared.per_tuple;
@@ -86,9 +83,7 @@ Cost excess_cost(Cost declared, const RelOptInfo* rel, const Path* path) {
 
 // Subtracts that from all paths.
 void take_back_excess(Cost declared, RelOptInfo* rel) {
-  ListCell* cell;
-  foreach (cell, rel->pathlist) {
-    auto* path = static_cast<Path*>(lfirst(cell));
+  for (auto* path : each<Path>(rel->pathlist)) {
     if (path->pathtype != T_CustomScan) path->total_cost -= excess_cost(declared, rel, path);
   }
 }
@@ -125,12 +120,11 @@ FuncExpr* find_seen_call(Expr* condition) {
 // The relation's only volatile condition, if it is one of ours.
 FuncExpr* find_call(const RelOptInfo* rel, RestrictInfo** condition) {
   FuncExpr* found = nullptr;
-  ListCell* cell;
-  foreach (cell, rel->baserestrictinfo) {
-    Expr* clause = lfirst_node(RestrictInfo, cell)->clause;
+  for (auto* restriction : each<RestrictInfo>(rel->baserestrictinfo)) {
+    Expr* clause = restriction->clause;
     if (!contain_volatile_functions(reinterpret_cast<Node*>(clause))) continue;
     if (found != nullptr) return nullptr;
-    *condition = lfirst_node(RestrictInfo, cell);
+    *condition = restriction;
     found = find_seen_call(clause);
     if (found == nullptr || contain_subplans(reinterpret_cast<Node*>(found)) ||
         contain_volatile_functions(reinterpret_cast<Node*>(found->args)))
@@ -221,13 +215,11 @@ void add_batch_paths(PlannerInfo* root, RelOptInfo* rel, const RangeTblEntry* rt
   const FuncExpr* call = find_call(rel, &condition);
   if (call == nullptr || is_asked_row_by_row(root, call) || !has_only_columns(rel, call)) return;
   List* added = NIL;
-  ListCell* cell;
-  foreach (cell, rel->pathlist) {
-    const auto* scan = static_cast<const Path*>(lfirst(cell));
+  for (const auto* scan : each<Path>(rel->pathlist)) {
     if (is_plain_scan(scan))
       added = lappend(added, make_batch_path(root, rel, scan, condition, declared));
   }
-  foreach (cell, added) add_path(rel, static_cast<Path*>(lfirst(cell)));
+  for (auto* path : each<Path>(added)) add_path(rel, path);
 }
 
 // All columns of the table, so that the scan can pass on its tuples unchanged; if that is
@@ -245,9 +237,8 @@ Plan* plan_batch_scan(PlannerInfo* root, RelOptInfo* rel, CustomPath* path, List
   auto* child = static_cast<Plan*>(linitial(children));
   FuncExpr* call = nullptr;
   Expr* condition = nullptr;
-  ListCell* cell;
-  foreach (cell, clauses) {
-    condition = lfirst_node(RestrictInfo, cell)->clause;
+  for (auto* restriction : each<RestrictInfo>(clauses)) {
+    condition = restriction->clause;
     call = find_seen_call(condition);
     if (call != nullptr) break;
   }

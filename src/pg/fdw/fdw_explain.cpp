@@ -2,13 +2,10 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "executor/instrument.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
 #include "optimizer/clauses.h"
 #include "tcop/tcopprot.h"
-#include "utils/rel.h"
 #include "utils/ruleutils.h"
 }
 
@@ -59,9 +56,8 @@ bool search_expressions(Plan* plan, PlanSearch* search) {
 }
 
 bool search_plans(List* plans, PlanSearch* search) {
-  ListCell* cell;
-  foreach (cell, plans)
-    if (search_plan(static_cast<Plan*>(lfirst(cell)), search)) return true;
+  for (auto* plan : each<Plan>(plans))
+    if (search_plan(plan, search)) return true;
   return false;
 }
 
@@ -95,9 +91,7 @@ bool is_column(Node* node, Index relation) {
 // Conditions with the filter's column on the left, wherever the planner has put it.
 List* columns_first(List* conditions, Index relation) {
   List* result = NIL;
-  ListCell* cell;
-  foreach (cell, conditions) {
-    auto* condition = static_cast<Node*>(lfirst(cell));
+  for (auto* condition : each<Node>(conditions)) {
     if (IsA(condition, OpExpr)) {
       auto* comparison = reinterpret_cast<OpExpr*>(condition);
       if (list_length(comparison->args) == 2 &&

@@ -7,7 +7,6 @@
 // PostgreSQL does what is right or raises an error.
 SF_FUNCTION(streamfilter_fdw_handler) {
   using namespace streamfilter::pg;
-  (void)fcinfo;
   FdwRoutine* routine = makeNode(FdwRoutine);
 
   routine->GetForeignRelSize = get_foreign_rel_size;

@@ -6,9 +6,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
-#include "catalog/pg_proc.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
@@ -55,7 +52,6 @@ bool can_erase(const FilterRelation* relation) {
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
           errmsg("filter \"%s\" cannot be updated", relation->name),
           errdetail("A filter remembers keys, not rows."), errhint("INSERT the new key."));
-  pg_unreachable();
 }
 
 [[noreturn]] void raise_delete(const FilterRelation* relation) {
@@ -68,7 +64,6 @@ bool can_erase(const FilterRelation* relation) {
           some ? errdetail("Its kind, %s, cannot; these kinds can: %s.", ops->name, kinds)
                : errdetail("Its kind, %s, cannot, nor can any other kind.", ops->name),
           errhint("TRUNCATE forgets all keys."));
-  pg_unreachable();
 }
 
 // The executor has converted the values to the filter's columns.
@@ -87,9 +82,8 @@ FilterHandle* prepare_filter(ModifyState* state, Use use) {
   filter->route = {filter->hashes_specially ? KeyRoute::unknown : state->way, InvalidOid};
   if (likely(is_current(&state->keys))) return filter;
   MemoryContextReset(state->key_memory);
-  MemoryContext caller = MemoryContextSwitchTo(state->key_memory);
+  const InContext context(state->key_memory);
   state->keys = read_rows_of(filter);
-  MemoryContextSwitchTo(caller);
   return filter;
 }
 
@@ -142,10 +136,8 @@ bool calls_what_may_ask(Node* node, void* context) {
 // Does the query ask a filter for a row? The filter may have keys of rows before it.
 bool is_query_asking(const PlannerInfo* root) {
   if (calls_what_may_ask(reinterpret_cast<Node*>(root->parse), nullptr)) return true;
-  ListCell* cell;
-  foreach (cell, root->glob->subroots)
-    if (calls_what_may_ask(reinterpret_cast<Node*>(lfirst_node(PlannerInfo, cell)->parse), nullptr))
-      return true;
+  for (auto* planner : each<PlannerInfo>(root->glob->subroots))
+    if (calls_what_may_ask(reinterpret_cast<Node*>(planner->parse), nullptr)) return true;
   return false;
 }
 
@@ -287,9 +279,8 @@ KeyCounts insert_keys_of(PlanState* rows, ResultRelInfo* target) {
     more = !TupIsNull(row);
     prepare_filter(state, Use::insert_granted);
     if (more) {
-      MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
+      const InContext context(state->row_memory);
       add_row(state, row, &batch);
-      MemoryContextSwitchTo(caller);
     }
     if (batch.count == 0 || (more && batch.count < target->ri_BatchSize)) continue;
     insert_keys(state, &batch);
@@ -319,11 +310,10 @@ void end_foreign_modify(EState*, ResultRelInfo* target) {
 
 void exec_foreign_truncate(List* relations, DropBehavior, bool) {
   List* relids = NIL;
-  ListCell* cell;
-  foreach (cell, relations)
-    relids = lappend_oid(relids, RelationGetRelid(static_cast<Relation>(lfirst(cell))));
-  foreach (cell, relids) {
-    FilterHandle* filter = filter_handle(lfirst_oid(cell));
+  for (auto* relation : each<RelationData>(relations))
+    relids = lappend_oid(relids, RelationGetRelid(relation));
+  for (const Oid oid : each_oid(relids)) {
+    FilterHandle* filter = filter_handle(oid);
     use_filter(filter, Use::define);
     warn_of_remembering_children(filter->relid, relids);
     require_shared_state();

@@ -43,8 +43,8 @@ bool is_bound(List* clauses) {
 // Adds the set unless it contains a member of `sets`; removes members that contain it.
 List* add_combination(List* sets, Relids relids) {
   ListCell* cell;
-  foreach (cell, sets)
-    if (bms_is_subset(static_cast<Relids>(lfirst(cell)), relids)) return sets;
+  for (auto* set : each<Bitmapset>(sets))
+    if (bms_is_subset(set, relids)) return sets;
   foreach (cell, sets)
     if (bms_is_subset(relids, static_cast<Relids>(lfirst(cell))))
       sets = foreach_delete_current(sets, cell);
@@ -57,11 +57,9 @@ List* combinations(const FilterPlan* plan) {
   List* sets = lappend(NIL, nullptr);
   for (int i = 0; i < plan->relation->key_count; ++i) {
     List* wider = NIL;
-    ListCell *set, *clause;
-    foreach (set, sets)
-      foreach (clause, plan->clauses[i])
-        wider = add_combination(wider, bms_union(static_cast<Relids>(lfirst(set)),
-                                                 static_cast<KeyClause*>(lfirst(clause))->relids));
+    for (auto* set : each<Bitmapset>(sets))
+      for (auto* key_clause : each<KeyClause>(plan->clauses[i]))
+        wider = add_combination(wider, bms_union(set, key_clause->relids));
     sets = wider;
   }
   return sets;
@@ -81,9 +79,7 @@ void add_foreign_path(PlannerInfo* root, RelOptInfo* rel, Relids required, bool 
 // The planner must know: as long as it assumes such a join, it does not look for a join of the
 // relations that give the values, if only the filter joins these.
 void rule_out_distinct_keys(PlannerInfo* root, const RelOptInfo* rel) {
-  ListCell* cell;
-  foreach (cell, root->join_info_list) {
-    auto* join = static_cast<SpecialJoinInfo*>(lfirst(cell));
+  for (auto* join : each<SpecialJoinInfo>(root->join_info_list)) {
     if (join->jointype == JOIN_SEMI && bms_equal(join->syn_righthand, rel->relids))
       join->semi_can_btree = join->semi_can_hash = false;
   }
@@ -92,14 +88,11 @@ void rule_out_distinct_keys(PlannerInfo* root, const RelOptInfo* rel) {
 // One of these clauses, or one found before, that needs only relations in `available`.
 KeyClause* choose_clause(PlannerInfo* root, RelOptInfo* rel, int key, List* clauses,
                          Relids available) {
-  ListCell* cell;
-  foreach (cell, clauses) {
-    KeyClause* found = match_key_clause(root, rel, plan_of(rel)->relation->keys[key],
-                                        static_cast<RestrictInfo*>(lfirst(cell)));
+  for (auto* restriction : each<RestrictInfo>(clauses)) {
+    KeyClause* found = match_key_clause(root, rel, plan_of(rel)->relation->keys[key], restriction);
     if (found != nullptr && bms_is_subset(found->relids, available)) return found;
   }
-  foreach (cell, plan_of(rel)->clauses[key]) {
-    auto* found = static_cast<KeyClause*>(lfirst(cell));
+  for (auto* found : each<KeyClause>(plan_of(rel)->clauses[key])) {
     if (bms_is_subset(found->relids, available)) return found;
   }
   return nullptr;
@@ -117,10 +110,8 @@ void get_foreign_rel_size(PlannerInfo* root, RelOptInfo* rel, Oid relid) {
 
   bool all_bound = true;
   for (int i = 0; i < plan->relation->key_count; ++i) {
-    ListCell* cell;
-    foreach (cell, rel->baserestrictinfo)
-      if (KeyClause* key = match_key_clause(root, rel, plan->relation->keys[i],
-                                            static_cast<RestrictInfo*>(lfirst(cell))))
+    for (auto* restriction : each<RestrictInfo>(rel->baserestrictinfo))
+      if (KeyClause* key = match_key_clause(root, rel, plan->relation->keys[i], restriction))
         plan->clauses[i] = lappend(plan->clauses[i], key);
     all_bound &= plan->clauses[i] != NIL;
   }
@@ -134,9 +125,7 @@ void get_foreign_paths(PlannerInfo* root, RelOptInfo* rel, Oid) {
   FilterPlan* plan = plan_of(rel);
   for (int i = 0; i < plan->relation->key_count; ++i) {
     if (is_bound(plan->clauses[i])) continue;
-    ListCell* cell;
-    foreach (cell, rel->joininfo) {
-      auto* clause = static_cast<RestrictInfo*>(lfirst(cell));
+    for (auto* clause : each<RestrictInfo>(rel->joininfo)) {
       if (!join_clause_is_movable_to(clause, rel)) continue;
       if (KeyClause* key = match_key_clause(root, rel, plan->relation->keys[i], clause))
         plan->clauses[i] = lappend(plan->clauses[i], key);
@@ -146,9 +135,7 @@ void get_foreign_paths(PlannerInfo* root, RelOptInfo* rel, Oid) {
   }
 
   bool needs_listing = true;
-  ListCell* cell;
-  foreach (cell, combinations(plan)) {
-    auto* relids = static_cast<Relids>(lfirst(cell));
+  for (auto* relids : each<Bitmapset>(combinations(plan))) {
     if (bms_is_subset(relids, rel->lateral_relids)) needs_listing = false;
     add_foreign_path(root, rel, bms_union(relids, rel->lateral_relids), false);
   }

@@ -3,10 +3,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "lib/stringinfo.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_coerce.h"
-#include "utils/rel.h"
 }
 
 #include "pg/fdw/fdw_handler.hpp"
@@ -35,8 +33,7 @@ struct ScanState {
 };
 
 [[noreturn]] void raise_listing(const FilterRelation* relation) {
-  StringInfoData keys;
-  initStringInfo(&keys);
+  TextBuffer keys;
   for (int i = 0; i < relation->key_count; ++i)
     appendStringInfo(&keys, "%s%s = ...", i > 0 ? " AND " : "",
                      quote_identifier(relation->keys[i]->name));
@@ -46,7 +43,6 @@ struct ScanState {
           errhint("Give every key column a value of its type, by constants, a join or EXISTS: "
                   "WHERE %s",
                   keys.data));
-  pg_unreachable();
 }
 
 // Converts numbers of different width; false if it does not fit, and so equals no value of the

@@ -3,11 +3,9 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/namespace.h"
 #include "catalog/pg_foreign_server.h"
 #include "mb/pg_wchar.h"
 #include "parser/parse_type.h"
-#include "utils/acl.h"
 #include "utils/regproc.h"
 #include "utils/ruleutils.h"
 }
@@ -20,7 +18,6 @@ extern "C" {
 #include "pg/fdw/import_foreign_schema.hpp"
 #include "pg/remote/connect.hpp"
 #include "pg/remote/remote_transaction.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -79,7 +76,6 @@ void fetch_rows(Oid server, const char* schema) {
           detail != nullptr ? errdetail_internal("%s", detail) : 0,
           errhint("Its option producer is damaged there; drop it, or import from another "
                   "server."));
-  pg_unreachable();
 }
 
 // ---- servers ------------------------------------------------------------------------------------
@@ -96,19 +92,15 @@ bool is_there(const ForeignServer* known, List* place) {
 
 [[noreturn]] void raise_unknown_server(const char* filter, List* place) {
   List* options = NIL;
-  ListCell* cell;
-  foreach (cell, place)
-    if (auto* option = static_cast<DefElem*>(lfirst(cell)); !is_named(option, "name"))
-      options = lappend(options, option);
-  StringInfoData text;
-  initStringInfo(&text);
+  for (auto* option : each<DefElem>(place))
+    if (!is_named(option, "name")) options = lappend(options, option);
+  TextBuffer text;
   append_options(&text, options);
   ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT),
           errmsg("filter \"%s\" has slices on a server that is not known here", filter),
           errhint("CREATE SERVER %s FOREIGN DATA WRAPPER streamfilter%s, with a user "
                   "mapping.",
                   quote_identifier(find_option(place, "name")), text.data));
-  pg_unreachable();
 }
 
 bool may_use(Oid server) {
@@ -137,13 +129,10 @@ const char* find_server(Oid wrapper, const char* filter, List* place) {
 
 // Their local names, separated by commas, as in option servers.
 const char* servers_here(Oid wrapper, const char* filter, const Producer* producer) {
-  StringInfoData names;
-  initStringInfo(&names);
-  ListCell* cell;
-  foreach (cell, producer->servers)
-    appendStringInfo(
-        &names, "%s%s", names.len > 0 ? "," : "",
-        quote_identifier(find_server(wrapper, filter, static_cast<List*>(lfirst(cell)))));
+  TextBuffer names;
+  for (auto* part : each<List>(producer->servers))
+    appendStringInfo(&names, "%s%s", names.len > 0 ? "," : "",
+                     quote_identifier(find_server(wrapper, filter, part)));
   return names.data;
 }
 
@@ -170,9 +159,7 @@ void append_column(StringInfo command, List* column) {
 // Options of a filter there, checked like those of CREATE, with local names of its servers.
 List* read_options(const ForeignServer* server, const char* filter, const Producer* producer) {
   List* options = NIL;
-  ListCell* cell;
-  foreach (cell, producer->options) {
-    auto* option = static_cast<DefElem*>(lfirst(cell));
+  for (auto* option : each<DefElem>(producer->options)) {
     options =
         lappend(options, is_named(option, "servers")
                              ? make_option("servers", servers_here(server->fdwid, filter, producer))
@@ -195,8 +182,7 @@ List* read_options(const ForeignServer* server, const char* filter, const Produc
 char* make_command(const ForeignServer* server, const char* filter, const Producer* producer) {
   List* options = read_options(server, filter, producer);
   const bool several = find_option(options, "servers") != nullptr;
-  StringInfoData command;
-  initStringInfo(&command);
+  TextBuffer command;
   appendStringInfo(&command, "CREATE FOREIGN TABLE %s (", quote_identifier(filter));
   ListCell* cell;
   foreach (cell, producer->columns) {

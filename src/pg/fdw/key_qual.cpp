@@ -3,13 +3,11 @@
 
 extern "C" {
 #include "access/stratnum.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parse_coerce.h"
-#include "utils/typcache.h"
 }
 
 #include "pg/catalog/filter_relation.hpp"
@@ -126,11 +124,9 @@ KeyClause* match_key_clause(PlannerInfo* root, const RelOptInfo* rel, const Filt
 List* implied_key_clauses(PlannerInfo* root, RelOptInfo* rel, const FilterColumn* column) {
   if (!rel->has_eclass_joins) return NIL;
   List* keys = NIL;
-  ListCell* cell;
-  foreach (cell, generate_implied_equalities_for_column(root, rel, is_member_for_column,
-                                                        const_cast<FilterColumn*>(column),
-                                                        rel->lateral_referencers)) {
-    auto* clause = static_cast<RestrictInfo*>(lfirst(cell));
+  for (auto* clause : each<RestrictInfo>(generate_implied_equalities_for_column(
+           root, rel, is_member_for_column, const_cast<FilterColumn*>(column),
+           rel->lateral_referencers))) {
     if (!join_clause_is_movable_to(clause, rel)) continue;
     if (KeyClause* key = match_key_clause(root, rel, column, clause)) keys = lappend(keys, key);
   }

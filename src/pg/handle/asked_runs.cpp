@@ -14,10 +14,7 @@
 #include <dlfcn.h>
 
 extern "C" {
-#include "access/xact.h"
-#include "catalog/pg_class.h"
 #include "commands/defrem.h"
-#include "nodes/parsenodes.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "plpgsql.h"
@@ -162,9 +159,7 @@ const PLpgSQL_stmt* plpgsql_statement() {
 bool only_plans(const ExplainStmt* explain) {
   const auto* query = castNode(Query, explain->query);
   if (query->commandType == CMD_UTILITY && IsA(query->utilityStmt, ExecuteStmt)) return false;
-  ListCell* cell;
-  foreach (cell, explain->options) {
-    auto* option = lfirst_node(DefElem, cell);
+  for (auto* option : each<DefElem>(explain->options)) {
     if (strcmp(option->defname, "analyze") == 0 && defGetBoolean(option)) return false;
   }
   return true;
@@ -336,9 +331,7 @@ void put_gates(AskedRun* run, const QueryDesc* query) {
   if (run->gates != nullptr) return;
   if (IsA(query->planstate, ModifyTableState))
     put_gate(run, castNode(ModifyTableState, query->planstate));
-  ListCell* cell;
-  foreach (cell, query->estate->es_auxmodifytables)
-    put_gate(run, static_cast<ModifyTableState*>(lfirst(cell)));
+  for (auto* part : each<ModifyTableState>(query->estate->es_auxmodifytables)) put_gate(run, part);
 }
 
 // ---- a query asks -------------------------------------------------------------------------------
@@ -348,9 +341,8 @@ bool is_done(const QueryDesc* query) {
   const auto done = [](const PlanState* node) {
     return !IsA(node, ModifyTableState) || reinterpret_cast<const ModifyTableState*>(node)->mt_done;
   };
-  ListCell* cell;
-  foreach (cell, query->estate->es_auxmodifytables)
-    if (!done(static_cast<const PlanState*>(lfirst(cell)))) return false;
+  for (const auto* part : each<PlanState>(query->estate->es_auxmodifytables))
+    if (!done(part)) return false;
   return done(query->planstate);
 }
 

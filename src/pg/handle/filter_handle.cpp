@@ -5,12 +5,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_class.h"
 #include "catalog/pg_parameter_acl.h"
-#include "nodes/parsenodes.h"
 #include "port/pg_bitutils.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
 #include "utils/catcache.h"
 }
 
@@ -21,7 +17,6 @@ extern "C" {
 #include "pg/key/hash_method.hpp"
 #include "pg/remote/remote_filter.hpp"
 #include "pg/server/no_raise.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/storage/restore.hpp"
 #include "pg/storage/saved_definition.hpp"
@@ -513,10 +508,8 @@ TreeNode* make_tree_node(const FilterRelation* relation) {
       palloc(sizeof(FilterHandle*) * Max(static_cast<Size>(node->child_count), 1)));
   for (int i = 0; i < node->child_count; ++i)
     node->children[i] = filter_handle(list_nth_oid(children, i));
-  ListCell* cell;
-  foreach (cell, find_descendants(relation->relid))
-    node->searched |=
-        static_cast<int>(tree_options_of(lfirst_oid(cell)).top_down) > relation->level;
+  for (const Oid child : each_oid(find_descendants(relation->relid)))
+    node->searched |= static_cast<int>(tree_options_of(child).top_down) > relation->level;
   return node;
 }
 
@@ -550,8 +543,7 @@ void append(StringInfo text, uint64 rows, const char* what) {
   if (rows == 0) return;
   const char* unit = rows == 1 ? " row" : " rows";
   const bool first = text->len == 0;
-  appendStringInfo(text, "%s%llu%s %s", first ? "" : ", ", static_cast<unsigned long long>(rows),
-                   first ? unit : "", what);
+  appendStringInfo(text, "%s%llu%s %s", first ? "" : ", ", llu(rows), first ? unit : "", what);
 }
 
 }  // namespace
@@ -575,12 +567,11 @@ int judged_filters() { return judged_count; }
 const JudgedRows& judged_by(int i) { return judged[i]; }
 
 const char* describe_judged_rows(const JudgedRows& rows) {
-  StringInfoData text;
-  initStringInfo(&text);
+  TextBuffer text;
   for (int outcome = 0; outcome < kOutcomes; ++outcome)
     append(&text, rows.repeats[outcome], kWordsOf[outcome]);
   if (text.len == 0) return nullptr;
-  return psprintf("%s, of %llu judged", text.data, static_cast<unsigned long long>(rows.rows));
+  return psprintf("%s, of %llu judged", text.data, llu(rows.rows));
 }
 
 }  // namespace streamfilter::pg

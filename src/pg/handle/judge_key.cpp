@@ -6,7 +6,6 @@
 #include "pg/handle/key_builder.hpp"
 #include "pg/handle/key_reservation.hpp"
 #include "pg/server/fault_points.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 

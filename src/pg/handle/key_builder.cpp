@@ -2,7 +2,6 @@
 
 extern "C" {
 #include "common/int.h"
-#include "utils/timestamp.h"
 }
 
 #include "pg/handle/key_builder.hpp"
@@ -41,7 +40,6 @@ void raise_changed_by_cast(const FilterHandle* filter) {
   ereport(
       ERROR, errcode(ERRCODE_OBJECT_IN_USE),
       errmsg("filter \"%s\" was changed by a cast of one of its columns", filter->relation->name));
-  pg_unreachable();
 }
 
 namespace {
@@ -50,7 +48,7 @@ void resolve_call(KeyCall* call, FilterHandle* filter) {
   const FilterRelation* relation = filter->relation;
   call->keys.filter = nullptr;
   MemoryContextReset(call->context);
-  MemoryContext caller = MemoryContextSwitchTo(call->context);
+  const InContext switched(call->context);
   const bool keys_only = call->count == relation->key_count;
   if (call->count != relation->column_count && !(call->may_leave_out_roles && keys_only))
     ereport(
@@ -68,7 +66,6 @@ void resolve_call(KeyCall* call, FilterHandle* filter) {
                                    : psprintf("argument %d of %s", i + 2, call->function))};
   }
   call->keys = make_key_builder(filter, inputs, call->count);
-  MemoryContextSwitchTo(caller);
 }
 
 }  // namespace
@@ -119,9 +116,8 @@ namespace {
 // Has this session been told about a filter? Notes that it has.
 bool was_told(List** told, Oid relid) {
   if (list_member_oid(*told, relid)) return true;
-  const MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
+  const InContext context(TopMemoryContext);
   *told = lappend_oid(*told, relid);
-  MemoryContextSwitchTo(caller);
   return false;
 }
 

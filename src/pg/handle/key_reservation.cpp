@@ -2,11 +2,9 @@
 
 extern "C" {
 #include "catalog/pg_foreign_table.h"
-#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/procarray.h"
 #include "utils/resowner.h"
-#include "utils/timestamp.h"
 }
 
 #include "pg/catalog/lookup.hpp"
@@ -16,7 +14,6 @@ extern "C" {
 #include "pg/server/citus.hpp"
 #include "pg/server/monotonic.hpp"
 #include "pg/server/problem_report.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/arrivals.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/transaction/apply_changes.hpp"
@@ -57,7 +54,6 @@ void say_what_for(void* arg) {
                     max_in_flight, dynamic_memory_kb),
           errhint("Load in smaller transactions, or raise streamfilter.dynamic_memory on every "
                   "node and reload the configuration."));
-  pg_unreachable();
 }
 
 // The lock that a transaction holds while it has the filter for itself and can still hand it over.

@@ -9,15 +9,10 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
-#include "catalog/pg_class.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "parser/parsetree.h"
-#include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/syscache.h"
-#include "utils/typcache.h"
 }
 
 #include "pg/handle/lost_rows.hpp"
@@ -139,8 +134,7 @@ void follow_column(Question* question, const Var* column, const void* below) {
 // What gives the column its value in the nodes below?
 void follow_column(Question* question, const Var* column) {
   const Plan* plan = question->plan;
-  ListCell* cell;
-  foreach (cell, parts_of(plan)) follow_column(question, column, lfirst(cell));
+  for (const auto* part : each<Plan>(parts_of(plan))) follow_column(question, column, part);
   if (column->varno == OUTER_VAR) return follow_column(question, column, plan->lefttree);
   if (column->varno == INNER_VAR) return follow_column(question, column, plan->righttree);
   if (IsA(plan, SubqueryScan))
@@ -233,9 +227,8 @@ Passing passing_bool(LossSearch* search, const Plan* plan, const BoolExpr* condi
   if (condition->boolop == NOT_EXPR)
     return inverted(passing(search, plan, static_cast<Node*>(linitial(condition->args))));
   Passing result = Passing::any;
-  ListCell* cell;
-  foreach (cell, condition->args) {
-    const Passing rows = passing(search, plan, static_cast<Node*>(lfirst(cell)));
+  for (auto* node : each<Node>(condition->args)) {
+    const Passing rows = passing(search, plan, node);
     if (condition->boolop == AND_EXPR && result != Passing::any) return Passing::unknown;
     if (rows == Passing::any) continue;
     if (rows != Passing::news) return Passing::unknown;
@@ -320,9 +313,8 @@ Above all_at_once(const Above& above) {
 // Conditions that all look at verdicts choose among these.
 Above lose_by_conditions(LossSearch* search, const Plan* plan, const Above& above) {
   Above below = lose(Loss::condition, above);
-  ListCell* cell;
-  foreach (cell, plan->qual)
-    if (!question_in(search, plan, lfirst(cell)).found) return below;
+  for (const auto* condition : each<Node>(plan->qual))
+    if (!question_in(search, plan, condition).found) return below;
   below.verdicts = above.verdicts;
   below.limited = above.limited;
   return below;
@@ -339,10 +331,8 @@ Above above_of_limit(const Limit* limit, const Above& above) {
 
 Above above_of_locks(const LockRows* locks, const Above& above) {
   Above below = above;
-  ListCell* cell;
-  foreach (cell, locks->rowMarks)
-    if (lfirst_node(PlanRowMark, cell)->waitPolicy == LockWaitSkip)
-      below = lose(Loss::skip_locked, above);
+  for (auto* mark : each<PlanRowMark>(locks->rowMarks))
+    if (mark->waitPolicy == LockWaitSkip) below = lose(Loss::skip_locked, above);
   below.rechecked = true;
   return below;
 }
@@ -483,15 +473,13 @@ bool look_at_aggregate(Node* node, void* context) {
       note_loss(place->search, Loss::aggregate, question);
   };
   look(aggregate->aggfilter);
-  ListCell* cell;
-  foreach (cell, aggregate->args) look(lfirst_node(TargetEntry, cell)->expr);
+  for (auto* entry : each<TargetEntry>(aggregate->args)) look(entry->expr);
   return false;
 }
 
 void look_at_targets(LossSearch* search, const Plan* plan, const Above& above) {
-  ListCell* cell;
-  foreach (cell, plan->targetlist) {
-    const Expr* value = lfirst_node(TargetEntry, cell)->expr;
+  for (auto* entry : each<TargetEntry>(plan->targetlist)) {
+    const Expr* value = entry->expr;
     const Question question = question_in(search, plan, value);
     if (!question.here) continue;
     note_question(search, question, above);
@@ -536,18 +524,15 @@ void look_at_node(LossSearch* search, const Plan* plan, const Above& above) {
 
 // Does the scan give out all rows of the CTE, or all that its verdicts call new?
 bool keeps_news(LossSearch* search, const Plan* scan, const Above& above) {
-  ListCell* cell;
-  foreach (cell, scan->qual)
-    if (passing(search, scan, static_cast<Node*>(lfirst(cell))) != Passing::news) return false;
+  for (auto* node : each<Node>(scan->qual))
+    if (passing(search, scan, node) != Passing::news) return false;
   return keeps_all(above) && list_length(scan->qual) < 2;
 }
 
 void visit(LossSearch* search, const Plan* plan, const Above& above) {
   if (plan == nullptr) return;
   check_stack_depth();
-  ListCell* cell;
-  foreach (cell, plan->initPlan) {
-    const auto* initial = lfirst_node(SubPlan, cell);
+  for (const auto* initial : each<SubPlan>(plan->initPlan)) {
     Subplan* subplan = &search->subplans[initial->plan_id];
     subplan->init = true;
     subplan->param = initial->setParam == NIL ? -1 : linitial_int(initial->setParam);
@@ -562,7 +547,7 @@ void visit(LossSearch* search, const Plan* plan, const Above& above) {
   search->locks = search->locks || below.rechecked;
   Above fenced = below;
   fenced.rechecked = false;
-  foreach (cell, parts_of(plan)) visit(search, as<Plan>(lfirst(cell)), below);
+  for (const auto* part : each<Plan>(parts_of(plan))) visit(search, part, below);
   if (IsA(plan, SubqueryScan)) visit(search, as<SubqueryScan>(plan)->subplan, fenced);
   if (IsA(plan, CteScan)) {
     Subplan* subplan = &search->subplans[as<CteScan>(plan)->ctePlanId];
@@ -617,9 +602,8 @@ bool calls_seen(Node* node, void* context) {
 }
 
 bool has_seen_call(const PlannedStmt* statement) {
-  ListCell* cell;
-  foreach (cell, statement->invalItems)
-    if (lfirst_node(PlanInvalItem, cell)->hashValue == seen_hash) return true;
+  for (auto* item : each<PlanInvalItem>(statement->invalItems))
+    if (item->hashValue == seen_hash) return true;
   return false;
 }
 

@@ -6,20 +6,15 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/heapam.h"
 #include "catalog/pg_database.h"
 #include "commands/extension.h"
 #include "pgstat.h"
 #include "postmaster/interrupt.h"
-#include "storage/lmgr.h"
-#include "utils/guc.h"
-#include "utils/snapmgr.h"
 }
 
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/restore_worker.hpp"
 #include "pg/handle/tree.hpp"
-#include "pg/server/syscache.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/storage/restore_ranges.hpp"
 
@@ -45,9 +40,8 @@ List* list_databases() {
   PushActiveSnapshot(GetTransactionSnapshot());
   const auto look_at = [&](const FormData_pg_database& database, HeapTuple, TupleDesc) {
     if (!database.datallowconn || database.datistemplate) return;
-    const MemoryContext before = MemoryContextSwitchTo(caller);
+    const InContext context(caller);
     databases = lappend_oid(databases, database.oid);
-    MemoryContextSwitchTo(before);
   };
   scan_catalog<FormData_pg_database>(DatabaseRelationId, look_at);
   PopActiveSnapshot();
@@ -76,10 +70,8 @@ uint64 rows_of(Oid relid) {
 // Filters that are saved here and not in memory.
 List* list_saved() {
   List* saved = NIL;
-  ListCell* cell;
-  foreach (cell, list_filters()) {
+  for (const Oid relid : each_oid(list_filters())) {
     CHECK_FOR_INTERRUPTS();
-    const Oid relid = lfirst_oid(cell);
     Fault fault;
     const FilterRelation* relation = try_load_filter_relation(relid, fault);
     if (relation == nullptr || is_remote(relation) ||
@@ -164,25 +156,22 @@ void restore_all() {
   MemoryContextSwitchTo(context);
   List* saved = NIL;
   in_transaction([&] {
-    const MemoryContext before = MemoryContextSwitchTo(context);
+    const InContext switched(context);
     if (OidIsValid(get_extension_oid("streamfilter", true))) saved = list_saved();
-    MemoryContextSwitchTo(before);
   });
-  ListCell* cell;
-  foreach (cell, saved) {
+  for (const auto* filter : each<SavedFilter>(saved)) {
     CHECK_FOR_INTERRUPTS();
-    restore(static_cast<const SavedFilter*>(lfirst(cell))->relid);
+    restore(filter->relid);
   }
 }
 
 void launch_all() {
   BackgroundWorkerHandle* running[kMostRestoreWorkers] = {};
   int next = 0;
-  ListCell* cell;
-  foreach (cell, list_databases()) {
+  for (const Oid database : each_oid(list_databases())) {
     BackgroundWorkerHandle*& place = running[next++ % restore_workers];
     if (place != nullptr) WaitForBackgroundWorkerShutdown(place);
-    place = start_restore_worker(lfirst_oid(cell), InvalidOid);
+    place = start_restore_worker(database, InvalidOid);
     CHECK_FOR_INTERRUPTS();
   }
 }

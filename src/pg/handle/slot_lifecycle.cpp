@@ -5,15 +5,11 @@
 
 extern "C" {
 #include "access/parallel.h"
-#include "utils/guc.h"
-#include "utils/timestamp.h"
-#include "utils/wait_event.h"
 }
 
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/log_pages.hpp"
 #include "pg/shmem/server_health.hpp"
 #include "pg/shmem/state_copy.hpp"
@@ -316,8 +312,7 @@ void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOpti
       ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
               errmsg("filter \"%s\" would exceed the memory_limit of its server", relation->name),
               errdetail("It needs %llu bytes; the limit for all filters of the server is %llu.",
-                        static_cast<unsigned long long>(size),
-                        static_cast<unsigned long long>(server.memory_limit)),
+                        llu(size), llu(server.memory_limit)),
               errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
       break;
     default: {
@@ -325,10 +320,7 @@ void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOpti
       ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
               errmsg("not enough shared memory for filter \"%s\"", relation->name),
               errdetail("It needs %llu bytes; %llu of %llu bytes are free, %llu in one piece.",
-                        static_cast<unsigned long long>(size),
-                        static_cast<unsigned long long>(use.free),
-                        static_cast<unsigned long long>(use.total),
-                        static_cast<unsigned long long>(use.largest_free)),
+                        llu(size), llu(use.free), llu(use.total), llu(use.largest_free)),
               errhint_more_memory());
     }
   }
@@ -340,12 +332,10 @@ void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOpti
           errmsg("not enough shared memory for filter \"%s\"", relation->name),
           errdetail("It has two blocks while it is resized. For the new one %llu of %llu bytes are "
                     "missing.",
-                    static_cast<unsigned long long>(size - Min(size, most)),
-                    static_cast<unsigned long long>(size)),
+                    llu(size - Min(size, most)), llu(size)),
           errhint("Raise streamfilter.dynamic_memory (now %dkB) and reload the configuration; or "
                   "TRUNCATE the filter, then ALTER it, and fill it anew.",
                   dynamic_memory_kb));
-  pg_unreachable();
 }
 
 // Gives a reserved slot its bytes.
@@ -355,9 +345,8 @@ void back(const FilterSlot* slot, const FilterRelation* relation) {
   errno = error;
   ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
           errmsg("could not get dynamic shared memory for filter \"%s\": %m", relation->name),
-          errdetail("It needs %llu bytes; the system has %llu left.",
-                    static_cast<unsigned long long>(slot->size),
-                    static_cast<unsigned long long>(dynamic_left())),
+          errdetail("It needs %llu bytes; the system has %llu left.", llu(slot->size),
+                    llu(dynamic_left())),
           errhint("Use less memory, drop a filter, or give the server more."));
 }
 

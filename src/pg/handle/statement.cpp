@@ -2,9 +2,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_class.h"
 #include "commands/copy.h"
-#include "nodes/parsenodes.h"
 #include "parser/parsetree.h"
 #include "tcop/pquery.h"
 }

@@ -1,13 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "catalog/namespace.h"
-#include "catalog/pg_class.h"
-#include "lib/stringinfo.h"
-#include "nodes/parsenodes.h"
-#include "utils/acl.h"
-}
-
 #include "core/filter/option_values.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
@@ -56,8 +48,7 @@ const char* text_of(const Parameters& parameters, const CommonOption& option) {
 }
 
 const char* key_text(const FilterRelation* relation) {
-  StringInfoData text;
-  initStringInfo(&text);
+  TextBuffer text;
   for (int i = 0; i < relation->key_count; ++i)
     appendStringInfo(&text, "%s%s", i > 0 ? ", " : "", format_type_be(relation->keys[i]->type));
   return text.data;
@@ -96,9 +87,8 @@ Difference difference_of(const FilterRelation* relation, const FilterRelation* p
 RelationOptions tree_options_of(Oid relid) {
   RelationOptions options;
   Fault fault;
-  ListCell* cell;
-  foreach (cell, options_of_filter(relid))
-    read_relation_option(static_cast<DefElem*>(lfirst(cell)), &options, fault);
+  for (auto* option : each<DefElem>(options_of_filter(relid)))
+    read_relation_option(option, &options, fault);
   return options;
 }
 
@@ -124,10 +114,8 @@ const List* list_children() {
   MemoryContext caller = MemoryContextSwitchTo(lookup);
   List* found = NIL;
   named.valid = true;  // what changes meanwhile makes it invalid again
-  ListCell* cell;
-  foreach (cell, list_filters("parent"))
-    if (tree_options_of(lfirst_oid(cell)).parent != nullptr)
-      found = lappend_oid(found, lfirst_oid(cell));
+  for (const Oid filter : each_oid(list_filters("parent")))
+    if (tree_options_of(filter).parent != nullptr) found = lappend_oid(found, filter);
   MemoryContextSwitchTo(CacheMemoryContext);
   List* kept = list_copy(found);
   list_free(named.children);

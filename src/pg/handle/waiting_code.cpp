@@ -4,15 +4,11 @@
 
 extern "C" {
 #include "access/tableam.h"
-#include "access/transam.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_proc.h"
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
-#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "tcop/dest.h"
 }
@@ -21,7 +17,6 @@ extern "C" {
 #include "pg/handle/statement.hpp"
 #include "pg/handle/waiting_code.hpp"
 #include "pg/key/hash_method.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -160,9 +155,7 @@ bool may_plan_wait(PlanState* state, void* context) {
 }
 
 bool reads_elsewhere(const PlannedStmt* statement, Oid filter) {
-  ListCell* cell;
-  foreach (cell, statement->rtable) {
-    const RangeTblEntry* entry = lfirst_node(RangeTblEntry, cell);
+  for (const auto* entry : each<RangeTblEntry>(statement->rtable)) {
     if (entry->rtekind == RTE_RELATION && entry->relkind == RELKIND_FOREIGN_TABLE &&
         entry->relid != filter)
       return true;
@@ -183,8 +176,7 @@ bool is_unique(Oid index) {
 bool has_unique_index(Relation table) {
   List* indexes = RelationGetIndexList(table);
   bool found = false;
-  ListCell* cell;
-  foreach (cell, indexes) found = found || is_unique(lfirst_oid(cell));
+  for (const Oid index : each_oid(indexes)) found = found || is_unique(index);
   list_free(indexes);
   return found;
 }

@@ -7,8 +7,6 @@ extern "C" {
 #include "executor/nodeModifyTable.h"
 #include "foreign/fdwapi.h"
 #include "storage/bufmgr.h"
-#include "storage/lmgr.h"
-#include "utils/rel.h"
 }
 
 #include "pg/ingest/batch_writer.hpp"
@@ -71,12 +69,11 @@ BulkInsertState make_bulk_state(WriteMode mode) {
 
 void make_busy(BatchTable* table) {
   BatchWriter* writer = table->writer;
-  MemoryContext caller = MemoryContextSwitchTo(writer->memory);
+  const InContext context(writer->memory);
   table->bulk = make_bulk_state(writer->mode);
   table->rows = static_cast<TupleTableSlot**>(palloc(sizeof(TupleTableSlot*) * kMaxRows));
   table->numbers = static_cast<uint64*>(palloc(sizeof(uint64) * kMaxRows));
   writer->busy = lappend(writer->busy, table);
-  MemoryContextSwitchTo(caller);
 }
 
 void make_idle(BatchTable* table) {
@@ -271,21 +268,19 @@ BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target) {
       static_cast<BatchTable*>(MemoryContextAllocZero(writer->memory, sizeof(BatchTable)));
   table->writer = writer;
   table->target = target;
-  MemoryContext caller = MemoryContextSwitchTo(writer->estate->es_query_cxt);
+  const InContext context(writer->estate->es_query_cxt);
   open_indexes(writer, target);
   MemoryContextSwitchTo(writer->memory);
   table->type = CreateTupleDescCopyConstr(RelationGetDescr(target->ri_RelationDesc));
   table->checks_rows = checks_rows(target);
   writer->tables = lappend(writer->tables, table);
-  MemoryContextSwitchTo(caller);
   return table;
 }
 
 TupleTableSlot* take_slot(BatchTable* table) {
   if (table->unused_count > 0) return table->unused[--table->unused_count];
-  MemoryContext caller = MemoryContextSwitchTo(table->writer->memory);
+  const InContext context(table->writer->memory);
   TupleTableSlot* slot = MakeSingleTupleTableSlot(table->type, &TTSOpsHeapTuple);
-  MemoryContextSwitchTo(caller);
   return slot;
 }
 
@@ -346,9 +341,7 @@ void write_batch(BatchWriter* writer) {
     writer->made = 0;
   }
   if (writer->count == 0) return;
-  ListCell* cell;
-  foreach (cell, writer->busy) {
-    auto* table = static_cast<BatchTable*>(lfirst(cell));
+  for (auto* table : each<BatchTable>(writer->busy)) {
     if (table->row_count > 0) write_rows(table);
   }
   ResetPerTupleExprContext(writer->estate);
@@ -386,8 +379,7 @@ bool write_alone(BatchTable* table, TupleTableSlot* row, uint64 number) {
 
 uint64 finish_batch_writer(BatchWriter* writer) {
   write_batch(writer);
-  ListCell* cell;
-  foreach (cell, writer->tables) make_idle(static_cast<BatchTable*>(lfirst(cell)));
+  for (auto* table : each<BatchTable>(writer->tables)) make_idle(table);
   const uint64 batches = writer->batches;
   MemoryContextDelete(writer->memory);
   return batches;

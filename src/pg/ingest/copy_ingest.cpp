@@ -264,7 +264,7 @@ void keep_line(void* context, int place, uint64 row) {
 void open_target(CopyRows* rows) {
   CopyFromState copy = rows->copy;
   EState* estate = CreateExecutorState();
-  MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+  const InContext context(estate->es_query_cxt);
   SF_INIT_COPY_RANGE_TABLE(estate, copy);
   estate->es_output_cid = command_of_copy();
   ResultRelInfo* target = makeNode(ResultRelInfo);
@@ -280,7 +280,6 @@ void open_target(CopyRows* rows) {
     node->mt_partition_tuple_routing = ExecSetupPartitionTupleRouting(estate, copy->rel);
   rows->estate = estate;
   rows->node = node;
-  MemoryContextSwitchTo(caller);
 }
 
 void close_target(CopyRows* rows) {

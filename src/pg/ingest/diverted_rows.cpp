@@ -1,12 +1,9 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/table.h"
-#include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_coerce.h"
 #include "rewrite/rewriteHandler.h"
-#include "utils/timestamp.h"
 }
 
 #include "pg/catalog/volatile_code.hpp"
@@ -129,9 +126,7 @@ DivertTarget* open_target(Diverting* all, Relation table, Oid owner) {
 }
 
 DivertTarget* find_divert_target(Diverting* all, const RowJudge* judge, Relation table) {
-  ListCell* cell;
-  foreach (cell, all->targets) {
-    auto* target = static_cast<DivertTarget*>(lfirst(cell));
+  for (auto* target : each<DivertTarget>(all->targets)) {
     if (target->table != table || target->owner != judge->found.owner) continue;
     table_close(table, NoLock);
     return target;
@@ -172,9 +167,7 @@ void divert_with_others(Diverting* all, const DivertedRows* rows, TupleTableSlot
 
 void write_diverted(Diverting* all) {
   if (all->open == nullptr) return;
-  ListCell* cell;
-  foreach (cell, all->targets) {
-    auto* target = static_cast<DivertTarget*>(lfirst(cell));
+  for (auto* target : each<DivertTarget>(all->targets)) {
     act_for(all, target);
     write_batch(target->writer);
   }
@@ -183,9 +176,7 @@ void write_diverted(Diverting* all) {
 }
 
 void finish_diverting(Diverting* all) {
-  ListCell* cell;
-  foreach (cell, all->targets) {
-    const auto* target = static_cast<const DivertTarget*>(lfirst(cell));
+  for (const auto* target : each<DivertTarget>(all->targets)) {
     finish_batch_writer(target->writer);
     ExecCloseIndices(target->relation);
     table_close(target->table, NoLock);

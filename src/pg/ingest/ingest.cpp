@@ -79,7 +79,7 @@ SF_TRIGGER_CLOCK* clock_of(const ResultRelInfo* target, const Trigger* trigger) 
 }
 
 IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
-  MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
+  const InContext context(ingest->memory);
   auto* table = static_cast<IngestTable*>(palloc0(sizeof(IngestTable)));
   table->target = target;
   table->writer = add_table(ingest->writer, target);
@@ -92,7 +92,6 @@ IngestTable* make_table(Ingest* ingest, ResultRelInfo* target) {
     table->judge.statement.triggers = target->ri_TrigDesc;
     table->clock = clock_of(target, rule.judge);
   }
-  MemoryContextSwitchTo(caller);
   return table;
 }
 
@@ -109,9 +108,8 @@ void prepare_table(Ingest* ingest, IngestTable* table) {
   else if (ingest->skips_conflicts && may_refuse_new_keys(table->target, table->judge.found.plan))
     table->obstacle = "an index may refuse a row whose key is then not remembered";
   else if (table->judge.own.kind == TriggerKind::divert) {
-    MemoryContext caller = MemoryContextSwitchTo(ingest->memory);
+    const InContext context(ingest->memory);
     table->diverted = open_diverted(&ingest->diverting, &table->judge, &table->obstacle);
-    MemoryContextSwitchTo(caller);
   }
 }
 
@@ -136,14 +134,13 @@ void read_key(Ingest* ingest, int i, TupleTableSlot* row) {
   IngestTable* table = ingest->tables[i];
   ingest->has_key[i] = false;
   if (!table->judged) return;
-  MemoryContext caller = MemoryContextSwitchTo(ingest->batch_memory);
+  const InContext context(ingest->batch_memory);
   prepare_judge(&table->judge);
   if (is_judged(table)) {
     Element* element = &ingest->elements[i];
     ingest->has_key[i] = build_element(&table->judge.keys, row, element);
     if (ingest->has_key[i]) bound_time(table->judge.keys.filter, element);
   }
-  MemoryContextSwitchTo(caller);
 }
 
 // A tuple is formed only of a row that stays, or that is needed for something else.
@@ -229,11 +226,10 @@ void judge_rows(Ingest* ingest) {
 }
 
 void mark_row(Ingest* ingest, int i, TupleTableSlot* row) {
-  MemoryContext caller = MemoryContextSwitchTo(row_memory(ingest->writer));
+  const InContext context(row_memory(ingest->writer));
   HeapTuple marked =
       set_mark(&ingest->tables[i]->judge, row, ingest->tuples[i], ingest->repeats[i]);
   if (marked != ingest->tuples[i]) ExecStoreHeapTuple(marked, row, false);
-  MemoryContextSwitchTo(caller);
 }
 
 bool enforces(const IngestTable* table) {
@@ -325,7 +321,7 @@ Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, boo
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter ingest", ALLOCSET_DEFAULT_SIZES);
   auto* ingest = static_cast<Ingest*>(MemoryContextAlloc(memory, sizeof(Ingest)));
   memset(static_cast<void*>(ingest), 0, offsetof(Ingest, tables));
-  MemoryContext caller = MemoryContextSwitchTo(memory);
+  const InContext context(memory);
   ingest->estate = node->ps.state;
   ingest->node = node;
   ingest->memory = memory;
@@ -339,7 +335,6 @@ Ingest* begin_ingest(ModifyTableState* node, WriteMode mode, RowWatch watch, boo
   ingest->statement = running_statement;
   if (!is_partitioned(node->rootResultRelInfo))
     ingest->only = ingest_table_of(ingest, node->rootResultRelInfo);
-  MemoryContextSwitchTo(caller);
   return ingest;
 }
 
@@ -412,9 +407,7 @@ IngestCounts finish_ingest(Ingest* ingest) {
   settle_batch(ingest);
   ingest->counts.batches += finish_batch_writer(ingest->writer);
   finish_diverting(&ingest->diverting);
-  ListCell* cell;
-  foreach (cell, ingest->targets)
-    keep_on_target(static_cast<ResultRelInfo*>(lfirst(cell)), nullptr);
+  for (auto* opened : each<ResultRelInfo>(ingest->targets)) keep_on_target(opened, nullptr);
   IngestCounts counts = ingest->counts;
   if (counts.obstacle != nullptr)
     counts.obstacle = MemoryContextStrdup(ingest->estate->es_query_cxt, counts.obstacle);

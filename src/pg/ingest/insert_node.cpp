@@ -1,12 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/table.h"
-#include "access/transam.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_proc.h"
 #include "nodes/extensible.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
 #include "utils/fmgroids.h"

@@ -5,15 +5,11 @@
 extern "C" {
 #include "access/sysattr.h"
 #include "access/tableam.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_proc.h"
-#include "catalog/pg_trigger.h"
 #include "nodes/bitmapset.h"
 #include "optimizer/optimizer.h"
 #include "partitioning/partdesc.h"
-#include "storage/lmgr.h"
 #include "utils/partcache.h"
 #include "utils/rls.h"
 }
@@ -22,7 +18,6 @@ extern "C" {
 #include "pg/citus/shard_triggers.hpp"
 #include "pg/ingest/target_rule.hpp"
 #include "pg/server/citus.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -231,9 +226,8 @@ bool is_blind_to_filters(const ModifyTableState* node) {
   if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE) return true;
   bool blind = true;
   List* partitions = find_all_inheritors(RelationGetRelid(table), NoLock, nullptr);
-  ListCell* cell;
-  foreach (cell, partitions)
-    blind = blind && !runs_code_of_its_own(lfirst_oid(cell), table->rd_rel->relchecks);
+  for (const Oid relid : each_oid(partitions))
+    blind = blind && !runs_code_of_its_own(relid, table->rd_rel->relchecks);
   list_free(partitions);
   return blind;
 }

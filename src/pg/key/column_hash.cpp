@@ -6,7 +6,6 @@ extern "C" {
 #include "utils/date.h"
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
-#include "utils/timestamp.h"
 }
 
 namespace streamfilter::pg {

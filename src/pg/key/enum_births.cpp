@@ -1,15 +1,9 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/stratnum.h"
 #include "catalog/pg_enum.h"
 #include "catalog/pg_seclabel.h"
-#include "catalog/pg_type.h"
 #include "commands/seclabel.h"
-#include "utils/array.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
-#include "utils/snapmgr.h"
 }
 
 #include <utility>
@@ -17,8 +11,6 @@ extern "C" {
 #include "core/base/hash.hpp"
 #include "pg/key/enum_births.hpp"
 #include "pg/server/settings.hpp"
-#include "pg/server/shared_memory.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -1,18 +1,12 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_language.h"
-#include "catalog/pg_proc.h"
-#include "utils/guc.h"
-#include "utils/typcache.h"
 }
 
 #include "pg/key/enum_births.hpp"
 #include "pg/key/hash_method.hpp"
-#include "pg/server/shared_memory.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 

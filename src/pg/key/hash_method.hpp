@@ -1,11 +1,6 @@
 // Which types can be keys, and how each is hashed.
 #pragma once
 
-extern "C" {
-#include "access/tupdesc.h"
-#include "catalog/pg_type.h"
-}
-
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {

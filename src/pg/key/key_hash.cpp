@@ -4,14 +4,11 @@
 #include "pg/server/postgres.hpp"
 
 #include "pg/key/key_hash.hpp"
-#include "pg/server/syscache.hpp"
 
 extern "C" {
-#include "utils/array.h"
 #include "utils/arrayaccess.h"
 #include "utils/multirangetypes.h"
 #include "utils/rangetypes.h"
-#include "utils/typcache.h"
 }
 
 #include "pg/key/column_hash.hpp"

@@ -6,7 +6,6 @@ extern "C" {
 #include "commands/defrem.h"
 #include "mb/pg_wchar.h"
 #include "storage/fd.h"
-#include "utils/wait_event.h"
 }
 
 #include "pg/catalog/lookup.hpp"
@@ -45,9 +44,7 @@ struct Target {
 };
 
 void add_options(Target* target, List* options) {
-  ListCell* cell;
-  foreach (cell, options) {
-    auto* option = static_cast<DefElem*>(lfirst(cell));
+  for (auto* option : each<DefElem>(options)) {
     const char* value = defGetString(option);
     const bool password = strcmp(option->defname, "password") == 0;
     target->has_password |= password && value[0] != '\0';
@@ -79,7 +76,6 @@ const char* session_options(const ServerOptions* options) {
                     "mapping.",
                     GetUserNameFromId(connection->key.user, true)),
           errhint("Set option password of the user mapping, and let the other server ask for it."));
-  pg_unreachable();
 }
 
 // GetUserMapping() itself does not say what to type.
@@ -201,7 +197,6 @@ bool has_class(const char* sqlstate, const char* prefix) {
               : errhint("Correct the options of server %s with ALTER SERVER, or of its user "
                         "mapping with ALTER USER MAPPING.",
                         quote_identifier(connection->name)));
-  pg_unreachable();
 }
 
 // Would another attempt fail, too? Then it is an error and no loss: password, user, database.
@@ -436,7 +431,6 @@ void warn_unreachable(Connection* connection) {
           errmsg("connection to server \"%s\" was lost within the transaction", connection->name),
           errdetail("What the transaction has changed in filters there is rolled back."),
           errhint("Repeat the transaction."));
-  pg_unreachable();
 }
 
 // A definition changes on all servers or on none: all of them must be there when the first commits.
@@ -501,7 +495,6 @@ void raise_always_ends(const Connection* connection) {
   ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
           errmsg("server \"%s\" ends every connection", connection->name),
           errdetail_internal("%s", first_peer_line(connection->reason)));
-  pg_unreachable();
 }
 
 void prepare_remote_commit() { visit_connections(prepare_commit); }

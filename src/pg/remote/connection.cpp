@@ -11,7 +11,6 @@ extern "C" {
 #include "pg/remote/connection.hpp"
 #include "pg/server/hooks.hpp"
 #include "pg/server/no_raise.hpp"
-#include "pg/server/shared_memory.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -351,7 +351,6 @@ void raise_remote(Connection* connection) {
           : is_of_pooler(result) ? errhint("Is it a pooler? %s", kPoolerHint)
                                  : 0,
           errcontext("server \"%s\"", connection->name));
-  pg_unreachable();
 }
 
 void raise_protocol_violation(Connection* connection, const char* what) {
@@ -360,7 +359,6 @@ void raise_protocol_violation(Connection* connection, const char* what) {
           errmsg("server \"%s\" does not keep to the protocol", connection->name),
           errdetail_internal("%s.", what),
           errhint("Is it a PostgreSQL server with this version of the extension streamfilter?"));
-  pg_unreachable();
 }
 
 }  // namespace streamfilter::pg

@@ -3,8 +3,6 @@
 extern "C" {
 #include "libpq/pqformat.h"
 #include "mb/pg_wchar.h"
-#include "port/pg_bswap.h"
-#include "utils/timestamp.h"
 }
 
 #include "core/filter/definition_text.hpp"

@@ -3,10 +3,6 @@
 // (connect.hpp).
 #pragma once
 
-extern "C" {
-#include "lib/stringinfo.h"
-}
-
 #include "core/kind/kind_registry.hpp"
 #include "pg/remote/pipeline.hpp"
 #include "pg/shmem/server_health.hpp"

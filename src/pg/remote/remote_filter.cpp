@@ -206,7 +206,6 @@ void warn_of_missing_keys(const RemoteFilter* remote, int server, int former) {
               "anew with this one, where no other producer uses it, type there: DROP FOREIGN "
               "TABLE %s.",
               remote->filter));
-  pg_unreachable();
 }
 
 // Makes sure that the slices exist. False: the connection has failed.
@@ -292,7 +291,6 @@ void raise_needs_server(const RemoteFilter* remote, int server, const char* what
           errmsg("cannot %s filter \"%s\" now", what, remote->relation->name),
           errdetail("Server \"%s\" is lost.", remote->connections[server]->name),
           errhint("Repeat it when the server is back."));
-  pg_unreachable();
 }
 
 void check_slice_definitions(const FilterRelation* relation) {
@@ -374,7 +372,6 @@ namespace {
           errdetail("Server \"%s\" is lost.", remote->connections[server]->name),
           errhint("Repeat it when the server is back. Where it is gone for good, SET "
                   "streamfilter.mode = off lets DROP act here only."));
-  pg_unreachable();
 }
 
 void connect_homes(RemoteFilter* remote) {

@@ -470,8 +470,7 @@ void reset_remote_filter(RemoteFilter* remote) {
 
 Datum fetch_remote_value(RemoteFilter* remote, Oid type) {
   Assert(remote->count == 1);
-  StringInfoData bytes;
-  initStringInfo(&bytes);
+  TextBuffer bytes;
   if (!open_slices(remote, 0) ||
       !fetch_value(remote->connections[0], remote->filter, remote->parameters.memory, &bytes))
     ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),

@@ -1,9 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "storage/lmgr.h"
-}
-
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,7 +8,6 @@ extern "C" {
 #include "pg/server/fault_points.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/server/wait_events.hpp"
-#include "pg/shmem/locked_work.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
@@ -27,7 +22,6 @@ constexpr int kTries = 3;  // per slice, if too many keys come meanwhile
           errdetail("One slice got more new keys than can be noted while it is copied."),
           errhint("Call streamfilter_resize() again when fewer rows come, or use ALTER FOREIGN "
                   "TABLE ... OPTIONS (SET memory ...), for which rows wait."));
-  pg_unreachable();
 }
 
 class Copier {
@@ -123,7 +117,6 @@ void raise_changed(const char* name, const char* what) {
   ereport(ERROR, errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
           errmsg("filter \"%s\" has changed while it was resized", name), errdetail("%s", what),
           errhint("Call streamfilter_resize() again."));
-  pg_unreachable();
 }
 
 void check_unchanged(const FilterSlot* former, uint64 generation, const char* name) {

@@ -11,16 +11,6 @@
 // are of this life, too.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "access/table.h"
-#include "executor/spi.h"
-#include "lib/stringinfo.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
-#include "utils/guc.h"
-#include "utils/snapmgr.h"
-}
-
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/citus/citus_nodes.hpp"
@@ -63,12 +53,10 @@ const char* alter_command(const FilterRelation* now, const char* memory) {
 const char* alter_commands(Oid relid, const char* memory) {
   Oid root = relid;
   for (Oid parent; OidIsValid(parent = find_parent(root));) root = parent;
-  StringInfoData text;
-  initStringInfo(&text);
+  TextBuffer text;
   appendStringInfoString(&text, alter_command(load_filter_relation(root), memory));
-  ListCell* cell;
-  foreach (cell, find_descendants(root))
-    appendStringInfo(&text, "; %s", alter_command(load_filter_relation(lfirst_oid(cell)), memory));
+  for (const Oid oid : each_oid(find_descendants(root)))
+    appendStringInfo(&text, "; %s", alter_command(load_filter_relation(oid), memory));
   return text.data;
 }
 
@@ -77,7 +65,6 @@ const char* alter_commands(Oid relid, const char* memory) {
           errmsg("filter \"%s\" cannot be resized while rows come", get_rel_name(resize->relid)),
           errdetail("%s", detail),
           errhint("Type: %s. Rows wait meanwhile.", alter_commands(resize->relid, resize->memory)));
-  pg_unreachable();
 }
 
 void check_call(FunctionCallInfo fcinfo) {
@@ -134,7 +121,6 @@ void check_slices(const Resize* resize, const Parameters& parameters) {
 [[noreturn]] void raise_in_use(const FilterRelation* relation) {
   ereport(ERROR, errcode(ERRCODE_OBJECT_IN_USE),
           errmsg("filter \"%s\" is being resized by another session", relation->name));
-  pg_unreachable();
 }
 
 // Saves first, so that transactions that commit while the copy is saved need not.
@@ -266,7 +252,6 @@ bool try_to_lock(Oid relid) {
           errhint("Call streamfilter_resize() again when they have ended: pg_locks and "
                   "pg_prepared_xacts tell which. lock_timeout and "
                   "streamfilter.commit_wait_timeout say how long it waits."));
-  pg_unreachable();
 }
 
 // `left` in ms; 0: without end.
@@ -340,7 +325,6 @@ void run_resize(Resize* resize) {
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
 
 // streamfilter_resize(filter regclass, memory text): a procedure. Needs ownership. Raises 25001 in
 // a transaction block; 0A000 if only ALTER can; 53200, 53400 without room for both states; 40001 if
@@ -348,7 +332,6 @@ void run_resize(Resize* resize) {
 // another session resizes it; 55P03 if transactions that use it do not end; 54000 if too many keys
 // come.
 SF_FUNCTION(streamfilter_resize) {
-  using namespace streamfilter::pg;
   check_call(fcinfo);
   require_shared_state();
   Resize resize{};
@@ -368,3 +351,5 @@ SF_FUNCTION(streamfilter_resize) {
   SPI_finish();
   PG_RETURN_VOID();
 }
+
+}  // namespace streamfilter::pg

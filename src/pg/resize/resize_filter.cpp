@@ -167,7 +167,7 @@ void warn_of_rate(const FilterRelation* relation, const Header* former, const He
                       expected, fpr)
           : errdetail("It keeps its keys. With %llu keys, its false-positive rate will be %.2g "
                       "instead of %g.",
-                      static_cast<unsigned long long>(header->parameters.keys), expected, fpr),
+                      llu(header->parameters.keys), expected, fpr),
       give_sizes(relation, former, header, fpr));
 }
 

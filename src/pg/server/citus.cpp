@@ -6,13 +6,10 @@ extern "C" {
 #include "parser/parse_func.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
-#include "utils/guc.h"
-#include "utils/typcache.h"
 }
 
 #include "core/base/hash.hpp"
 #include "pg/server/citus.hpp"
-#include "pg/server/shared_memory.hpp"
 
 namespace streamfilter::pg {
 

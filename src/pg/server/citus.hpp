@@ -2,10 +2,6 @@
 // functions.
 #pragma once
 
-extern "C" {
-#include "access/transam.h"
-}
-
 namespace streamfilter::pg {
 
 // Is its library loaded?

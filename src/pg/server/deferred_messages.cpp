@@ -1,9 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/namespace.h"
 #include "mb/pg_wchar.h"
-#include "utils/timestamp.h"
 }
 
 #include "pg/server/deferred_messages.hpp"

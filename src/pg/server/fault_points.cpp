@@ -10,7 +10,6 @@ extern "C" {
 
 #include "pg/server/fault_points.hpp"
 #include "pg/server/no_raise.hpp"
-#include "pg/server/shared_memory.hpp"
 
 namespace streamfilter::pg {
 namespace {

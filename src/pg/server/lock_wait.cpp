@@ -4,7 +4,6 @@ extern "C" {
 #include "access/parallel.h"
 #include "postmaster/bgworker.h"
 #include "storage/proc.h"
-#include "utils/guc.h"
 }
 
 #include <algorithm>
@@ -104,7 +103,6 @@ void CommitWait::raise_timeout(const char* context) {
   ereport(ERROR, errcode(ERRCODE_LOCK_NOT_AVAILABLE),
           errmsg("COMMIT waited too long for another transaction"), errcontext("%s", context),
           errhint_wait());
-  pg_unreachable();
 }
 
 }  // namespace streamfilter::pg

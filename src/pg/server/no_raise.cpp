@@ -8,13 +8,10 @@
 extern "C" {
 #include <execinfo.h>
 
-#include "access/table.h"
 #include "nodes/memnodes.h"
 #include "storage/condition_variable.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
-#include "storage/lmgr.h"
-#include "utils/guc.h"
 #include "utils/hsearch.h"
 }
 #endif

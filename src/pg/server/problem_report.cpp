@@ -55,10 +55,7 @@ int problem_report(const Problem& problem) {
   return 0;
 }
 
-void raise(const Problem& problem) {
-  ereport(ERROR, problem_report(problem));
-  pg_unreachable();
-}
+void raise(const Problem& problem) { ereport(ERROR, problem_report(problem)); }
 
 bool Fault::set(int sqlstate, const char* format, ...) {
   va_list arguments;
@@ -105,10 +102,7 @@ int fault_report(const Fault& fault) {
   return 0;
 }
 
-void raise(const Fault& fault) {
-  ereport(ERROR, fault_report(fault));
-  pg_unreachable();
-}
+void raise(const Fault& fault) { ereport(ERROR, fault_report(fault)); }
 
 ErrorData* error_in_savepoint(bool (*run)(void*), void* context) {
   const MemoryContext memory = CurrentMemoryContext;

@@ -4,14 +4,11 @@ extern "C" {
 #include "catalog/pg_authid.h"
 #include "storage/procarray.h"
 #include "storage/spin.h"
-#include "utils/acl.h"
-#include "utils/timestamp.h"
 }
 
 #include "pg/server/monotonic.hpp"
 #include "pg/server/progress.hpp"
 #include "pg/server/rows.hpp"
-#include "pg/server/shared_memory.hpp"
 
 namespace streamfilter::pg {
 
@@ -191,10 +188,6 @@ void start_progress() {
   for (int i = 0; i < MaxBackends; ++i) SpinLockInit(&places[i].lock);
 }
 
-}  // namespace streamfilter::pg
-
-using namespace streamfilter::pg;
-
 // streamfilter_show_progress(): the rows of view streamfilter_progress. As in pg_stat_activity,
 // other roles see only that a session is at work.
 SF_FUNCTION(streamfilter_show_progress) {
@@ -219,3 +212,5 @@ SF_FUNCTION(streamfilter_show_progress) {
   }
   return static_cast<Datum>(0);
 }
+
+}  // namespace streamfilter::pg

@@ -2,10 +2,6 @@
 // NOTICEs. Every session has a place in shared memory, for one piece of work at a time.
 #pragma once
 
-extern "C" {
-#include "datatype/timestamp.h"
-}
-
 namespace streamfilter::pg {
 
 enum class Command : uint8 {

@@ -1,15 +1,12 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_proc.h"
-#include "executor/spi.h"
 #include "nodes/plannodes.h"
 #include "tcop/cmdtag.h"
 #include "utils/plancache.h"
 }
 
 #include "pg/server/rows.hpp"
-#include "pg/server/syscache.hpp"
 
 namespace streamfilter::pg {
 

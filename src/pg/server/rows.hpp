@@ -3,9 +3,7 @@
 #pragma once
 
 extern "C" {
-#include "access/htup_details.h"
 #include "funcapi.h"
-#include "utils/builtins.h"
 #include "utils/portal.h"
 #include "utils/tuplestore.h"
 }

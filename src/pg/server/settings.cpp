@@ -2,11 +2,7 @@
 
 extern "C" {
 #include "catalog/pg_authid.h"
-#include "miscadmin.h"
 #include "replication/logicalworker.h"
-#include "utils/acl.h"
-#include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/plancache.h"
 #include "utils/varlena.h"
 }
@@ -179,17 +175,14 @@ int errhint_preload() {
     return errhint(
         "Ask a superuser to add streamfilter to shared_preload_libraries and to restart "
         "the server.");
-  StringInfoData line;
-  initStringInfo(&line);
+  TextBuffer line;
   const char* own = "'streamfilter'";
   const auto add = [&line](const char* library) {
     appendStringInfo(&line, "%s%s", line.len > 0 ? ", " : "", library);
   };
   List* libraries = NIL;
   SplitDirectoriesString(pstrdup(shared_preload_libraries_string), ',', &libraries);
-  ListCell* cell;
-  foreach (cell, libraries) {
-    const auto* library = static_cast<const char*>(lfirst(cell));
+  for (const auto* library : each<char>(libraries)) {
     if (own != nullptr && strcmp(library, "pg_stat_statements") == 0)
       add(std::exchange(own, nullptr));
     add(quote_literal_cstr(library));

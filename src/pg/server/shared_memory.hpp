@@ -6,10 +6,7 @@ extern "C" {
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/hsearch.h"
-#include "utils/memutils.h"
 }
-
-#include "pg/server/compat.hpp"
 
 namespace streamfilter::pg {
 

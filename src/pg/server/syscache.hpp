@@ -3,12 +3,8 @@
 
 extern "C" {
 #include "access/genam.h"
-#include "access/htup_details.h"
 #include "access/stratnum.h"
-#include "access/table.h"
 #include "utils/fmgroids.h"
-#include "utils/rel.h"
-#include "utils/syscache.h"
 }
 
 #include <initializer_list>

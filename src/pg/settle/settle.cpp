@@ -9,12 +9,6 @@
 // all refused must not stay taken: then the round's work is undone, and done without these rows.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "access/xact.h"
-#include "catalog/pg_type.h"
-#include "utils/memutils.h"
-}
-
 #include <algorithm>
 
 #include "pg/handle/filter_keys.hpp"
@@ -69,7 +63,6 @@ void begin_moving(Settling* settling) {
           errmsg(stored ? "a row of table \"%s\" was given another key in table \"%s\""
                         : "a row of table \"%s\" was not stored in table \"%s\"",
                  get_rel_name(task->diverted), get_rel_name(task->target)));
-  pg_unreachable();
 }
 
 // Deletes the diverted row; false: it is there no longer, or a trigger has kept it.
@@ -315,7 +308,6 @@ Duplicates read_duplicates(const char* word) {
   ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
           errmsg("invalid value for argument \"duplicates\" of %s: \"%s\"", kFunction, word),
           errhint("Give 'ignore', 'report' or 'delete'."));
-  pg_unreachable();
 }
 
 int64 read_most(FunctionCallInfo fcinfo, bool keep) {
@@ -379,9 +371,6 @@ Datum row_of(FunctionCallInfo fcinfo, const Settling& settling, bool looked_for_
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
-
-using namespace streamfilter::pg;
 
 // streamfilter_settle(diverted regclass, target regclass [, columns text[] [, since timestamptz [,
 // keep boolean [, duplicates text [, most bigint]]]]]) → restored, confirmed, waiting, refused,
@@ -411,3 +400,5 @@ SF_FUNCTION(streamfilter_settle) {
   SPI_finish();
   PG_RETURN_DATUM(row_of(fcinfo, settling, duplicates != Duplicates::ignore));
 }
+
+}  // namespace streamfilter::pg

@@ -1,11 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "catalog/pg_type.h"
-#include "lib/stringinfo.h"
-#include "utils/lsyscache.h"
-}
-
 #include "pg/catalog/lookup.hpp"
 #include "pg/settle/settle_query.hpp"
 
@@ -37,8 +31,7 @@ void make_arrays(const StoredRow* places, int count, Datum* arrays) {
 }
 
 const char* list_columns(const char* row, const SettleColumn* columns, int count) {
-  StringInfoData list;
-  initStringInfo(&list);
+  TextBuffer list;
   for (int i = 0; i < count; ++i)
     appendStringInfo(&list, "%s%s%s", i == 0 ? "" : ", ", row, quote_identifier(columns[i].name));
   return list.data;
@@ -50,7 +43,6 @@ void raise_table_changed(const char* what, const char* how) {
   ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
           errmsg("a table changed while its rows were settled"),
           errdetail_internal("%s: %s.", what, how), errhint("Call streamfilter_settle() again."));
-  pg_unreachable();
 }
 
 StoredRow place_of(HeapTuple row, TupleDesc type) {
@@ -124,8 +116,7 @@ const char* statement_for_taking(const SettleTask* task) {
 
 // Identity columns get what the row has: it comes back as it was.
 const char* statement_for_restoring(const SettleTask* task) {
-  StringInfoData values;
-  initStringInfo(&values);
+  TextBuffer values;
   for (int i = 1; i <= task->moved_count; ++i)
     appendStringInfo(&values, "%s$%d", i > 1 ? ", " : "", i);
   return psprintf("INSERT INTO %s AS t (%s) OVERRIDING SYSTEM VALUE VALUES (%s) RETURNING %s",

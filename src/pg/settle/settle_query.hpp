@@ -3,7 +3,6 @@
 #pragma once
 
 extern "C" {
-#include "executor/spi.h"
 #include "storage/itemptr.h"
 }
 

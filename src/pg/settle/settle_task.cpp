@@ -3,14 +3,9 @@
 extern "C" {
 #include "access/relation.h"
 #include "catalog/catalog.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_trigger.h"
-#include "nodes/makefuncs.h"
-#include "storage/lmgr.h"
 #include "utils/rls.h"
-#include "utils/typcache.h"
 }
 
 #include <algorithm>
@@ -19,7 +14,6 @@ extern "C" {
 #include "pg/citus/citus_tables.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/citus.hpp"
-#include "pg/server/syscache.hpp"
 #include "pg/settle/settle_task.hpp"
 #include "pg/storage/state_heaps.hpp"
 #include "pg/trigger/divert.hpp"
@@ -31,9 +25,7 @@ namespace {
 
 void check_is_table(Oid relation) {
   const char* name = get_rel_name(relation);
-  if (name == nullptr)
-    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
-            errmsg("relation with OID %u does not exist", relation));
+  if (name == nullptr) raise_gone(relation);
   const char kind = get_rel_relkind(relation);
   const bool is_table = kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE;
   if (!is_table || IsCatalogRelationOid(relation) || is_state_table(relation))
@@ -57,15 +49,13 @@ void check_no_row_security(Oid table) {
 
 // They have places of their own. The table must be locked: one that is dropped meanwhile has none.
 void check_no_foreign_parts(Oid table) {
-  ListCell* cell;
-  foreach (cell, find_all_inheritors(table, NoLock, nullptr))
-    if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_FOREIGN_TABLE)
-      ereport(
-          ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-          errmsg("cannot settle rows of table \"%s\", which has a foreign partition",
-                 get_rel_name(table)),
-          errdetail("Its rows are also in foreign table \"%s\".", get_rel_name(lfirst_oid(cell))),
-          errhint("Detach it, or call streamfilter_settle() where its rows are."));
+  for (const Oid child : each_oid(find_all_inheritors(table, NoLock, nullptr)))
+    if (get_rel_relkind(child) == RELKIND_FOREIGN_TABLE)
+      ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+              errmsg("cannot settle rows of table \"%s\", which has a foreign partition",
+                     get_rel_name(table)),
+              errdetail("Its rows are also in foreign table \"%s\".", get_rel_name(child)),
+              errhint("Detach it, or call streamfilter_settle() where its rows are."));
 }
 
 void check_table_rights(Oid table, AclMode rights) {
@@ -90,9 +80,9 @@ void lock_table(Oid table) {
   const char* name = get_rel_name(table);
   LockRelationOid(table, RowExclusiveLock);
   if (is_in_catalog(RELOID, ObjectIdGetDatum(table))) return;
+  if (name == nullptr) raise_gone(table);
   ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
-          name != nullptr ? errmsg("table \"%s\" does not exist any more", name)
-                          : errmsg("relation with OID %u does not exist", table));
+          errmsg("table \"%s\" does not exist any more", name));
 }
 
 // Admits one call at a time to rows of the table, otherwise two could restore one key. Take this
@@ -134,10 +124,9 @@ void check_tables(Oid diverted, Oid target, bool removes) {
 // Deferred checks would raise at COMMIT, when no row can be refused any more; and no trigger can be
 // deferred by what runs as the tables' owners.
 List* add_deferrable(Oid table, List* constraints) {
-  ListCell* cell;
-  foreach (cell, find_all_inheritors(table, NoLock, nullptr))
+  for (const Oid child : each_oid(find_all_inheritors(table, NoLock, nullptr)))
     scan_catalog<FormData_pg_trigger>(
-        TriggerRelationId, TriggerRelidNameIndexId, {{Anum_pg_trigger_tgrelid, lfirst_oid(cell)}},
+        TriggerRelationId, TriggerRelidNameIndexId, {{Anum_pg_trigger_tgrelid, child}},
         [&](const FormData_pg_trigger& trigger, HeapTuple, TupleDesc) {
           if (!trigger.tgdeferrable || !OidIsValid(trigger.tgconstraint)) return;
           read_catalog<FormData_pg_constraint>(
@@ -161,10 +150,8 @@ void check_constraints_at_once(Oid diverted, Oid target) {
 
 void check_not_swapped(Oid diverted, Oid target) {
   const char *from = get_rel_name(diverted), *to = get_rel_name(target);
-  ListCell* cell;
-  foreach (cell, find_diverting_triggers(target))
-    if (topmost_table(static_cast<const TriggerRow*>(lfirst(cell))->table) ==
-        topmost_table(diverted))
+  for (const auto* row : each<TriggerRow>(find_diverting_triggers(target)))
+    if (topmost_table(row->table) == topmost_table(diverted))
       ereport(
           ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
           errmsg("the arguments of %s are swapped", "streamfilter_settle"),
@@ -251,9 +238,7 @@ bool is_oid_type(Oid type) { return type == REGCLASSOID || type == OIDOID; }
 // Rows of other tables must not come into this one; those of another filter of the table may: they
 // are its filter's to judge.
 void check_others(SettleTask* task, Relation diverted, Relation target) {
-  ListCell* cell;
-  foreach (cell, find_diverting_triggers(task->diverted)) {
-    const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
+  for (const auto* row : each<TriggerRow>(find_diverting_triggers(task->diverted))) {
     const bool differs = task->filter != nullptr && row->binding.filter != task->filter->relid;
     const bool here = row->table == task->target;
     if (here && !differs) continue;

@@ -2,10 +2,6 @@
 // key.
 #pragma once
 
-extern "C" {
-#include "utils/array.h"
-}
-
 #include "pg/settle/settle_query.hpp"
 
 namespace streamfilter::pg {

@@ -1,13 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
-#include "catalog/pg_type.h"
 #include "nodes/plannodes.h"
-#include "utils/array.h"
-#include "utils/memutils.h"
-#include "utils/timestamp.h"
-#include "utils/typcache.h"
 }
 
 #include <algorithm>
@@ -135,9 +129,8 @@ void read_fetched(RowKeys* keys, int count, const Run& run, const Refuse& refuse
   ready_row_keys(keys);
   const auto run_range = [&](int first, int end) {
     as_owner_of_target(keys->task, [&] {
-      const MemoryContext caller = MemoryContextSwitchTo(keys->memory);
+      const InContext context(keys->memory);
       for (int i = first; i < end; ++i) run(i);
-      MemoryContextSwitchTo(caller);
     });
   };
   try_rows(0, count, run_range, refuse);
@@ -147,9 +140,8 @@ void read_fetched(RowKeys* keys, int count, const Run& run, const Refuse& refuse
 void keep_key(RowKeys* keys, KeyedRow* row, MemoryContext memory) {
   const FilterHandle* filter = keys->task->filter;
   row->age = filter != nullptr && filter->relation->time != nullptr ? row->element.time : 0;
-  const MemoryContext caller = MemoryContextSwitchTo(memory);
+  const InContext context(memory);
   row->key = heap_form_tuple(keys->type, keys->values, keys->isnull);
-  MemoryContextSwitchTo(caller);
 }
 
 // Rows at the end of the round, with nothing but their places.
@@ -368,7 +360,7 @@ void group_rows(RowKeys* keys, Round* round) {
   auto* values = allocate<Datum>(keys->type->natts);
   auto* isnull = allocate<bool>(keys->type->natts);
   as_owner_of_target(keys->task, [&] {
-    const MemoryContext caller = MemoryContextSwitchTo(keys->memory);
+    const InContext context(keys->memory);
     for (int i = 0; i < round->count; ++i) {
       if (i % kFetched == 0) MemoryContextReset(keys->memory);
       KeyedRow* row = &round->rows[i];
@@ -382,7 +374,6 @@ void group_rows(RowKeys* keys, Round* round) {
       round->rows[round->rows[head].last].next = i;
       round->rows[head].last = i;
     }
-    MemoryContextSwitchTo(caller);
   });
 }
 
@@ -392,12 +383,11 @@ bool keeps_its_key(RowKeys* keys, const SPITupleTable* stored, const KeyedRow& r
   check_unchanged(task->columns, task->count, false, stored->tupdesc, 0);
   ready_row_keys(keys);
   as_owner_of_target(task, [&] {
-    const MemoryContext caller = MemoryContextSwitchTo(keys->memory);
+    const InContext context(keys->memory);
     Element element = {};
     const bool has_key = make_row_key(keys, stored->vals[0], stored->tupdesc, 0, false, &element);
     same = has_key == (row.key != nullptr) &&
            (!has_key || is_kept_key(keys, row.key, keys->values, keys->isnull));
-    MemoryContextSwitchTo(caller);
   });
   MemoryContextReset(keys->memory);
   return same;

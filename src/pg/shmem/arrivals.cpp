@@ -7,7 +7,6 @@ extern "C" {
 }
 
 #include "pg/server/fault_points.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/arrivals.hpp"
 

@@ -26,7 +26,6 @@ extern "C" {
 
 #include "pg/server/lock_wait.hpp"
 #include "pg/server/settings.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/locked_work.hpp"

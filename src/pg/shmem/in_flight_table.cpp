@@ -8,7 +8,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
 #include "access/twophase.h"
 #include "port/pg_bitutils.h"
 #include "storage/procarray.h"
@@ -16,7 +15,6 @@ extern "C" {
 
 #include "pg/server/fault_points.hpp"
 #include "pg/server/settings.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/in_flight_table.hpp"
 

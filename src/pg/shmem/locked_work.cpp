@@ -6,7 +6,6 @@ extern "C" {
 #include "utils/wait_event.h"
 }
 
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
 
 namespace streamfilter::pg {
@@ -88,8 +87,7 @@ bool __wrap_LWLockAcquire(LWLock* lock, LWLockMode mode) {
 }
 
 SF_FUNCTION(streamfilter_exclusive_locks) {
-  StringInfoData locks;
-  initStringInfo(&locks);
+  TextBuffer locks;
   for (const Taken& of : taken)
     if (of.tranche != nullptr) appendStringInfo(&locks, "%s %d\n", of.tranche, of.count);
   memset(taken, 0, sizeof taken);
@@ -98,8 +96,7 @@ SF_FUNCTION(streamfilter_exclusive_locks) {
 
 SF_FUNCTION(streamfilter_locked_work) {
   if (shared == nullptr) elog(ERROR, "streamfilter is not preloaded");
-  StringInfoData work;
-  initStringInfo(&work);
+  TextBuffer work;
   for (auto& held : shared->most)
     for (pg_atomic_uint64& most : held)
       appendStringInfo(&work, UINT64_FORMAT " ", pg_atomic_read_u64(&most));

@@ -9,7 +9,6 @@ extern "C" {
 
 #include "core/base/hash.hpp"
 #include "pg/server/settings.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/log_pages.hpp"
 
 namespace streamfilter::pg {

@@ -1,10 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "utils/timestamp.h"
-}
-
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 
 namespace streamfilter::pg {

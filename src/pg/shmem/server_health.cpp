@@ -1,11 +1,6 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "utils/timestamp.h"
-}
-
 #include "pg/server/monotonic.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/server_health.hpp"
 
 namespace streamfilter::pg {

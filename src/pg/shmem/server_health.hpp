@@ -3,10 +3,6 @@
 // says. Reachable servers take no room.
 #pragma once
 
-extern "C" {
-#include "datatype/timestamp.h"
-}
-
 #include "pg/shmem/counter_list.hpp"
 
 namespace streamfilter::pg {

@@ -2,7 +2,6 @@
 
 #include <initializer_list>
 
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/state_copy.hpp"
 

@@ -2,14 +2,9 @@
 // one.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "utils/timestamp.h"
-}
-
 #include <initializer_list>
 
 #include "pg/server/hooks.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/trigger_counts.hpp"
 
 namespace streamfilter::pg {

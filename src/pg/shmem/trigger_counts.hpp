@@ -5,10 +5,6 @@
 // library was not loaded); until then, further triggers are not counted.
 #pragma once
 
-extern "C" {
-#include "datatype/timestamp.h"
-}
-
 #include "core/advise/tuning.hpp"
 #include "pg/shmem/counter_list.hpp"
 

@@ -14,7 +14,6 @@ extern "C" {
 #include "catalog/pg_control.h"
 #include "port/pg_crc32c.h"
 #include "storage/fd.h"
-#include "utils/timestamp.h"
 }
 
 #include "pg/server/no_raise.hpp"
@@ -297,9 +296,7 @@ bool read_filter(FILE* file, uint64 number) {
   const bool waits = slot == nullptr && record.size > 0;
   if (waits) {
     ereport(
-        LOG,
-        errmsg("not enough room for an unlogged filter of %llu bytes",
-               static_cast<unsigned long long>(record.size)),
+        LOG, errmsg("not enough room for an unlogged filter of %llu bytes", llu(record.size)),
         errdetail("Its bytes stay in \"%s\", and its use says which setting to raise.", kWaiting));
     // Also beyond max_filters: who uses it needs a place, and these bytes none.
     slot = find_free_slot(true);

@@ -4,10 +4,7 @@
 extern "C" {
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
-#include "storage/lmgr.h"
-#include "utils/acl.h"
 #include "utils/backend_status.h"
-#include "utils/snapmgr.h"
 }
 
 #include "pg/catalog/lookup.hpp"
@@ -78,10 +75,6 @@ void check_may_write() {
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
 
 // streamfilter_save(filter regclass): saves the state of a logged filter when the transaction
 // commits. Needs ownership.
@@ -103,18 +96,16 @@ SF_FUNCTION(streamfilter_save) {
 // streamfilter_save(): the same for all logged filters of the user on this server. A filter that
 // cannot be saved does not keep others from it.
 SF_FUNCTION(streamfilter_save_all) {
-  (void)fcinfo;
   check_may_write();
   Failures failures{};
   initStringInfo(&failures.list);
   List* filters = list_filters();
-  ListCell* cell;
-  foreach (cell, filters)
-    require_one_node(lfirst_oid(cell), "streamfilter_save()",
+  for (const Oid relid : each_oid(filters))
+    require_one_node(relid, "streamfilter_save()",
                      "run_command_on_all_nodes($$SELECT streamfilter_save()$$)", false);
-  foreach (cell, filters) {
+  for (const Oid oid : each_oid(filters)) {
     CHECK_FOR_INTERRUPTS();
-    if (is_owner(lfirst_oid(cell), GetUserId())) try_to_save(lfirst_oid(cell), &failures);
+    if (is_owner(oid, GetUserId())) try_to_save(oid, &failures);
   }
   if (failures.count > 0)
     ereport(WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -154,7 +145,6 @@ void streamfilter_save_worker(Datum) { run_worker(save_in_worker, static_cast<Da
 
 // ---- forgetting what is saved -------------------------------------------------------------------
 
-namespace streamfilter::pg {
 namespace {
 
 void check_may_forget() {
@@ -224,12 +214,10 @@ uint64 forget_on_servers(Oid relid) {
 }
 
 void lock_filters() {
-  ListCell* cell;
-  foreach (cell, list_filters()) LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+  for (const Oid filter : each_oid(list_filters())) LockRelationOid(filter, AccessExclusiveLock);
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
 
 // streamfilter_forget_saved(filter regclass) → bigint: deletes what is saved of the filter, and
 // returns its bytes. Needs ownership. The filter itself stays unchanged.
@@ -246,20 +234,18 @@ SF_FUNCTION(streamfilter_forget_saved) {
 // streamfilter_forget_saved(): the same for all filters of the database, whatever the state of the
 // heaps. For superusers.
 SF_FUNCTION(streamfilter_forget_all_saved) {
-  (void)fcinfo;
   check_may_forget();
   if (!superuser())
     ereport(ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
             errmsg("must be superuser to forget what is saved of all filters"));
-  ListCell* cell;
-  foreach (cell, list_filters())
-    require_one_node(lfirst_oid(cell), "streamfilter_forget_saved()",
+  for (const Oid filter : each_oid(list_filters()))
+    require_one_node(filter, "streamfilter_forget_saved()",
                      "run_command_on_all_nodes($$SELECT streamfilter_forget_saved()$$)", false);
   lock_filters();
   StateTables tables;
   open_all_saved(&tables);
   lock_filters();  // one may have been created meanwhile
-  foreach (cell, list_filters()) note_forgotten(lfirst_oid(cell));
+  for (const Oid relid : each_oid(list_filters())) note_forgotten(relid);
   empty_state_tables(tables);
   close_state_tables(tables);
   PG_RETURN_VOID();
@@ -359,3 +345,5 @@ SF_FUNCTION(streamfilter_merge) {
   merge_into_filter(filter, value);
   PG_RETURN_VOID();
 }
+
+}  // namespace streamfilter::pg

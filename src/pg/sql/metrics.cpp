@@ -2,13 +2,6 @@
 // triggers.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "catalog/pg_class.h"
-#include "lib/stringinfo.h"
-#include "utils/array.h"
-#include "utils/timestamp.h"
-}
-
 #include "pg/binding/trigger_binding.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/server/rows.hpp"
@@ -52,9 +45,6 @@ void add_up_to(FilterHandle* filter, const ArrayType* wanted) {
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
-
-using namespace streamfilter::pg;
 
 // streamfilter_counters(): a row per counter.
 SF_FUNCTION(streamfilter_counters) {
@@ -108,3 +98,5 @@ SF_FUNCTION(streamfilter_trigger_stat) {
   }
   PG_RETURN_DATUM(result.datum());
 }
+
+}  // namespace streamfilter::pg

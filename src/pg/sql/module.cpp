@@ -2,7 +2,6 @@
 
 #include "pg/catalog/lookup.hpp"
 #include "pg/citus/citus_ddl.hpp"
-#include "pg/citus/citus_nodes.hpp"
 #include "pg/commit/coordinator.hpp"
 #include "pg/ddl/ddl_checks.hpp"
 #include "pg/ddl/own_objects.hpp"
@@ -12,7 +11,6 @@
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/restore_worker.hpp"
 #include "pg/handle/tree.hpp"
-#include "pg/handle/waiting_code.hpp"
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/insert_node.hpp"
 #include "pg/key/enum_births.hpp"

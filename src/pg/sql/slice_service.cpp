@@ -3,14 +3,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_foreign_server.h"
-#include "nodes/makefuncs.h"
-#include "storage/lmgr.h"
 #include "tcop/dest.h"
-#include "utils/acl.h"
-#include "utils/array.h"
 #include "utils/inval.h"
 }
 
@@ -110,10 +104,6 @@ void prevent_if_read_only(const char* function) {
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
 
 // streamfilter_hashes_test(filter regclass, hashes bigint[], times bigint[], importances float8[])
 // -> boolean[]: is each there? Needs SELECT.
@@ -160,7 +150,6 @@ SF_FUNCTION(streamfilter_hashes_take_back) {
 
 // Exports and imports the state of one slice, for users who move it together with its rows.
 
-namespace streamfilter::pg {
 namespace {
 
 // The number of one of so many slices. Raises 22023 if it is none.
@@ -181,8 +170,7 @@ struct varlena* make_slice_packet(FilterHandle* filter, int32 number) {
   if (size > MaxAllocSize - VARHDRSZ)
     ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
             errmsg("a slice of filter \"%s\" is too large", filter->relation->name),
-            errdetail("It has %llu bytes; up to 1 GB can be returned.",
-                      static_cast<unsigned long long>(size)),
+            errdetail("It has %llu bytes; up to 1 GB can be returned.", llu(size)),
             errhint("Give the filter more slices."));
   Header* copy = copy_filter_slice(filter, slice);
   const PacketHead head = seal_packet(copy, slice);
@@ -206,10 +194,6 @@ const Header* open_slice_packet(const struct varlena* packet, uint32* slice) {
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
 
 // streamfilter_slice(filter regclass, VARIADIC key "any") → int: the slice of the key, the same in
 // all filters with equal parameters and seed; NULL for a key that is not remembered because of a
@@ -264,7 +248,6 @@ SF_FUNCTION(streamfilter_import) {
 // Sends a filter's definition: the producer of a stream sends it to the servers that will hold its
 // slices (Koloniari et al. 2011, section 3.1), and the first producer makes the relation there.
 
-namespace streamfilter::pg {
 namespace {
 
 constexpr char kServer[] = "streamfilter";
@@ -372,10 +355,6 @@ void put_life(NamedRow& row, Oid relid) {
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
 
 // streamfilter_hashes_define(schema_name text, table_name text, wanted text, conflict text,
 // persistence text, producer text, OUT definition text, OUT made boolean, OUT life bigint, OUT
@@ -426,8 +405,7 @@ SF_FUNCTION(streamfilter_hashes_alter) {
   const char* producer = text_argument(fcinfo, 3);
   check_producer_agrees(lock_slices(relid)->relation, read_producer(producer), nullptr);
   List* before = options_of_filter(relid);
-  StringInfoData changes;
-  initStringInfo(&changes);
+  TextBuffer changes;
   append_option_change(&changes, before, "conflict", text_argument(fcinfo, 1));
   append_option_change(&changes, before, "persistence", text_argument(fcinfo, 2));
   append_option_change(&changes, before, "producer", producer);
@@ -436,7 +414,6 @@ SF_FUNCTION(streamfilter_hashes_alter) {
 }
 
 // streamfilter_disconnect(): closes connections of this session that its transaction does not need.
-SF_FUNCTION(streamfilter_disconnect) {
-  (void)fcinfo;
-  PG_RETURN_INT32(disconnect_unneeded());
-}
+SF_FUNCTION(streamfilter_disconnect) { PG_RETURN_INT32(disconnect_unneeded()); }
+
+}  // namespace streamfilter::pg

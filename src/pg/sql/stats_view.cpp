@@ -2,12 +2,6 @@
 // every filter of the database, of trees, and of slices on other servers; streamfilter_memory.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "catalog/pg_class.h"
-#include "utils/acl.h"
-#include "utils/timestamp.h"
-}
-
 #include <iterator>
 #include <numeric>
 
@@ -110,8 +104,7 @@ void fill_row(NamedRow& row, const FilterRelation* relation) {
   resolve_prepared(relation->relid);
   const Numbers numbers = read_numbers(relation);
   const FilterOps* ops = find_ops(parameters.kind);
-  StringInfoData json;
-  initStringInfo(&json);
+  TextBuffer json;
   append_parameters_json(&json, parameters, relation->definition.reason,
                          relation->is_adopted ? &relation->derived_now : nullptr);
   row.put("kind", ops->name);
@@ -227,11 +220,6 @@ void reset(Oid relid) {
 
 }  // namespace
 
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
-
 // streamfilter_stat(filter oid): one row of streamfilter_stats; NULLs if it is no filter (any
 // more).
 SF_FUNCTION(streamfilter_stat) {
@@ -313,7 +301,6 @@ SF_FUNCTION(streamfilter_stats_reset_all) {
 
 // streamfilter_tuning: what a running filter would miss with less and more memory.
 
-namespace streamfilter::pg {
 namespace {
 
 constexpr double kFactors[] = {0.25, 0.5, 1, 2, 4};
@@ -382,10 +369,6 @@ void put_rows(ReturnSetInfo* set, const FilterRelation* relation) {
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
 
 // streamfilter_tune(filter oid): rows of streamfilter_tuning; none if it is no filter (any more),
 // keeps no order of last sight, or has not been used yet.
@@ -397,3 +380,5 @@ SF_FUNCTION(streamfilter_tune) {
   if (relation != nullptr) put_rows(set, relation);
   return static_cast<Datum>(0);
 }
+
+}  // namespace streamfilter::pg

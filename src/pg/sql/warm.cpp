@@ -2,11 +2,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "executor/spi.h"
-#include "lib/stringinfo.h"
-#include "nodes/parsenodes.h"
 #include "parser/parser.h"
-#include "utils/guc.h"
 }
 
 #include "pg/catalog/lookup.hpp"
@@ -108,8 +104,7 @@ Columns columns_of(const FilterRelation* filter, Oid table, ArrayType* given) {
 // order.
 const char* query_for(const FilterRelation* filter, Oid table, const Columns& columns,
                       const char* condition) {
-  StringInfoData query;
-  initStringInfo(&query);
+  TextBuffer query;
   const char* time = nullptr;
   for (int i = 0; i < columns.count; ++i) {
     appendStringInfo(&query, "%s t.%s", i == 0 ? "SELECT" : ",",
@@ -208,11 +203,6 @@ void check_has_rows(const FilterRelation* filter, Oid table) {
 
 }  // namespace
 
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
-
 // streamfilter_warm(filter regclass, "table" regclass [, columns text[] [, "where" text]]) → rows
 // read. Uses the caller's rights: INSERT on the filter, SELECT on the table.
 SF_FUNCTION(streamfilter_warm) {
@@ -224,9 +214,7 @@ SF_FUNCTION(streamfilter_warm) {
                    "run_command_on_shards('...', $$SELECT streamfilter_warm('...', '%s')$$)", true);
   FilterHandle* filter = filter_handle(filter_id);
   use_filter(filter, Use::insert);
-  if (get_rel_name(table) == nullptr)
-    ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
-            errmsg("relation with OID %u does not exist", table));
+  if (get_rel_name(table) == nullptr) raise_gone(table);
   if (table == filter_id || is_filter(table))
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
             errmsg("filter \"%s\" cannot be warmed from filter \"%s\"", filter->relation->name,
@@ -244,3 +232,5 @@ SF_FUNCTION(streamfilter_warm) {
   SPI_finish();
   PG_RETURN_INT64(static_cast<int64>(rows));
 }
+
+}  // namespace streamfilter::pg

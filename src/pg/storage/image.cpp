@@ -3,16 +3,9 @@
 
 extern "C" {
 #include "access/heapam.h"
-#include "access/table.h"
-#include "access/transam.h"
-#include "catalog/pg_class.h"
 #include "commands/vacuum.h"
 #include "storage/bufmgr.h"
-#include "storage/lmgr.h"
 #include "storage/procarray.h"
-#include "utils/snapmgr.h"
-#include "utils/timestamp.h"
-#include "utils/wait_event.h"
 }
 
 #include <initializer_list>
@@ -20,9 +13,7 @@ extern "C" {
 #include "pg/server/fault_points.hpp"
 #include "pg/server/monotonic.hpp"
 #include "pg/server/settings.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/server/wait_events.hpp"
-#include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/state_copy.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/storage/write_log.hpp"

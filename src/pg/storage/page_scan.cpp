@@ -5,10 +5,8 @@ extern "C" {
 #include "access/heapam.h"
 #include "access/relscan.h"
 #include "access/tableam.h"
-#include "access/transam.h"
 #include "access/xlog.h"
 #include "storage/bufmgr.h"
-#include "utils/snapmgr.h"
 }
 
 #include "pg/shmem/log_pages.hpp"

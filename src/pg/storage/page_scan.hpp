@@ -4,7 +4,6 @@
 
 extern "C" {
 #include "access/skey.h"
-#include "utils/rel.h"
 #include "utils/snapshot.h"
 }
 

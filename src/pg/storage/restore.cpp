@@ -4,15 +4,11 @@ extern "C" {
 #include "access/xlog.h"
 #include "access/xlogrecovery.h"
 #include "storage/procarray.h"
-#include "utils/snapmgr.h"
-#include "utils/timestamp.h"
-#include "utils/wait_event.h"
 }
 
 #include "pg/server/fault_points.hpp"
 #include "pg/server/lock_wait.hpp"
 #include "pg/server/no_raise.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/unlogged_file.hpp"
 #include "pg/storage/restore.hpp"

@@ -1,21 +1,16 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/xlog.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
-#include "storage/lmgr.h"
 #include "storage/proc.h"
-#include "utils/snapmgr.h"
-#include "utils/timestamp.h"
 }
 
 #include "core/filter/resize.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/monotonic.hpp"
 #include "pg/server/no_raise.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/storage/restore_ranges.hpp"
 
@@ -390,7 +385,6 @@ BackgroundWorkerHandle* start_restore_worker(Oid database, Oid filter) {
 
 void give_way() {
   ereport(ERROR, errcode(kGivesWay), errmsg("canceling statement due to lock timeout"));
-  pg_unreachable();
 }
 
 static void end_soon(SIGNAL_ARGS) {

@@ -1,17 +1,13 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
 #include "catalog/pg_attribute.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
-#include "lib/stringinfo.h"
 #include "utils/fmgrprotos.h"
 }
 
 #include "core/filter/filter.hpp"
 #include "pg/key/hash_method.hpp"
-#include "pg/server/syscache.hpp"
 #include "pg/storage/saved_definition.hpp"
 #include "pg/storage/state_heaps.hpp"
 
@@ -66,8 +62,7 @@ void append_collation(StringInfo lines, const char* column, Oid collation) {
 }  // namespace
 
 const char* collations_of(Oid filter) {
-  StringInfoData lines;
-  initStringInfo(&lines);
+  TextBuffer lines;
   const int columns = read_field(RELOID, filter, &FormData_pg_class::relnatts, 0);
   for (int i = 1; i <= columns; ++i) {
     const auto append = [&](const FormData_pg_attribute& row, HeapTuple) {

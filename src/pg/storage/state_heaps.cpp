@@ -4,22 +4,16 @@ extern "C" {
 #include "access/heapam.h"
 #include "catalog/index.h"
 #include "catalog/indexing.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_foreign_table.h"
 #include "catalog/pg_index.h"
 #include "commands/tablecmds.h"
 #include "foreign/foreign.h"
 #include "storage/bufmgr.h"
-#include "storage/lmgr.h"
 #include "storage/procarray.h"
-#include "utils/guc.h"
 #include "utils/inval.h"
-#include "utils/snapmgr.h"
-#include "utils/timestamp.h"
 }
 
 #include "pg/catalog/filter_relation.hpp"
-#include "pg/server/syscache.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/log_pages.hpp"
 #include "pg/storage/page_scan.hpp"
@@ -131,7 +125,6 @@ Oid place_of_log(Oid filter) {
           errhint("If it was renamed or moved, give it its name back, and schema \"%s\". Otherwise "
                   "create the extension anew.",
                   get_namespace_name(schema)));
-  pg_unreachable();
 }
 
 Oid filter_of_row(Relation table, HeapTuple tuple) {
@@ -143,12 +136,11 @@ Oid filter_of_row(Relation table, HeapTuple tuple) {
 // The index on the heap's filters; InvalidOid: it has none of use now.
 Oid index_of(Relation table) {
   Oid found = InvalidOid;
-  ListCell* cell;
   List* indexes = RelationGetIndexList(table);
-  foreach (cell, indexes) {
-    read_catalog<FormData_pg_index>(INDEXRELID, lfirst_oid(cell), [&](const auto& row, HeapTuple) {
+  for (const Oid index_oid : each_oid(indexes)) {
+    read_catalog<FormData_pg_index>(INDEXRELID, index_oid, [&](const auto& row, HeapTuple) {
       if (!row.indisvalid || row.indcheckxmin || row.indkey.values[0] != kFilterColumn) return;
-      found = lfirst_oid(cell);
+      found = index_oid;
     });
   }
   list_free(indexes);

@@ -27,7 +27,6 @@
 extern "C" {
 #include "access/tableam.h"
 #include "port/atomics.h"
-#include "utils/rel.h"
 #include "utils/snapshot.h"
 }
 

@@ -8,13 +8,10 @@ extern "C" {
 #include "executor/tuptable.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
-#include "utils/guc.h"
-#include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 }
 
 #include "pg/server/citus.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/storage/saved_definition.hpp"
 #include "pg/storage/state_reader.hpp"

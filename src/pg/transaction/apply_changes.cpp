@@ -1,10 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "utils/timestamp.h"
-}
-
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/transaction/apply_changes.hpp"
 

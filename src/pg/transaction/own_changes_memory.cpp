@@ -3,7 +3,6 @@
 extern "C" {
 #include "commands/tablespace.h"
 #include "storage/fd.h"
-#include "utils/guc.h"
 #include "utils/wait_event.h"
 }
 
@@ -50,7 +49,6 @@ void register_end() {
           errmsg("could not make a temporary file of %zu bytes for the keys of a transaction: %m",
                  bytes),
           errhint("Commit more often, or raise work_mem."));
-  pg_unreachable();
 }
 
 void check_limit(Size bytes) {

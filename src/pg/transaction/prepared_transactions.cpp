@@ -9,16 +9,13 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
 #include "access/twophase.h"
-#include "storage/lmgr.h"
 }
 
 #include <utility>
 
 #include "pg/server/fault_points.hpp"
 #include "pg/server/settings.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/server/wait_events.hpp"
 #include "pg/shmem/locked_work.hpp"
 #include "pg/transaction/apply_changes.hpp"
@@ -575,7 +572,6 @@ bool is_prepared(const Change* change) {
           errmsg("cannot PREPARE a transaction that has deleted keys from a filter or merged a "
                  "value into it"),
           errhint("Do that in a transaction of its own, without PREPARE TRANSACTION."));
-  pg_unreachable();
 }
 
 [[noreturn]] void raise_too_many() {
@@ -587,7 +583,6 @@ bool is_prepared(const Change* change) {
                     max_in_flight, dynamic_memory_kb),
           errhint("Commit in smaller parts, or raise streamfilter.dynamic_memory and reload the "
                   "configuration."));
-  pg_unreachable();
 }
 
 }  // namespace

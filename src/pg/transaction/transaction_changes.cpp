@@ -2,11 +2,9 @@
 
 extern "C" {
 #include "common/hashfn.h"
-#include "storage/lmgr.h"
 }
 
 #include "pg/server/citus.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/shmem/arrivals.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/transaction/apply_changes.hpp"

@@ -115,15 +115,13 @@ bool is_row_insert(FunctionCallInfo fcinfo) {
           ? errhint("Let the trigger fire where rows are first inserted, on the publisher, or "
                     "replicate into a table without partitions.")
           : errhint("Use a plain INSERT, or insert while the trigger is disabled."));
-  pg_unreachable();
 }
 
 // A rule lasts as long as its filter's definition, which nobody can alter meanwhile.
 pg_noinline void find_fates(FiringState* state, FunctionCallInfo fcinfo) {
-  MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+  const InContext context(fcinfo->flinfo->fn_mcxt);
   state->fates = find_fate_rule(state->judge, state->source);
   state->has_rule = true;
-  MemoryContextSwitchTo(caller);
 }
 
 // Remembers the key of an existing row without judging it.
@@ -198,9 +196,6 @@ HeapTuple fire(FunctionCallInfo fcinfo, TriggerKind kind) {
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
-
-using namespace streamfilter::pg;
 
 // streamfilter_discard(filter [, column …]): BEFORE INSERT FOR EACH ROW. Discards rows whose key
 // was (probably) seen before.
@@ -213,3 +208,5 @@ SF_FUNCTION(streamfilter_divert) { return PointerGetDatum(fire(fcinfo, TriggerKi
 // streamfilter_mark(filter, mark [, column …]): BEFORE INSERT FOR EACH ROW. Sets the boolean column
 // `mark` to whether the row's key was (probably) seen before.
 SF_FUNCTION(streamfilter_mark) { return PointerGetDatum(fire(fcinfo, TriggerKind::mark)); }
+
+}  // namespace streamfilter::pg

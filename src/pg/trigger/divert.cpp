@@ -4,18 +4,11 @@
 extern "C" {
 #include "access/relation.h"
 #include "catalog/catalog.h"
-#include "catalog/namespace.h"
 #include "catalog/partition.h"
-#include "catalog/pg_class.h"
-#include "executor/spi.h"
-#include "lib/stringinfo.h"
 #include "parser/parse_coerce.h"
-#include "storage/lmgr.h"
-#include "utils/timestamp.h"
 }
 
 #include "pg/catalog/lookup.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/trigger/divert.hpp"
 
 namespace streamfilter::pg {
@@ -95,7 +88,6 @@ bool check_target(Oid target, const DeclaredTrigger* declared, int missing_right
                     "schema \"%s\".",
                     trigger->tgname, get_namespace_name(declared->schema)),
           errhint("Create it, or give its name with its schema."));
-  pg_unreachable();
 }
 
 // ---- which columns -----------------------------------------------------------------------------
@@ -119,8 +111,7 @@ void check_assignable(Relation table, Relation target, const Form_pg_attribute t
 
 // Columns whose values have nowhere to go.
 const char* list_missing(Relation table, Relation target) {
-  StringInfoData list;
-  initStringInfo(&list);
+  TextBuffer list;
   for (int i = 1; i <= RelationGetNumberOfAttributes(table); ++i) {
     const Form_pg_attribute from = column(table, i);
     if (from->attisdropped || from->attgenerated != '\0') continue;
@@ -193,8 +184,7 @@ void choose_columns(InsertPlan* plan, Relation table, Relation target, StringInf
 
 // Identity columns get what the row has: it is kept as it came.
 const char* insert_text(InsertPlan* plan, Relation table, Relation target) {
-  StringInfoData text;
-  initStringInfo(&text);
+  TextBuffer text;
   appendStringInfo(&text, "INSERT INTO %s (", plan->name);
   choose_columns(plan, table, target, &text);
   appendStringInfoString(&text, ") OVERRIDING SYSTEM VALUE VALUES (");
@@ -243,7 +233,6 @@ Datum value_for(int source, TupleTableSlot* row, const FilterHandle* filter, cha
                  RelationGetRelationName(call->tg_relation), get_rel_name(target)),
           errdetail("A trigger or a rule of the latter has discarded it or put it elsewhere."),
           errhint("Divert repeats to a table that keeps them."));
-  pg_unreachable();
 }
 
 void insert_diverted(const TriggerData* call, Oid target, const FilterHandle* filter) {

@@ -17,14 +17,11 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/transam.h"
-#include "catalog/pg_trigger.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
 }
 
 #include "pg/handle/filter_keys.hpp"
-#include "pg/server/shared_memory.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/forget_trigger.hpp"
@@ -114,11 +111,8 @@ bool may_forget_later(const RowJudge* judge) {
 }
 
 bool is_followed(Oid filter) {
-  ListCell* cell;
-  foreach (cell, find_triggers_using(filter))
-    if (is_own_function(static_cast<const TriggerRow*>(lfirst(cell))->function,
-                        function_name(TriggerKind::forget)))
-      return true;
+  for (const auto* row : each<TriggerRow>(find_triggers_using(filter)))
+    if (is_own_function(row->function, function_name(TriggerKind::forget))) return true;
   return false;
 }
 
@@ -185,7 +179,7 @@ void resolve_forget(ForgetState* state, const TriggerData* call) {
   const Trigger* trigger = call->tg_trigger;
   state->keys.filter = nullptr;
   MemoryContextReset(state->context);
-  MemoryContext caller = MemoryContextSwitchTo(state->context);
+  const InContext switched(state->context);
   DeclaredTrigger declared = find_declared(trigger, call->tg_relation);
   FilterHandle* filter = filter_handle(bind_and_lock(trigger, &declared, RowExclusiveLock));
   use_filter(filter, Use::judge_granted);
@@ -197,7 +191,6 @@ void resolve_forget(ForgetState* state, const TriggerData* call) {
   state->generated = has_generated(plan, call->tg_relation);
   state->pending_counts = pending_trigger_counts(trigger->tgoid, filter->relid);
   state->keys = make_key_builder(filter, plan->inputs, plan->count);
-  MemoryContextSwitchTo(caller);
 }
 
 ForgetState* prepare_forget(FunctionCallInfo fcinfo, const TriggerData* call) {
@@ -240,11 +233,8 @@ void delete_row(const ForgetState* state, TupleTableSlot* row) {
 bool build_generated(const ForgetState* state, const TriggerData* call, Element* element) {
   EState* estate = innermost_frame()->query->estate;
   ResultRelInfo* target = nullptr;
-  ListCell* cell;
-  foreach (cell, estate->es_opened_result_relations)
-    if (auto* opened = static_cast<ResultRelInfo*>(lfirst(cell));
-        opened->ri_RelationDesc == call->tg_relation)
-      target = opened;
+  for (auto* opened : each<ResultRelInfo>(estate->es_opened_result_relations))
+    if (opened->ri_RelationDesc == call->tg_relation) target = opened;
   TupleTableSlot* row =
       MakeSingleTupleTableSlot(RelationGetDescr(call->tg_relation), &TTSOpsVirtual);
   ExecCopySlot(row, call->tg_newslot);
@@ -298,10 +288,6 @@ void forget_all(const TriggerData* call) {
 
 }  // namespace
 
-}  // namespace streamfilter::pg
-
-using namespace streamfilter::pg;
-
 // streamfilter_forget(filter [, column …]): AFTER DELETE OR UPDATE FOR EACH ROW, or AFTER TRUNCATE.
 // Forgets the keys of rows that have left the table.
 SF_FUNCTION(streamfilter_forget) {
@@ -319,7 +305,6 @@ SF_FUNCTION(streamfilter_forget) {
 
 // ---- before the first row -----------------------------------------------------------------------
 
-namespace streamfilter::pg {
 namespace {
 
 bool forgets_rows(const Trigger* trigger) {
@@ -361,20 +346,17 @@ bool make_last_before(ResultRelInfo* target) {
 
 // As PostgreSQL would at the end of the query.
 void run_to_end(ModifyTableState* part, EState* estate) {
-  const MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+  const InContext context(estate->es_query_cxt);
   do ResetPerTupleExprContext(estate);
   while (!TupIsNull(ExecProcNode(&part->ps)));
-  MemoryContextSwitchTo(caller);
 }
 
 pg_noinline void forget_before_inserts(EState* estate) {
   bool forgets = false;
-  ListCell* cell;
-  foreach (cell, estate->es_opened_result_relations)
-    forgets |= make_last_before(static_cast<ResultRelInfo*>(lfirst(cell)));
+  for (auto* opened : each<ResultRelInfo>(estate->es_opened_result_relations))
+    forgets |= make_last_before(opened);
   if (!forgets) return;
-  foreach (cell, estate->es_auxmodifytables) {
-    auto* part = static_cast<ModifyTableState*>(lfirst(cell));
+  for (auto* part : each<ModifyTableState>(estate->es_auxmodifytables)) {
     if (part->operation != CMD_INSERT &&
         reinterpret_cast<const ModifyTable*>(part->ps.plan)->returningLists == NIL)
       run_to_end(part, estate);
@@ -385,9 +367,8 @@ pg_noinline void forget_before_inserts(EState* estate) {
 
 void forget_first(RunCall* call) {
   EState* estate = call->get<QueryDesc*>()->estate;
-  ListCell* cell;
-  foreach (cell, estate->es_opened_result_relations) {
-    if (likely(!may_forget(static_cast<ResultRelInfo*>(lfirst(cell))))) continue;
+  for (auto* opened : each<ResultRelInfo>(estate->es_opened_result_relations)) {
+    if (likely(!may_forget(opened))) continue;
     forget_before_inserts(estate);
     break;
   }
@@ -414,11 +395,8 @@ void note_dropped(const RowJudge* judge, const Element& element) {
   repeat->parent = frame->below == nullptr ? 0 : frame->below->number;
 }
 
-}  // namespace streamfilter::pg
-
 // ---- the definition -----------------------------------------------------------------------------
 
-namespace streamfilter::pg {
 namespace {
 
 [[noreturn]] void raise_cannot_forget(const Trigger* trigger, Relation table,
@@ -433,7 +411,6 @@ namespace {
           errhint("CREATE TRIGGER ... AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION "
                   "streamfilter_forget(...);",
                   quote_identifier(RelationGetRelationName(table))));
-  pg_unreachable();
 }
 
 }  // namespace

@@ -1,10 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/table.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "utils/snapmgr.h"
 }
 
 #include "pg/catalog/lookup.hpp"
@@ -91,9 +88,9 @@ bool has_visible_row(Oid relid) {
 }
 
 bool has_rows(Relation table) {
-  ListCell* cell;
-  foreach (cell, find_all_inheritors(RelationGetRelid(table), AccessShareLock, nullptr))
-    if (has_visible_row(lfirst_oid(cell))) return true;
+  for (const Oid child :
+       each_oid(find_all_inheritors(RelationGetRelid(table), AccessShareLock, nullptr)))
+    if (has_visible_row(child)) return true;
   return false;
 }
 
@@ -101,8 +98,7 @@ const char* quoted_name(Oid relid) { return quote_literal_cstr(qualified_name(re
 
 // The argument `columns`, needed if the table's names differ from the filter's.
 const char* columns_of(Relation table, const TriggerPlan* plan) {
-  StringInfoData columns;
-  initStringInfo(&columns);
+  TextBuffer columns;
   bool differs = false;
   for (int i = 0; i < plan->count; ++i) {
     const char* name =

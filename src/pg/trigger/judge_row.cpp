@@ -10,7 +10,6 @@ extern "C" {
 #include "pg/citus/shard_triggers.hpp"
 #include "pg/handle/asked_runs.hpp"
 #include "pg/server/citus.hpp"
-#include "pg/server/syscache.hpp"
 #include "pg/trigger/forgetful_filters.hpp"
 #include "pg/trigger/judge_row.hpp"
 #include "pg/trigger/key_indexes.hpp"
@@ -67,9 +66,8 @@ List* parents_of(Oid table) {
 Oid find_parent_trigger(const RowJudge* judge, const DeclaredTrigger* declared,
                         TriggerBinding binding) {
   if (!judge->statement.outside || judge->row.trigger->tgisclone) return declared->trigger;
-  ListCell* cell;
-  foreach (cell, parents_of(RelationGetRelid(judge->row.table))) {
-    Relation parent = try_relation_open(lfirst_oid(cell), AccessShareLock);
+  for (const Oid oid : each_oid(parents_of(RelationGetRelid(judge->row.table)))) {
+    Relation parent = try_relation_open(oid, AccessShareLock);
     if (parent == nullptr) continue;
     const Oid trigger = find_in_parent(judge, binding, parent);
     table_close(parent, NoLock);
@@ -115,7 +113,6 @@ bool lasts(const RowJudge* judge, const DeclaredTrigger& declared) {
       asked  ? errhint("Leave it to the trigger, or to the query while the trigger is disabled.")
       : same ? errhint("Insert them in an AFTER trigger, or by a statement of their own.")
              : errhint("Give the two tables different filters, or use two statements."));
-  pg_unreachable();
 }
 
 [[noreturn]] void raise_diverted_twice(const RowJudge* judge) {
@@ -125,7 +122,6 @@ bool lasts(const RowJudge* judge, const DeclaredTrigger& declared) {
                     "table \"%s\" would take it for one again.",
                     judge->row.trigger->tgname, RelationGetRelationName(judge->row.table)),
           errhint("Divert repeats to a table without such a trigger."));
-  pg_unreachable();
 }
 
 [[noreturn]] void raise_asked_twice(const FilterHandle* filter) {
@@ -135,7 +131,6 @@ bool lasts(const RowJudge* judge, const DeclaredTrigger& declared) {
                     "the same keys; from the second on, all would be repeats."),
           errhint("Put what is new into a temporary table first, or use a trigger in place of the "
                   "rule."));
-  pg_unreachable();
 }
 
 [[noreturn]] void raise_asked_by_trigger(const FilterHandle* filter) {
@@ -143,7 +138,6 @@ bool lasts(const RowJudge* judge, const DeclaredTrigger& declared) {
           errmsg("filter \"%s\" would judge a row twice", filter->relation->name),
           errdetail("The query has asked it about the row, and a trigger asks it again."),
           errhint("Leave it to one of them."));
-  pg_unreachable();
 }
 
 // Has a query asked whose rows have fired the trigger that asks now?
@@ -200,7 +194,7 @@ void resolve_judge(RowJudge* judge) {
   found->lasts = false;
   judge->statement.notes_dropped = RowJudge::OfStatement::unknown;
   MemoryContextReset(judge->own.context);
-  MemoryContext caller = MemoryContextSwitchTo(judge->own.context);
+  const InContext switched(judge->own.context);
   // Count first: a change during the look-up then forces another look for the next row.
   found->watch = watch_table(RelationGetRelid(judge->row.table));
   found->changes = found->watch->changes;
@@ -229,7 +223,6 @@ void resolve_judge(RowJudge* judge) {
   judge->keys = make_key_builder(filter, found->plan->inputs, found->plan->count);
   found->route = route_of_keys(judge);
   found->lasts = lasts(judge, declared);
-  MemoryContextSwitchTo(caller);
 }
 
 bool skip_conflicting(const RowJudge* judge, TupleTableSlot* row) {

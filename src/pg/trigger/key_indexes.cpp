@@ -8,9 +8,6 @@ extern "C" {
 #include "catalog/pg_am.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
-#include "storage/lmgr.h"
-#include "utils/snapmgr.h"
-#include "utils/typcache.h"
 }
 
 #include "pg/handle/key_reservation.hpp"
@@ -151,12 +148,11 @@ bool is_in_index(Relation index, Relation table, TupleTableSlot* row) {
 
 List* find_key_indexes(Relation table, const TriggerPlan* plan) {
   List* found = NIL;
-  ListCell* cell;
-  foreach (cell, RelationGetIndexList(table)) {
-    Relation index = index_open(lfirst_oid(cell), AccessShareLock);
+  for (const Oid index_oid : each_oid(RelationGetIndexList(table))) {
+    Relation index = index_open(index_oid, AccessShareLock);
     if (refuses_rows(index) && index->rd_index->indisvalid && !has_generated_column(index, table) &&
         is_of_key(index, table, plan))
-      found = lappend_oid(found, lfirst_oid(cell));
+      found = lappend_oid(found, index_oid);
     index_close(index, AccessShareLock);
   }
   return found;
@@ -165,9 +161,8 @@ List* find_key_indexes(Relation table, const TriggerPlan* plan) {
 bool may_refuse_new_keys(const ResultRelInfo* target, const TriggerPlan* plan) {
   Relation table = target->ri_RelationDesc;
   bool may = false;
-  ListCell* cell;
-  foreach (cell, arbiters_of(target)) {
-    Relation index = index_open(lfirst_oid(cell), AccessShareLock);
+  for (const Oid index_oid : each_oid(arbiters_of(target))) {
+    Relation index = index_open(index_oid, AccessShareLock);
     may = may || (refuses_rows(index) && !is_of_key(index, table, plan));
     index_close(index, AccessShareLock);
   }
@@ -190,9 +185,9 @@ namespace {
 bool any_partition_has_key_index(const Trigger* trigger, TriggerKind kind, Relation table,
                                  const FilterRelation* filter) {
   bool any = false;
-  ListCell* cell;
-  foreach (cell, find_all_inheritors(RelationGetRelid(table), AccessShareLock, nullptr)) {
-    Relation partition = relation_open(lfirst_oid(cell), NoLock);
+  for (const Oid child :
+       each_oid(find_all_inheritors(RelationGetRelid(table), AccessShareLock, nullptr))) {
+    Relation partition = relation_open(child, NoLock);
     if (partition->rd_rel->relkind == RELKIND_RELATION)
       any = any || find_key_indexes(partition, make_plan(trigger, kind, partition, filter)) != NIL;
     relation_close(partition, NoLock);

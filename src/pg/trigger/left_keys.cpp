@@ -3,13 +3,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/table.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_trigger.h"
 #include "executor/execdesc.h"
-#include "lib/stringinfo.h"
 #include "nodes/execnodes.h"
-#include "nodes/parsenodes.h"
 #include "parser/parsetree.h"
 }
 
@@ -29,9 +24,8 @@ namespace {
 List* told = NIL;
 
 void note_told(Oid table, Oid filter) {
-  const MemoryContext caller = MemoryContextSwitchTo(TopMemoryContext);
+  const InContext context(TopMemoryContext);
   told = list_append_unique_oid(list_append_unique_oid(told, table), filter);
-  MemoryContextSwitchTo(caller);
 }
 
 bool drops_repeats(TriggerKind kind) {
@@ -54,8 +48,7 @@ const Trigger* find_unfollowed(const TriggerDesc* triggers, int16 event) {
 
 // Arguments of streamfilter_forget for the hint.
 const char* arguments_of(const Trigger* trigger) {
-  StringInfoData list;
-  initStringInfo(&list);
+  TextBuffer list;
   for (int i = 0; i < trigger->tgnargs; ++i) {
     TriggerKind kind;
     const bool is_target =
@@ -114,11 +107,10 @@ void hint_after_delete(const QueryDesc* query) {
 
 void hint_after_truncate(const TruncateStmt* statement) {
   List* relids = NIL;
-  ListCell* cell;
-  foreach (cell, statement->relations)
-    relids = lappend_oid(relids, RangeVarGetRelid(lfirst_node(RangeVar, cell), NoLock, true));
-  foreach (cell, relids) {
-    Relation table = OidIsValid(lfirst_oid(cell)) ? table_open(lfirst_oid(cell), NoLock) : nullptr;
+  for (auto* name : each<RangeVar>(statement->relations))
+    relids = lappend_oid(relids, RangeVarGetRelid(name, NoLock, true));
+  for (const Oid relid : each_oid(relids)) {
+    Relation table = OidIsValid(relid) ? table_open(relid, NoLock) : nullptr;
     if (table == nullptr) continue;
     hint(table, TRIGGER_TYPE_TRUNCATE, relids);
     table_close(table, NoLock);

@@ -3,11 +3,8 @@
 extern "C" {
 #include "access/sysattr.h"
 #include "access/tableam.h"
-#include "access/xact.h"
-#include "catalog/pg_trigger.h"
 #include "foreign/fdwapi.h"
 #include "utils/datum.h"
-#include "utils/snapmgr.h"
 }
 
 #include "pg/handle/filter_keys.hpp"
@@ -124,7 +121,6 @@ bool is_stored(const PendingRow* row) {
       errhint("Triggers fire in the order of their names: give trigger \"%s\" one that sorts "
               "last.",
               row->trigger->tgname));
-  pg_unreachable();
 }
 
 // Raises if the row was stored with another key than the one that was judged. Values that differ
@@ -154,7 +150,6 @@ void check_unchanged(const PendingRow* row) {
                  trigger->tgname, RelationGetRelationName(table)),
           errdetail("The statement does not insert rows as PostgreSQL's own executor does."),
           errhint("Leave out ON CONFLICT, and let no other trigger fire after this one."));
-  pg_unreachable();
 }
 
 // Is DO UPDATE at work on the present row? A modifying CTE that its expressions are the first to
@@ -169,7 +164,6 @@ bool is_updating(const FateRule* rule) {
           errdetail("Trigger \"%s\" of table \"%s\" could not tell what becomes of the row.",
                     row->trigger->tgname, RelationGetRelationName(row->table)),
           errhint("Modify them in a statement of its own."));
-  pg_unreachable();
 }
 
 void settle(PendingRow* row) {
@@ -244,7 +238,6 @@ const char* find_later_triggers(const Trigger* trigger, const TriggerDesc* trigg
                     later),
           errhint("Triggers fire in the order of their names: give this one a name that sorts "
                   "last."));
-  pg_unreachable();
 }
 
 }  // namespace

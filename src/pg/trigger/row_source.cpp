@@ -4,7 +4,6 @@
 
 extern "C" {
 #include "nodes/nodeFuncs.h"
-#include "nodes/parsenodes.h"
 #include "replication/logicalworker.h"
 }
 

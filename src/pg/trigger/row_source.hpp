@@ -3,10 +3,8 @@
 #pragma once
 
 extern "C" {
-#include "catalog/pg_class.h"
 #include "commands/trigger.h"
 #include "nodes/execnodes.h"
-#include "utils/rel.h"
 }
 
 #include "pg/handle/key_builder.hpp"

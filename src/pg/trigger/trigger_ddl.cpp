@@ -2,13 +2,9 @@
 
 extern "C" {
 #include "access/relation.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_trigger.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
-#include "storage/lmgr.h"
 }
 
 #include "pg/catalog/lookup.hpp"
@@ -16,7 +12,6 @@ extern "C" {
 #include "pg/citus/citus_tables.hpp"
 #include "pg/citus/shard_triggers.hpp"
 #include "pg/handle/tree.hpp"
-#include "pg/server/syscache.hpp"
 #include "pg/trigger/divert.hpp"
 #include "pg/trigger/forget_trigger.hpp"
 #include "pg/trigger/forgetful_filters.hpp"
@@ -45,10 +40,9 @@ bool lock_unless_busy(Oid relation) {
 // partitions and children. Without `wait`, skips tables that other sessions have locked.
 template <typename Visit>
 void for_each_trigger(Oid root, Visit visit, bool wait = true) {
-  ListCell* cell;
-  foreach (cell, find_all_inheritors(root, NoLock, nullptr)) {
-    if (!has_triggers(lfirst_oid(cell)) || (!wait && !lock_unless_busy(lfirst_oid(cell)))) continue;
-    Relation table = try_relation_open(lfirst_oid(cell), AccessShareLock);
+  for (const Oid child : each_oid(find_all_inheritors(root, NoLock, nullptr))) {
+    if (!has_triggers(child) || (!wait && !lock_unless_busy(child))) continue;
+    Relation table = try_relation_open(child, AccessShareLock);
     if (table == nullptr) continue;
     visit_own_triggers(table, [&](const Trigger* trigger, TriggerKind kind) {
       if (trigger->tgenabled != TRIGGER_DISABLED) visit(trigger, kind, table);
@@ -91,9 +85,7 @@ void check_sole_judge(Oid created, Oid table, Oid filter) {
 
 // Rows diverted to the table are repeats for that filter.
 void check_not_diverted_here(Oid table, Oid filter) {
-  ListCell* cell;
-  foreach (cell, find_diverting_triggers(table)) {
-    const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
+  for (const auto* row : each<TriggerRow>(find_diverting_triggers(table))) {
     if (row->binding.filter != filter) continue;
     ereport(
         ERROR, errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
@@ -214,10 +206,8 @@ void check_created(const CreateTrigStmt* statement, char* schema) {
 void check_created_with_schema(const CreateSchemaStmt* statement) {
   char* schema =
       statement->schemaname ? statement->schemaname : get_rolespec_name(statement->authrole);
-  ListCell* cell;
-  foreach (cell, statement->schemaElts)
-    if (IsA(lfirst(cell), CreateTrigStmt))
-      check_created(castNode(CreateTrigStmt, lfirst(cell)), schema);
+  for (auto* element : each<Node>(statement->schemaElts))
+    if (IsA(element, CreateTrigStmt)) check_created(castNode(CreateTrigStmt, element), schema);
 }
 
 // ---- ALTER -------------------------------------------------------------------------------------
@@ -307,9 +297,7 @@ void check_others_table(Oid table) {
 
 // Checks the triggers that use the relation as filter or as table for repeats.
 void check_triggers_using(Oid relid) {
-  ListCell* cell;
-  foreach (cell, find_triggers_using(relid)) {
-    auto* row = static_cast<TriggerRow*>(lfirst(cell));
+  for (auto* row : each<TriggerRow>(find_triggers_using(relid))) {
     TriggerKind kind;
     if (!find_kind(row->function, &kind) || !has_all_rights(row, kind)) continue;
     if (owns_both(relid, row->table))
@@ -328,9 +316,7 @@ void check_altered(const RangeVar* name, int missing_right) {
 
 // Does the statement change what survives a crash, of the rows or of the filter?
 bool alters_persistence(const AlterTableStmt* statement) {
-  ListCell* cell;
-  foreach (cell, statement->cmds) {
-    const auto* command = lfirst_node(AlterTableCmd, cell);
+  for (const auto* command : each<AlterTableCmd>(statement->cmds)) {
     const AlterTableType type = command->subtype;
     if (type == AT_SetLogged || type == AT_SetUnLogged || type == AT_AttachPartition ||
         (type == AT_GenericOptions &&
@@ -350,18 +336,14 @@ void warn_of_crash_of(const RangeVar* name) {
   const Oid relid = RangeVarGetRelid(name, NoLock, true);
   if (!OidIsValid(relid)) return;
   if (!is_filter(relid)) return warn_of_crash_of_table(relid);
-  ListCell* cell;
-  foreach (cell, find_triggers_using(relid)) {
-    const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
+  for (const auto* row : each<TriggerRow>(find_triggers_using(relid))) {
     if (owns_both(relid, row->table)) warn_of_crash_of_table(row->table);
   }
 }
 
 // The rows of a partition that is attached have not come through the trigger.
 void hint_to_fill_attached(const AlterTableStmt* statement) {
-  ListCell* cell;
-  foreach (cell, statement->cmds) {
-    const auto* command = lfirst_node(AlterTableCmd, cell);
+  for (const auto* command : each<AlterTableCmd>(statement->cmds)) {
     if (command->subtype != AT_AttachPartition) continue;
     const Oid relid = RangeVarGetRelid(castNode(PartitionCmd, command->def)->name, NoLock, true);
     Relation table = OidIsValid(relid) ? try_relation_open(relid, AccessShareLock) : nullptr;
@@ -379,9 +361,8 @@ void hint_to_fill_attached(const AlterTableStmt* statement) {
 
 // A new owner must have the rights at once. Rights of others may be granted later, as dumps do it.
 int level_after(const AlterTableStmt* statement) {
-  ListCell* cell;
-  foreach (cell, statement->cmds)
-    if (lfirst_node(AlterTableCmd, cell)->subtype == AT_ChangeOwner) return ERROR;
+  for (auto* command : each<AlterTableCmd>(statement->cmds))
+    if (command->subtype == AT_ChangeOwner) return ERROR;
   return WARNING;
 }
 
@@ -426,9 +407,8 @@ bool lock_to_rename(const TriggerRow* row) {
 
 // Updates names in triggers after a relation was renamed, or a schema (InvalidOid).
 void follow_names(Oid relation) {
-  ListCell* cell;
-  foreach (cell, OidIsValid(relation) ? find_triggers_using(relation) : find_triggers()) {
-    const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
+  for (const auto* row :
+       each<TriggerRow>(OidIsValid(relation) ? find_triggers_using(relation) : find_triggers())) {
     if (!has_former_names(row) || !lock_to_rename(row)) continue;
     TriggerRow now;  // while we waited for the lock, the trigger may have been dropped
     if (read_trigger_row(row->trigger, &now) && now.binding.filter == row->binding.filter &&
@@ -462,10 +442,9 @@ void follow_column(const Trigger* trigger, TriggerKind kind, Relation table,
 void follow_column_of_table(const RenameStmt* renamed) {
   const Oid relid = RangeVarGetRelid(renamed->relation, NoLock, true);
   if (!OidIsValid(relid)) return;
-  ListCell* cell;
-  foreach (cell, find_all_inheritors(relid, AccessShareLock, nullptr)) {
-    if (!has_triggers(lfirst_oid(cell))) continue;
-    Relation table = relation_open(lfirst_oid(cell), NoLock);
+  for (const Oid child : each_oid(find_all_inheritors(relid, AccessShareLock, nullptr))) {
+    if (!has_triggers(child)) continue;
+    Relation table = relation_open(child, NoLock);
     visit_own_triggers(table, [=](const Trigger* trigger, TriggerKind kind) {
       follow_column(trigger, kind, table, renamed);
     });
@@ -495,10 +474,8 @@ void check_moved(const AlterObjectSchemaStmt* statement) {
 
 List* relations_of(const DropStmt* statement) {
   List* relations = NIL;
-  ListCell* cell;
-  foreach (cell, statement->objects) {
-    const Oid relid =
-        RangeVarGetRelid(makeRangeVarFromNameList(castNode(List, lfirst(cell))), NoLock, true);
+  for (auto* part : each<List>(statement->objects)) {
+    const Oid relid = RangeVarGetRelid(makeRangeVarFromNameList(part), NoLock, true);
     if (OidIsValid(relid)) relations = lappend_oid(relations, relid);
   }
   return relations;
@@ -507,14 +484,12 @@ List* relations_of(const DropStmt* statement) {
 // Triggers of tables whose owners have no right any more keep nobody from dropping it, nor do such
 // filters below it.
 void unbind_strangers(Oid relid) {
-  ListCell* cell;
-  foreach (cell, lasting_children(relid)) {
-    if (!is_filter(lfirst_oid(cell)) || has_rights_on_parent(lfirst_oid(cell), relid)) continue;
-    depend_no_more_on(lfirst_oid(cell), RelationRelationId, relid);
+  for (const Oid child : each_oid(lasting_children(relid))) {
+    if (!is_filter(child) || has_rights_on_parent(child, relid)) continue;
+    depend_no_more_on(child, RelationRelationId, relid);
     CommandCounterIncrement();
   }
-  foreach (cell, find_triggers_using(relid)) {
-    const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
+  for (const auto* row : each<TriggerRow>(find_triggers_using(relid))) {
     TriggerKind kind;
     if (find_kind(row->function, &kind) && !has_all_rights(row, kind)) unbind_trigger(row);
   }
@@ -536,10 +511,8 @@ void lock_tables_of_triggers(Node* statement) {
   const Oid relid = name != nullptr ? RangeVarGetRelid(name, NoLock, true) : InvalidOid;
   if (!OidIsValid(relid) || !is_owner(relid, GetUserId())) return;
   const LOCKMODE mode = IsA(statement, AlterTableStmt) ? AccessShareLock : ShareUpdateExclusiveLock;
-  ListCell* cell;
-  foreach (cell, find_triggers_using(relid))
-    if (const auto* row = static_cast<const TriggerRow*>(lfirst(cell)); is_of_one_owner(row))
-      LockRelationOid(row->table, mode);
+  for (const auto* row : each<TriggerRow>(find_triggers_using(relid)))
+    if (is_of_one_owner(row)) LockRelationOid(row->table, mode);
 }
 
 void check_dropped(Node* node) {
@@ -573,18 +546,12 @@ void check_triggers(Node* statement) {
   }
 }
 
-}  // namespace streamfilter::pg
-
 // streamfilter_adopt_triggers() → bigint: binds triggers that were created before triggers were
 // bound, or where no event trigger could see it, to the filters that their arguments name. Returns
 // their number. Also updates the names in triggers that are bound.
 SF_FUNCTION(streamfilter_adopt_triggers) {
-  (void)fcinfo;
-  using namespace streamfilter::pg;
   int64 adopted = 0;
-  ListCell* cell;
-  foreach (cell, find_triggers()) {
-    const auto* row = static_cast<const TriggerRow*>(lfirst(cell));
+  for (const auto* row : each<TriggerRow>(find_triggers())) {
     Relation table = try_relation_open(row->table, ShareUpdateExclusiveLock);
     if (table == nullptr) continue;
     visit_own_triggers(table, [&](const Trigger* trigger, TriggerKind kind) {
@@ -602,3 +569,5 @@ SF_FUNCTION(streamfilter_adopt_triggers) {
   }
   PG_RETURN_INT64(adopted);
 }
+
+}  // namespace streamfilter::pg

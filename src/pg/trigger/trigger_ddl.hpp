@@ -1,10 +1,6 @@
 // Checks our triggers at DDL, so that mistakes show at once and not only at the first row.
 #pragma once
 
-extern "C" {
-#include "nodes/parsenodes.h"
-}
-
 namespace streamfilter::pg {
 
 // Call after a statement: binds a trigger that it has created, updates names of renamed or moved

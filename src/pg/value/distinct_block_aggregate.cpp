@@ -3,10 +3,6 @@
 // their positions, once all are there, so the answer does not depend on which worker had which row.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "utils/array.h"
-}
-
 #include "core/filter/parallel_batch.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/server/rows.hpp"
@@ -56,7 +52,6 @@ static_assert(sizeof(StreamElement) >= sizeof(Event));
                   errdetail("A block has at most " UINT64_FORMAT " rows.", kMaxEvents),
                   errhint("Take the stream in several blocks: the filter that one returns is the "
                           "prototype of the next.")));
-  pg_unreachable();
 }
 
 Block* get_block(FunctionCallInfo fcinfo, int number) {
@@ -162,10 +157,6 @@ ArrayType* make_positions(const Block* block, const ElementBatch& batch) {
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
 
 SF_FUNCTION(streamfilter_distinct_agg_transition) {
   CallSite* site = call_site(fcinfo);
@@ -239,3 +230,5 @@ SF_FUNCTION(streamfilter_distinct_agg_final) {
   row.put("filter", PointerGetDatum(filter));
   PG_RETURN_DATUM(row.datum());
 }
+
+}  // namespace streamfilter::pg

@@ -2,9 +2,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "executor/spi.h"
 #include "parser/parse_coerce.h"
-#include "utils/array.h"
 }
 
 #include "pg/catalog/column_coercion.hpp"
@@ -84,7 +82,6 @@ Coercion* make_column_coercion(const Conversion& conversion, int column, int att
                             format_type_be(source->atttypid), place, wanted),
                   errhint("Only implicit casts are applied. Cast it in the query: CAST(%s AS %s).",
                           quote_identifier(name), wanted)));
-  pg_unreachable();
 }
 
 Conversion make_conversion(TupleDesc source, TupleDesc target, bool scalar) {
@@ -126,13 +123,11 @@ int find_column(const Conversion& conversion, const char* name) {
                   nearest.name() != nullptr
                       ? errhint("Perhaps you meant the column \"%s\".", nearest.name())
                       : errhint("Name columns of the row type, or leave out the key to use all.")));
-  pg_unreachable();
 }
 
 [[noreturn]] void raise_bad_key(int code, const char* message) {
   ereport(ERROR, (errcode(code), errmsg("%s", message),
                   errhint("Name one or more columns, or leave out the key to use all.")));
-  pg_unreachable();
 }
 
 // Resolves argument "key"; nullptr: all columns.
@@ -267,10 +262,6 @@ ReturnSetInfo* open_result(FunctionCallInfo fcinfo, bool* scalar) {
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
 
 // streamfilter_distinct(row_type anyelement, query text, prototype streamfilter [, key text[]]).
 // The query runs with the caller's rights. A row with a NULL in its key always stays, unless the
@@ -293,3 +284,5 @@ SF_FUNCTION(streamfilter_distinct) {
   SPI_finish();
   return static_cast<Datum>(0);
 }
+
+}  // namespace streamfilter::pg

@@ -147,10 +147,6 @@ const Parameters* keep_parameters(FunctionCallInfo fcinfo, const GrowingState* s
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
 
 // Transition of streamfilter_agg(key, prototype). A record with a NULL is a key if the prototype
 // has nulls = not distinct.
@@ -205,3 +201,5 @@ SF_FUNCTION(approx_count_distinct_final) {
   if (state == nullptr) PG_RETURN_INT64(0);
   PG_RETURN_INT64(count_keys(state));
 }
+
+}  // namespace streamfilter::pg

@@ -412,7 +412,6 @@ uint64 given_prototype(FunctionCallInfo fcinfo, int number) {
        errmsg("the prototype of a filter must not change from row to row"),
        errhint("To merge filters, use streamfilter_union_agg; to fill one filter per group, let "
                "the prototype depend on the columns of GROUP BY only.")));
-  pg_unreachable();
 }
 
 // ---- counts of distinct keys --------------------------------------------------------------------
@@ -484,11 +483,6 @@ double relative_error_of(Datum value) {
 
 }  // namespace
 
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
-
 // streamfilter_distinct_count(filter), # filter: number of distinct keys that it has seen.
 SF_FUNCTION(streamfilter_distinct_count) { PG_RETURN_INT64(count_value(PG_GETARG_DATUM(0))); }
 
@@ -522,3 +516,5 @@ SF_FUNCTION(streamfilter_overlap) {
   row.put_count("in_second", b);
   PG_RETURN_DATUM(row.datum());
 }
+
+}  // namespace streamfilter::pg

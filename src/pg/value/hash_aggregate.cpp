@@ -73,10 +73,6 @@ void remember_hash(FunctionCallInfo fcinfo, Header* state) {
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
 
 // streamfilter_hash(key "any" [, prototype streamfilter]): the key's hash for a filter of the
 // prototype's kind and seed; NULL if such a filter would not remember the key.
@@ -129,3 +125,5 @@ SF_FUNCTION(approx_count_distinct_hash_final) {
   if (PG_ARGISNULL(0)) PG_RETURN_INT64(0);
   PG_RETURN_INT64(count_keys(get_value(PG_GETARG_DATUM(0))));
 }
+
+}  // namespace streamfilter::pg

@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "lib/stringinfo.h"
 #include "utils/fmgrprotos.h"
 #include "utils/json.h"
 }
@@ -73,7 +72,6 @@ void raise_value(const Problem& problem) {
       problem.error == Error::corrupt || problem.error == Error::newer_version;
   ereport(ERROR, (problem_report(problem),
                   is_malformed ? errcode(ERRCODE_INVALID_BINARY_REPRESENTATION) : 0));
-  pg_unreachable();
 }
 
 const Header* get_value(Datum value) {
@@ -126,8 +124,7 @@ bool fits_value(const Parameters& parameters, Problem& problem) {
   char size[32];
   print_size(parameters.memory, size, sizeof size);
   problem.set(Error::too_large, "a streamfilter value of %s is too large", size);
-  problem.add_detail("Values take up to %llu bytes of memory.",
-                     static_cast<unsigned long long>(kMaxValueMemory));
+  problem.add_detail("Values take up to %llu bytes of memory.", llu(kMaxValueMemory));
   return problem.add_hint(
       "Use less memory, or a filter in shared memory: CREATE FOREIGN TABLE ... SERVER "
       "streamfilter.");
@@ -158,9 +155,8 @@ TypeHasher* make_key_hasher(FunctionCallInfo fcinfo, int number) {
   if (!OidIsValid(type))
     ereport(ERROR, (errcode(ERRCODE_INDETERMINATE_DATATYPE),
                     errmsg("could not determine the data type of the key")));
-  const MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+  const InContext context(fcinfo->flinfo->fn_mcxt);
   TypeHasher* hasher = make_type_hasher(type, PG_GET_COLLATION(), "the key");
-  MemoryContextSwitchTo(caller);
   return hasher;
 }
 

@@ -3,7 +3,6 @@
 
 extern "C" {
 #include "access/detoast.h"
-#include "lib/stringinfo.h"
 }
 
 #include "core/filter/resize.hpp"
@@ -104,10 +103,6 @@ constexpr char kRate[] = "%.6g";
 constexpr char kWhole[] = "%.0f";
 
 }  // namespace
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
 
 // streamfilter_add(filter, key): a copy that remembers the key; the same filter for a NULL key.
 SF_FUNCTION(streamfilter_add) {
@@ -165,8 +160,7 @@ SF_FUNCTION(streamfilter_info) {
   const FilterOps& ops = ops_of(header);
   const Totals sums = totals(header);
   bool full;
-  StringInfoData json;
-  initStringInfo(&json);
+  TextBuffer json;
   appendStringInfo(&json, "{\"kind\": \"%s\", \"parameters\": ", ops.name);
   Parameters derived_now;
   append_parameters_json(&json, parameters, nullptr,
@@ -183,3 +177,5 @@ SF_FUNCTION(streamfilter_info) {
   appendStringInfoChar(&json, '}');
   PG_RETURN_DATUM(json_to_jsonb(json.data));
 }
+
+}  // namespace streamfilter::pg

@@ -82,10 +82,6 @@ Header* read_bytes(const char* bytes, Size length, Problem& problem) {
 }
 
 }  // namespace
-}  // namespace streamfilter::pg
-
-using namespace streamfilter;
-using namespace streamfilter::pg;
 
 SF_FUNCTION(streamfilter_in) {
   Problem problem;
@@ -140,3 +136,5 @@ SF_FUNCTION(streamfilter_send) {
   appendBinaryStringInfo(&message, reinterpret_cast<const char*>(&sum), sizeof sum);
   PG_RETURN_BYTEA_P(pq_endtypsend(&message));
 }
+
+}  // namespace streamfilter::pg

@@ -1,0 +1,62 @@
+// Short forms of what server code does everywhere. None of them costs more than what is written
+// out.
+#pragma once
+
+namespace streamfilter::pg {
+
+// The members of a list, for range-based loops. Like foreach(), they look at the list at each step:
+// the body may append to it.
+template <typename Value, typename Read>
+struct ListMembers {
+  struct End {};
+  struct Place {
+    const List* list;
+    int number;
+
+    Value operator*() const { return Read::read(list->elements[number]); }
+    Place& operator++() {
+      ++number;
+      return *this;
+    }
+    bool operator!=(End) const { return number < list_length(list); }
+  };
+  const List* list;
+
+  Place begin() const { return {list, 0}; }
+  End end() const { return {}; }
+};
+
+template <typename T>
+struct ReadPointer {
+  static T* read(const ListCell& cell) { return static_cast<T*>(cell.ptr_value); }
+};
+struct ReadOid {
+  static Oid read(const ListCell& cell) { return cell.oid_value; }
+};
+
+// for (auto* option : each<DefElem>(options)) …
+template <typename T>
+ListMembers<T*, ReadPointer<T>> each(const List* list) {
+  return {list};
+}
+
+inline ListMembers<Oid, ReadOid> each_oid(const List* list) { return {list}; }
+
+// An empty text in the current memory context.
+struct TextBuffer : StringInfoData {
+  TextBuffer() { initStringInfo(this); }
+};
+
+// The current memory context until the end of the block. Whoever catches an error sets it as usual.
+class InContext {
+ public:
+  explicit InContext(MemoryContext context) : caller_(MemoryContextSwitchTo(context)) {}
+  ~InContext() { MemoryContextSwitchTo(caller_); }
+  InContext(const InContext&) = delete;
+  InContext& operator=(const InContext&) = delete;
+
+ private:
+  MemoryContext caller_;
+};
+
+}  // namespace streamfilter::pg
