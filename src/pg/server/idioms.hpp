@@ -47,7 +47,7 @@ struct TextBuffer : StringInfoData {
   TextBuffer() { initStringInfo(this); }
 };
 
-// The current memory context until the end of the block. Whoever catches an error sets it as usual.
+// The current memory context until the end of the block; code that catches an error sets it as usual.
 class InContext {
  public:
   explicit InContext(MemoryContext context) : caller_(MemoryContextSwitchTo(context)) {}
