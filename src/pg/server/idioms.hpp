@@ -47,7 +47,8 @@ struct TextBuffer : StringInfoData {
   TextBuffer() { initStringInfo(this); }
 };
 
-// The current memory context until the end of the block; code that catches an error sets it as usual.
+// The current memory context until the end of the block; code that catches an error sets it as
+// usual.
 class InContext {
  public:
   explicit InContext(MemoryContext context) : caller_(MemoryContextSwitchTo(context)) {}
