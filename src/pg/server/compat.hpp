@@ -339,6 +339,13 @@ extern "C" {
 #define SF_SYSCACHE_ID int
 #endif
 
+// Does a domain have constraints?
+#if PG_VERSION_NUM >= 190000
+#define SF_DOMAIN_HAS_CONSTRAINTS(type) DomainHasConstraints(type, nullptr)
+#else
+#define SF_DOMAIN_HAS_CONSTRAINTS(type) DomainHasConstraints(type)
+#endif
+
 // What EXPLAIN ANALYZE measures of a trigger.
 #if PG_VERSION_NUM >= 190000
 #define SF_TRIGGER_CLOCK TriggerInstrumentation
