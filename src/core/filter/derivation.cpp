@@ -6,8 +6,6 @@
 #include "core/filter/option_values.hpp"
 #include "core/filter/options.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

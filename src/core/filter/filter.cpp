@@ -1,7 +1,5 @@
 #include "core/filter/filter.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

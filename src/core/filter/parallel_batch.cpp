@@ -1,7 +1,5 @@
 #include "core/filter/parallel_batch.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

@@ -4,8 +4,6 @@
 #include "core/kind/cache_line_choice.hpp"
 #include "core/kind/cache_line_copies.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::clq {
 namespace {
 

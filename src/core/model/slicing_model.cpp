@@ -2,8 +2,6 @@
 #include "core/model/slicing_model.hpp"
 #include "core/format/layout.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::slicing_model {
 namespace {
 
