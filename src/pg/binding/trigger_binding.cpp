@@ -1,12 +1,9 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_depend.h"
 #include "storage/lock.h"
-#include "utils/inval.h"
 }
 
 #include <algorithm>

@@ -1,9 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "executor/executor.h"
-#include "nodes/nodeFuncs.h"
-#include "parser/parse_coerce.h"
 #include "parser/parse_collate.h"
 #include "utils/regproc.h"
 }

@@ -2,9 +2,6 @@
 
 extern "C" {
 #include "access/reloptions.h"
-#include "catalog/pg_attribute.h"
-#include "catalog/pg_foreign_server.h"
-#include "catalog/pg_foreign_table.h"
 #include "catalog/pg_user_mapping.h"
 #include "utils/varlena.h"
 }

@@ -2,15 +2,8 @@
 
 extern "C" {
 #include "access/reloptions.h"
-#include "access/xlog.h"
-#include "catalog/dependency.h"
-#include "catalog/pg_attribute.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_foreign_data_wrapper.h"
-#include "catalog/pg_foreign_server.h"
-#include "catalog/pg_foreign_table.h"
-#include "foreign/foreign.h"
-#include "storage/procarray.h"
 }
 
 #include "core/filter/common_options.hpp"

@@ -2,10 +2,6 @@
 
 extern "C" {
 #include "catalog/pg_aggregate.h"
-#include "catalog/pg_index.h"
-#include "nodes/execnodes.h"
-#include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 }
 
 #include "core/base/text.hpp"

@@ -2,11 +2,6 @@
 // search_path. They run as the current user, so that rights are checked there, too.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "catalog/dependency.h"
-#include "catalog/pg_foreign_server.h"
-}
-
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"

@@ -4,12 +4,6 @@
 // rows that it finds are exactly those that no trigger has seen.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "access/relation.h"
-#include "access/tableam.h"
-#include "catalog/pg_inherits.h"
-}
-
 #include "pg/citus/shard_triggers.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/citus.hpp"

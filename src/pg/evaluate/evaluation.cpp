@@ -1,9 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_collation.h"
 #include "catalog/pg_operator.h"
-#include "executor/tuptable.h"
 #include "parser/parse_oper.h"
 #include "portability/instr_time.h"
 #include "utils/datum.h"

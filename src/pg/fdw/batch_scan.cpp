@@ -12,9 +12,6 @@
 
 extern "C" {
 #include "executor/instrument.h"
-#include "nodes/extensible.h"
-#include "nodes/nodeFuncs.h"
-#include "storage/bufmgr.h"
 }
 
 #include "pg/citus/citus_nodes.hpp"

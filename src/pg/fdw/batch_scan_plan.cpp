@@ -4,11 +4,8 @@
 
 extern "C" {
 #include "access/sysattr.h"
-#include "nodes/extensible.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
-#include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
 #include "optimizer/planmain.h"

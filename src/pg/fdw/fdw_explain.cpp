@@ -2,8 +2,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "nodes/nodeFuncs.h"
-#include "nodes/plannodes.h"
 #include "optimizer/clauses.h"
 #include "tcop/tcopprot.h"
 #include "utils/ruleutils.h"

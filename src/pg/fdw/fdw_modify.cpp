@@ -6,11 +6,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
-#include "nodes/plannodes.h"
 #include "optimizer/appendinfo.h"
-#include "parser/parsetree.h"
 }
 
 #include "pg/catalog/lookup.hpp"

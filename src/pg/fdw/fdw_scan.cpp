@@ -2,11 +2,6 @@
 // have a value for every key column, in order; none means that the filter would have to be listed.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "nodes/nodeFuncs.h"
-#include "parser/parse_coerce.h"
-}
-
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/handle/filter_keys.hpp"
 

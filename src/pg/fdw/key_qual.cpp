@@ -3,11 +3,8 @@
 
 extern "C" {
 #include "access/stratnum.h"
-#include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
-#include "parser/parse_coerce.h"
 }
 
 #include "pg/catalog/filter_relation.hpp"

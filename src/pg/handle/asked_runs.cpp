@@ -15,8 +15,6 @@
 
 extern "C" {
 #include "commands/defrem.h"
-#include "optimizer/optimizer.h"
-#include "parser/parsetree.h"
 #include "plpgsql.h"
 #include "tcop/pquery.h"
 }

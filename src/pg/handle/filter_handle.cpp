@@ -6,7 +6,6 @@
 
 extern "C" {
 #include "catalog/pg_parameter_acl.h"
-#include "port/pg_bitutils.h"
 #include "utils/catcache.h"
 }
 

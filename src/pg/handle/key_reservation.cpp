@@ -1,9 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_foreign_table.h"
 #include "storage/lock.h"
-#include "storage/procarray.h"
 #include "utils/resowner.h"
 }
 

@@ -3,7 +3,6 @@
 
 extern "C" {
 #include "commands/copy.h"
-#include "parser/parsetree.h"
 #include "tcop/pquery.h"
 }
 

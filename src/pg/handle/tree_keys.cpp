@@ -10,10 +10,6 @@
 //   the root was asked, compare that count (Access::reserve).
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "port/pg_bitutils.h"
-}
-
 #include "pg/handle/judge_key.hpp"
 #include "pg/handle/key_builder.hpp"
 #include "pg/handle/key_reservation.hpp"

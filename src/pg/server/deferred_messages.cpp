@@ -1,9 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "mb/pg_wchar.h"
-}
-
 #include "pg/server/deferred_messages.hpp"
 #include "pg/server/no_raise.hpp"
 

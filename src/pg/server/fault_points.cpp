@@ -4,8 +4,6 @@
 extern "C" {
 #include <signal.h>
 
-#include "port/atomics.h"
-#include "utils/inval.h"
 }
 
 #include "pg/server/fault_points.hpp"

@@ -9,12 +9,9 @@
 extern "C" {
 #include "catalog/objectaccess.h"
 #include "commands/explain.h"
-#include "executor/executor.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
-#include "storage/ipc.h"
 #include "tcop/utility.h"
-#include "utils/inval.h"
 }
 
 #include <tuple>

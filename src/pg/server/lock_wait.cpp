@@ -3,7 +3,6 @@
 extern "C" {
 #include "access/parallel.h"
 #include "postmaster/bgworker.h"
-#include "storage/proc.h"
 }
 
 #include <algorithm>

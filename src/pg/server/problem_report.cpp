@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "mb/pg_wchar.h"
 #include "utils/resowner.h"
 }
 

@@ -2,7 +2,6 @@
 
 extern "C" {
 #include "catalog/pg_authid.h"
-#include "storage/procarray.h"
 #include "storage/spin.h"
 }
 

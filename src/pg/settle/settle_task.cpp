@@ -1,10 +1,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/relation.h"
 #include "catalog/catalog.h"
 #include "catalog/pg_constraint.h"
-#include "catalog/pg_inherits.h"
 #include "utils/rls.h"
 }
 

@@ -1,9 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "nodes/plannodes.h"
-}
-
 #include <algorithm>
 
 #include "pg/catalog/lookup.hpp"

@@ -3,9 +3,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_foreign_server.h"
 #include "tcop/dest.h"
-#include "utils/inval.h"
 }
 
 #include "core/filter/value_form.hpp"

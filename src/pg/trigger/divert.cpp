@@ -2,10 +2,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/relation.h"
 #include "catalog/catalog.h"
 #include "catalog/partition.h"
-#include "parser/parse_coerce.h"
 }
 
 #include "pg/catalog/lookup.hpp"

@@ -17,7 +17,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
 }
 

@@ -1,12 +1,6 @@
 // What judging rows of a table takes, found once for a table of a statement.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "access/relation.h"
-#include "catalog/indexing.h"
-#include "catalog/pg_inherits.h"
-}
-
 #include "pg/citus/shard_triggers.hpp"
 #include "pg/handle/asked_runs.hpp"
 #include "pg/server/citus.hpp"

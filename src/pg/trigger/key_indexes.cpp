@@ -2,12 +2,8 @@
 
 extern "C" {
 #include "access/genam.h"
-#include "access/relation.h"
 #include "access/stratnum.h"
-#include "access/tableam.h"
 #include "catalog/pg_am.h"
-#include "catalog/pg_index.h"
-#include "catalog/pg_inherits.h"
 }
 
 #include "pg/handle/key_reservation.hpp"

@@ -2,8 +2,6 @@
 
 extern "C" {
 #include "access/sysattr.h"
-#include "access/tableam.h"
-#include "foreign/fdwapi.h"
 #include "utils/datum.h"
 }
 

@@ -3,7 +3,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "nodes/nodeFuncs.h"
 #include "replication/logicalworker.h"
 }
 

@@ -1,9 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/relation.h"
-#include "catalog/pg_inherits.h"
-#include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
 }
 

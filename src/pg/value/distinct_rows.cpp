@@ -1,10 +1,6 @@
 // streamfilter_distinct: the first occurrences of a query's rows, in constant memory.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "parser/parse_coerce.h"
-}
-
 #include "pg/catalog/column_coercion.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/server/progress.hpp"
