@@ -182,7 +182,7 @@ void record_dependencies(Oid trigger, TriggerBinding binding) {
 }
 
 TriggerRow* copy_trigger_row(const TriggerRow& row) {
-  auto* copy = static_cast<TriggerRow*>(palloc(sizeof(TriggerRow)));
+  auto* copy = allocate<TriggerRow>();
   *copy = row;
   return copy;
 }

@@ -278,7 +278,7 @@ bool has_window_of_rows(const Parameters& parameters) {
 
 template <Forgets when, Forgets or_when = when>
 const char* kinds_that_forget() {
-  auto* names = static_cast<char*>(palloc(256));
+  auto* names = allocate<char>(256);
   list_kinds([](const FilterOps& ops) { return ops.forgets == when || ops.forgets == or_when; },
              names, 256);
   return names;

@@ -166,7 +166,7 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
               relation->name);
     return fault.add_hint("Create it on SERVER streamfilter, or leave out option servers.");
   }
-  relation->servers = static_cast<Oid*>(palloc(sizeof(Oid) * Max(1, list_length(names))));
+  relation->servers = allocate<Oid>(list_length(names));
   if (options.is_remote && !add_server(relation, own, fault)) return false;
   for (const auto* word : each<char>(names))
     if (!add_named_server(relation, word, own->fdwid, fault)) return false;
@@ -179,9 +179,8 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
 
 bool read_columns(FilterRelation* relation, int attributes, Fault& fault) {
   stop_at(FaultPoint::lookup);
-  relation->columns =
-      static_cast<FilterColumn*>(palloc0(sizeof(FilterColumn) * Max(attributes, 1)));
-  relation->keys = static_cast<FilterColumn**>(palloc0(sizeof(FilterColumn*) * Max(attributes, 1)));
+  relation->columns = allocate_zeros<FilterColumn>(attributes);
+  relation->keys = allocate_zeros<FilterColumn*>(attributes);
   bool sound = true;
   for (int i = 1; i <= attributes && sound; ++i) {
     const auto read = [&](const FormData_pg_attribute& row, HeapTuple tuple) {
@@ -301,7 +300,7 @@ bool is_wrapper_of_filters(Oid wrapper) {
 }
 
 FilterRelation* read_filter_relation(Oid relid, Fault& fault) {
-  auto* relation = static_cast<FilterRelation*>(palloc0(sizeof(FilterRelation)));
+  auto* relation = allocate_zeros<FilterRelation>();
   relation->relid = relid;
   int attributes = 0;
   if (!read_class(relation, &attributes, fault) || !read_definition(relation, fault) ||

@@ -13,8 +13,7 @@ namespace {
 
 // The reference to its checks lasts as long as the memory context.
 bool is_volatile_domain(Oid domain, MemoryContext memory) {
-  auto* checks = static_cast<DomainConstraintRef*>(
-      MemoryContextAllocZero(memory, sizeof(DomainConstraintRef)));
+  auto* checks = allocate_zeros<DomainConstraintRef>(1, memory);
   InitDomainConstraintRef(domain, checks, memory, false);
   for (const auto* check : each<DomainConstraintState>(checks->constraints)) {
     if (runs_volatile_code(reinterpret_cast<Node*>(check->check_expr))) return true;

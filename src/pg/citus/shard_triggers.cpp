@@ -34,11 +34,11 @@ void note_new_shard(Relation table) {
     return;
   const InContext context(TopTransactionContext);
   if (new_shards == NIL) {
-    auto* callback = static_cast<MemoryContextCallback*>(palloc0(sizeof(MemoryContextCallback)));
+    auto* callback = allocate_zeros<MemoryContextCallback>();
     callback->func = forget_new_shards;
     MemoryContextRegisterResetCallback(TopTransactionContext, callback);
   }
-  auto* shard = static_cast<NewShard*>(palloc(sizeof(NewShard)));
+  auto* shard = allocate<NewShard>();
   *shard = {RelationGetRelid(table), 0};
   new_shards = lappend(new_shards, shard);
 }

@@ -27,8 +27,7 @@ constexpr Size kMost = 1 << 22;
 
 class Sampler {
  public:
-  explicit Sampler(double least)
-      : least_(least), hashes_(static_cast<uint64*>(palloc(sizeof(uint64) * kWanted))) {}
+  explicit Sampler(double least) : least_(least), hashes_(allocate<uint64>(kWanted)) {}
 
   // False: there is no room.
   bool add(uint64 hash) {
@@ -42,7 +41,7 @@ class Sampler {
     Size size = 2;
     while (size < 2 * count_) size *= 2;
     auto* table = static_cast<uint64*>(palloc_extended(sizeof(uint64) * size, MCXT_ALLOC_HUGE));
-    auto* repeated = static_cast<bool*>(palloc(count_ + 1));
+    auto* repeated = allocate<bool>(count_ + 1);
     const Size repeats = find_repeats(hashes_, count_, table, size, repeated);
     pfree(table);
     return {hashes_, repeated, count_, std::ldexp(1, -halvings_), repeats};
@@ -275,7 +274,7 @@ SF_FUNCTION(streamfilter_advise_query) {
   require_rows(sample.rows);
   Recipe recipes[kMaxRecipes];
   const unsigned count = list_recipes(recipes);
-  auto* tried = static_cast<Tried*>(palloc(sizeof(Tried) * count));
+  auto* tried = allocate<Tried>(count);
   int usable = 0;
   progress.begin("trying filters", count, "filters");
   for (unsigned i = 0; i < count; ++i) {
@@ -303,7 +302,7 @@ SF_FUNCTION(streamfilter_advise) {
     raise(problem);
   const Definition requested =
       read_request(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_FLOAT8(1));
-  auto* advice = static_cast<Advice*>(palloc(sizeof(Advice) * kMaxAdvice));
+  auto* advice = allocate<Advice>(kMaxAdvice);
   const unsigned count = advise(requested, stream, advice, problem);
   if (count == 0) raise(problem);
   for (unsigned i = 0; i < count; ++i) {

@@ -176,11 +176,10 @@ void sample_fill(Evaluation* evaluation, int64* next) {
 }
 
 Evaluation* new_evaluation(const Header* const* filters, int count) {
-  auto* evaluation = static_cast<Evaluation*>(palloc0(sizeof(Evaluation)));
+  auto* evaluation = allocate_zeros<Evaluation>();
   evaluation->count = count;
-  evaluation->candidates = static_cast<Candidate*>(palloc0(sizeof(Candidate) * Max(count, 1)));
-  evaluation->samples.fill =
-      static_cast<float*>(palloc0(sizeof(float) * FillSamples::kMax * Max(count, 1)));
+  evaluation->candidates = allocate_zeros<Candidate>(count);
+  evaluation->samples.fill = allocate_zeros<float>(FillSamples::kMax * Max(count, 1));
   for (int i = 0; i < count; ++i)
     evaluation->candidates[i].filter = copy_value(filters[i], CurrentMemoryContext);
   return evaluation;
@@ -188,7 +187,7 @@ Evaluation* new_evaluation(const Header* const* filters, int count) {
 
 void begin_reading_stream(Evaluation* evaluation, TupleDesc descriptor,
                           const FormData_pg_attribute* key) {
-  auto* reader = static_cast<Reader*>(palloc0(sizeof(Reader)));
+  auto* reader = allocate_zeros<Reader>();
   Oid equal;
   evaluation->sort = begin_sort(descriptor, &equal);
   fmgr_info(get_opcode(equal), &reader->equal);
@@ -235,7 +234,7 @@ Evaluation* evaluate(const char* query, const Header* const* filters, int count,
   begin_reading_stream(evaluation, descriptor, key);
 
   TupleTableSlot* row = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
-  auto* batch = static_cast<EvaluatedRows*>(palloc(sizeof(EvaluatedRows)));
+  auto* batch = allocate<EvaluatedRows>();
   MemoryContext batch_context = AllocSetContextCreate(
       CurrentMemoryContext, "streamfilter evaluation batch", ALLOCSET_DEFAULT_SIZES);
   evaluation->progress = new (palloc(sizeof(Progress))) Progress(command, InvalidOid, function);

@@ -127,9 +127,9 @@ void begin_batch_scan(CustomScanState* node, EState* estate, int flags) {
   take_rows_of(node, child, estate);
   state->filter = DatumGetObjectId(linitial_node(Const, plan->custom_private)->constvalue);
   state->count = list_length(plan->custom_exprs);
-  state->types = static_cast<Oid*>(palloc(sizeof(Oid) * state->count));
-  state->values = static_cast<ExprState**>(palloc(sizeof(ExprState*) * state->count));
-  state->row = static_cast<NullableDatum*>(palloc(sizeof(NullableDatum) * state->count));
+  state->types = allocate<Oid>(state->count);
+  state->values = allocate<ExprState*>(state->count);
+  state->row = allocate<NullableDatum>(state->count);
   for (int i = 0; i < state->count; ++i) {
     auto* value = static_cast<Expr*>(list_nth(plan->custom_exprs, i));
     state->types[i] = exprType(reinterpret_cast<Node*>(value));
@@ -388,7 +388,7 @@ const CustomExecMethods kExecMethods = [] {
 }  // namespace
 
 Node* create_batch_scan_state(CustomScan*) {
-  auto* state = static_cast<BatchScanState*>(palloc0(sizeof(BatchScanState)));
+  auto* state = allocate_zeros<BatchScanState>();
   NodeSetTag(state, T_CustomScanState);
   state->custom.methods = &kExecMethods;
   return reinterpret_cast<Node*>(state);

@@ -66,7 +66,7 @@ bool can_erase(const FilterRelation* relation) {
 // The executor has converted the values to the filter's columns.
 KeyBuilder read_rows_of(FilterHandle* filter) {
   const FilterRelation* relation = filter->relation;
-  auto* inputs = static_cast<KeyInput*>(palloc(sizeof(KeyInput) * Max(relation->column_count, 1)));
+  auto* inputs = allocate<KeyInput>(relation->column_count);
   for (int i = 0; i < relation->column_count; ++i)
     inputs[i] = {relation->columns[i].attnum - 1, &relation->columns[i], nullptr};
   return make_key_builder(filter, inputs, relation->column_count);
@@ -103,7 +103,7 @@ bool forget_row(ModifyState* state, TupleTableSlot* slot, TupleTableSlot* plan_s
 }
 
 void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
-  auto* state = static_cast<ModifyState*>(palloc0(sizeof(ModifyState)));
+  auto* state = allocate_zeros<ModifyState>();
   state->row_memory =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter row", ALLOCSET_SMALL_SIZES);
   state->key_memory =

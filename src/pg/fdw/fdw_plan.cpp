@@ -102,9 +102,9 @@ KeyClause* choose_clause(PlannerInfo* root, RelOptInfo* rel, int key, List* clau
 void get_foreign_rel_size(PlannerInfo* root, RelOptInfo* rel, Oid relid) {
   FilterHandle* filter = filter_handle(relid);
   use_filter(filter, Use::define);
-  auto* plan = static_cast<FilterPlan*>(palloc(sizeof(FilterPlan)));
+  auto* plan = allocate<FilterPlan>();
   plan->relation = filter->relation;
-  plan->clauses = static_cast<List**>(palloc0(sizeof(List*) * plan->relation->key_count));
+  plan->clauses = allocate_zeros<List*>(plan->relation->key_count);
   rel->fdw_private = plan;
 
   bool all_bound = true;

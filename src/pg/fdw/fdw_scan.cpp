@@ -138,12 +138,12 @@ void begin_foreign_scan(ForeignScanState* node, int flags) {
   if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;
   use_filter(filter, Use::test_granted);  // raises errors now
 
-  auto* scan = static_cast<ScanState*>(palloc0(sizeof(ScanState)));
+  auto* scan = allocate_zeros<ScanState>();
   scan->filter = filter;
   scan->count = list_length(plan->fdw_exprs);
-  scan->keys = static_cast<KeyValue*>(palloc0(sizeof(KeyValue) * scan->count));
-  scan->values = static_cast<Datum*>(palloc0(sizeof(Datum) * scan->count));
-  scan->isnull = static_cast<bool*>(palloc0(sizeof(bool) * scan->count));
+  scan->keys = allocate_zeros<KeyValue>(scan->count);
+  scan->values = allocate_zeros<Datum>(scan->count);
+  scan->isnull = allocate_zeros<bool>(scan->count);
   for (int i = 0; i < Min(scan->count, filter->relation->key_count); ++i) {
     auto* value = static_cast<Expr*>(list_nth(plan->fdw_exprs, i));
     const FilterColumn* column = filter->relation->keys[i];

@@ -68,7 +68,7 @@ KeyClause* make_key_clause(PlannerInfo* root, const RelOptInfo* rel, const Filte
                            RestrictInfo* clause, Node* value) {
   if (bms_is_member(rel->relid, pull_varnos(root, value)) || contain_volatile_functions(value))
     return nullptr;
-  auto* key = static_cast<KeyClause*>(palloc(sizeof(KeyClause)));
+  auto* key = allocate<KeyClause>();
   key->clause = clause;
   key->relids = bms_del_member(bms_copy(clause->clause_relids), rel->relid);
   key->value = fit_value(value, column, &key->exact);

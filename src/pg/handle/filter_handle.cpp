@@ -119,7 +119,7 @@ void free_stale_parts() {
 }
 
 TypeHasher** make_hashers(const FilterRelation* relation) {
-  auto** hashers = static_cast<TypeHasher**>(palloc(sizeof(TypeHasher*) * relation->key_count));
+  auto** hashers = allocate<TypeHasher*>(relation->key_count);
   for (int i = 0; i < relation->key_count; ++i) {
     const FilterColumn* column = relation->keys[i];
     hashers[i] =
@@ -500,11 +500,10 @@ void check_override(const FilterRelation* relation, FilterMode mode, Oid table_o
 TreeNode* make_tree_node(const FilterRelation* relation) {
   List* children = find_children(relation->relid);
   if (relation->options.parent == nullptr && children == NIL) return nullptr;
-  auto* node = static_cast<TreeNode*>(palloc0(sizeof(TreeNode)));
+  auto* node = allocate_zeros<TreeNode>();
   node->parent = OidIsValid(relation->parent) ? filter_handle(relation->parent) : nullptr;
   node->child_count = list_length(children);
-  node->children = static_cast<FilterHandle**>(
-      palloc(sizeof(FilterHandle*) * Max(static_cast<Size>(node->child_count), 1)));
+  node->children = allocate<FilterHandle*>(node->child_count);
   for (int i = 0; i < node->child_count; ++i)
     node->children[i] = filter_handle(list_nth_oid(children, i));
   for (const Oid child : each_oid(find_descendants(relation->relid)))

@@ -25,8 +25,8 @@ KeyBuilder make_key_builder(FilterHandle* filter, const KeyInput* inputs, int co
   builder.first = builder.plain && count > 0 ? inputs[0].source : -1;
   for (int i = 1; i < count; ++i)
     if (inputs[i].source != builder.first + i) builder.first = -1;
-  builder.values = static_cast<Datum*>(palloc(sizeof(Datum) * keys));
-  builder.isnull = static_cast<bool*>(palloc(sizeof(bool) * keys));
+  builder.values = allocate<Datum>(keys);
+  builder.isnull = allocate<bool>(keys);
   return builder;
 }
 
@@ -56,7 +56,7 @@ void resolve_call(KeyCall* call, FilterHandle* filter) {
         errmsg("%s needs %d %s for filter \"%s\", not %d", call->function, relation->column_count,
                relation->column_count == 1 ? "value" : "values", relation->name, call->count),
         errhint("Give a value for every column of the filter, in order."));
-  auto* inputs = static_cast<KeyInput*>(palloc(sizeof(KeyInput) * Max(call->count, 1)));
+  auto* inputs = allocate<KeyInput>(call->count);
   for (int i = 0; i < call->count; ++i) {
     const FilterColumn* column = keys_only ? relation->keys[i] : &relation->columns[i];
     inputs[i] = {i, column,
@@ -98,9 +98,9 @@ KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,
               errhint("Give the values of the key one by one."));
     MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
     const int count = PG_NARGS() - 1;
-    auto* types = static_cast<Oid*>(palloc(sizeof(Oid) * Max(count, 1)));
+    auto* types = allocate<Oid>(count);
     for (int i = 0; i < count; ++i) types[i] = get_fn_expr_argtype(fcinfo->flinfo, i + 1);
-    site = static_cast<KeyCall*>(palloc0(sizeof(KeyCall)));
+    site = allocate_zeros<KeyCall>();
     init_key_call(site, function, types, count, may_leave_out_roles);
     MemoryContextSwitchTo(caller);
     fcinfo->flinfo->fn_extra = site;

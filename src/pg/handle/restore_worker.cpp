@@ -78,7 +78,7 @@ List* list_saved() {
         relation->options.persistence != Persistence::logged || peek_slot(relation) != nullptr ||
         !is_anything_saved(relid))
       continue;
-    auto* filter = static_cast<SavedFilter*>(palloc(sizeof(SavedFilter)));
+    auto* filter = allocate<SavedFilter>();
     *filter = {relid, rows_of(relid), relation->definition.parameters.memory};
     saved = lappend(saved, filter);
   }

@@ -39,7 +39,7 @@ struct Work {
 Work* work = nullptr;
 
 Work* new_work(Action action) {
-  Work* item = static_cast<Work*>(MemoryContextAllocZero(TopTransactionContext, sizeof(Work)));
+  Work* item = allocate_zeros<Work>(1, TopTransactionContext);
   item->action = action;
   item->subtransaction = GetCurrentSubTransactionId();
   return item;
@@ -456,7 +456,7 @@ bool prepare_definitions() {
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   for_each_prepared([&count](ChangeType, FilterSlot*) { ++count; });
   LWLockRelease(shared_state->directory_lock);
-  auto* changes = static_cast<SlotChange*>(palloc(sizeof(SlotChange) * count + 1));
+  auto* changes = allocate<SlotChange>(count + 1);
   // The locks on the relations keep their slots unchanged.
   uint32 at = count;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);

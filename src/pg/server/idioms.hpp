@@ -47,6 +47,16 @@ struct TextBuffer : StringInfoData {
   TextBuffer() { initStringInfo(this); }
 };
 
+// Memory for so many objects, in the current memory context or another.
+template <typename T>
+T* allocate(Size count = 1, MemoryContext context = CurrentMemoryContext) {
+  return static_cast<T*>(MemoryContextAlloc(context, sizeof(T) * count));
+}
+template <typename T>
+T* allocate_zeros(Size count = 1, MemoryContext context = CurrentMemoryContext) {
+  return static_cast<T*>(MemoryContextAllocZero(context, sizeof(T) * count));
+}
+
 // The current memory context until the end of the block; code that catches an error sets it as
 // usual.
 class InContext {

@@ -82,7 +82,7 @@ Progress::Progress(Command command, Oid filter, const char* title)
     : title_(title), start_(monotonic_us()), next_(start_ + kQuiet) {
   ProgressPlace* place = own_place();
   if (place == nullptr) return;
-  auto* outer = static_cast<Outer*>(palloc0(sizeof(Outer)));
+  auto* outer = allocate_zeros<Outer>();
   outer->callback.func = show_outer;
   outer->callback.arg = outer;
   outer->work = work_at(place);

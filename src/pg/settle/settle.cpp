@@ -44,7 +44,7 @@ struct Settling {
 void begin_moving(Settling* settling) {
   const SettleTask* task = settling->task;
   settling->casts = make_casts(task, task->moved, task->moved_count);
-  auto* types = allocate<Oid>(task->moved_count);
+  auto* types = allocate_zeros<Oid>(task->moved_count);
   for (int i = 0; i < task->moved_count; ++i) types[i] = task->moved[i].type;
   Oid place[] = {TIDOID, OIDOID, XIDOID};
   as_owner_of_diverted(task, [&] {
@@ -133,8 +133,8 @@ int take_keys(const Settling* settling, Round* round, int* rows) {
 
 // Brings these rows back, or others of their keys.
 void restore_rows(Settling* settling, Round* round, int* rows, int count) {
-  auto* values = allocate<Datum>(settling->task->moved_count);
-  auto* nulls = allocate<char>(settling->task->moved_count);
+  auto* values = allocate_zeros<Datum>(settling->task->moved_count);
+  auto* nulls = allocate_zeros<char>(settling->task->moved_count);
   const auto bring_back = [&](int first, int end) {
     for (int i = first; i < end; ++i)
       bring_row_back(settling, &round->rows[rows[i]], values, nulls);
@@ -164,7 +164,7 @@ void restore_rows(Settling* settling, Round* round, int* rows, int count) {
 
 // False: a key stayed taken, though none of its rows was stored.
 bool restore_round(Settling* settling, Round* round) {
-  auto* rows = allocate<int>(round->count);
+  auto* rows = allocate_zeros<int>(round->count);
   int count = take_keys(settling, round, rows);
   stop_at(FaultPoint::settle_taken);
   if (count > 0) find_twins(&settling->keys, round);
@@ -196,8 +196,8 @@ bool try_to_restore(Settling* settling, Round* round) {
 // Deletes the rows whose key is in the table by now.
 void confirm(Settling* settling, Round* round) {
   const SettleTask* task = settling->task;
-  auto* places = allocate<StoredRow>(round->count);
-  auto* rows = allocate<int>(round->count);
+  auto* places = allocate_zeros<StoredRow>(round->count);
+  auto* rows = allocate_zeros<int>(round->count);
   int count = 0;
   for (int i = 0; i < round->count; ++i) {
     KeyedRow* row = &round->rows[i];

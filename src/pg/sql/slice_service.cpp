@@ -61,7 +61,7 @@ Datum answer(FunctionCallInfo fcinfo, Use use, Intent intent) {
   const Datum* hashes = array_argument(fcinfo, 1, INT8OID, "hashes", &count);
   const Datum* times = array_argument(fcinfo, 2, INT8OID, "times", &count);
   const Datum* importances = array_argument(fcinfo, 3, FLOAT8OID, "importances", &count);
-  auto* elements = static_cast<Element*>(palloc(sizeof(Element) * Max(count, 1)));
+  auto* elements = allocate<Element>(count);
   for (int i = 0; i < count; ++i) {
     elements[i] = new_element(filter->relation->definition.parameters);
     elements[i].hash = static_cast<uint64>(DatumGetInt64(hashes[i]));
@@ -69,8 +69,8 @@ Datum answer(FunctionCallInfo fcinfo, Use use, Intent intent) {
     if (importances != nullptr) elements[i].importance = DatumGetFloat8(importances[i]);
   }
   prefetch_keys(filter, elements, nullptr, count);
-  auto* answers = static_cast<Datum*>(palloc(sizeof(Datum) * Max(count, 1)));
-  auto* isnull = static_cast<bool*>(palloc(sizeof(bool) * Max(count, 1)));
+  auto* answers = allocate<Datum>(count);
+  auto* isnull = allocate<bool>(count);
   for (int i = 0; i < count; ++i) {
     CHECK_FOR_INTERRUPTS();
     use_filter(filter, use);

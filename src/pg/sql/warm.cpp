@@ -90,7 +90,7 @@ Columns columns_of(const FilterRelation* filter, Oid table, ArrayType* given) {
   Columns columns;
   if (given == nullptr) {
     columns.count = filter->column_count;
-    columns.names = static_cast<const char**>(palloc(sizeof(char*) * columns.count));
+    columns.names = allocate<const char*>(columns.count);
     for (int i = 0; i < columns.count; ++i) columns.names[i] = filter->columns[i].name;
   } else {
     columns.names = names_in(given, &columns.count, kFunction);
@@ -121,12 +121,12 @@ const char* query_for(const FilterRelation* filter, Oid table, const Columns& co
 // Puts the fetched rows in the filter. `waits`: the query may wait for other sessions.
 void remember_rows(KeyCall* call, TupleDesc source, bool waits) {
   FilterHandle* filter = call->keys.filter;
-  auto* elements = static_cast<Element*>(palloc(sizeof(Element) * SPI_processed));
-  auto* seen = static_cast<bool*>(palloc(sizeof(bool) * SPI_processed));
-  auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * source->natts));
-  auto* isnull = static_cast<bool*>(palloc(sizeof(bool) * source->natts));
-  auto* row = static_cast<NullableDatum*>(palloc(sizeof(NullableDatum) * source->natts));
-  auto* has_key = static_cast<bool*>(palloc(sizeof(bool) * SPI_processed));
+  auto* elements = allocate<Element>(SPI_processed);
+  auto* seen = allocate<bool>(SPI_processed);
+  auto* values = allocate<Datum>(source->natts);
+  auto* isnull = allocate<bool>(source->natts);
+  auto* row = allocate<NullableDatum>(source->natts);
+  auto* has_key = allocate<bool>(SPI_processed);
   const int count = static_cast<int>(SPI_processed);
   for (int i = 0; i < count; ++i) {
     heap_deform_tuple(SPI_tuptable->vals[i], source, values, isnull);
@@ -150,11 +150,11 @@ uint64 read_table(Oid filter_id, Oid table, const Columns& columns, const char* 
   const int settings = begin_scans_at_start();
   Portal portal = open_query(query, kFunction);
   TupleDesc source = portal->tupDesc;
-  auto* types = static_cast<Oid*>(palloc(sizeof(Oid) * source->natts));
+  auto* types = allocate<Oid>(source->natts);
   for (int i = 0; i < source->natts; ++i) types[i] = TupleDescAttr(source, i)->atttypid;
   KeyCall call;
   init_key_call(&call, kFunction, types, source->natts, false);
-  auto* what = static_cast<const char**>(palloc(sizeof(char*) * source->natts));
+  auto* what = allocate<const char*>(source->natts);
   for (int i = 0; i < source->natts; ++i)
     what[i] = psprintf("column \"%s\" of relation \"%s\"", columns.names[i], get_rel_name(table));
   call.what = what;

@@ -167,8 +167,8 @@ void forget(InsertPlan* plan) {
 // The columns that are given, in the order of the target's; the others have their defaults.
 void choose_columns(InsertPlan* plan, Relation table, Relation target, StringInfo names) {
   const int most = RelationGetNumberOfAttributes(target);
-  plan->sources = static_cast<int*>(MemoryContextAlloc(plan->memory, sizeof(int) * (most + 1)));
-  plan->types = static_cast<Oid*>(MemoryContextAlloc(plan->memory, sizeof(Oid) * (most + 1)));
+  plan->sources = allocate<int>(most + 1, plan->memory);
+  plan->types = allocate<Oid>(most + 1, plan->memory);
   plan->count = 0;
   for (int i = 1; i <= most; ++i) {
     const int source = source_of(table, column(target, i));
@@ -247,8 +247,8 @@ void insert_diverted(const TriggerData* call, Oid target, const FilterHandle* fi
       plan = &once;
     make_insert_plan(plan, call->tg_relation, target, keep);
   }
-  auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * (plan->count + 1)));
-  auto* nulls = static_cast<char*>(palloc(plan->count + 1));
+  auto* values = allocate<Datum>(plan->count + 1);
+  auto* nulls = allocate<char>(plan->count + 1);
   slot_getallattrs(call->tg_trigslot);
   for (int i = 0; i < plan->count; ++i)
     values[i] = value_for(plan->sources[i], call->tg_trigslot, filter, &nulls[i]);

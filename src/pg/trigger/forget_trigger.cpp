@@ -64,8 +64,7 @@ NotedEntry* note_key(NotedKeys* noted, uint64 statement, Oid filter, uint64 hash
     if (noted->keys != nullptr) {
       hash_destroy(noted->keys);
     } else {
-      auto* callback = static_cast<MemoryContextCallback*>(
-          MemoryContextAllocZero(TopTransactionContext, sizeof(MemoryContextCallback)));
+      auto* callback = allocate_zeros<MemoryContextCallback>(1, TopTransactionContext);
       callback->func = on_memory_reset;
       callback->arg = noted;
       MemoryContextRegisterResetCallback(TopTransactionContext, callback);
@@ -195,8 +194,7 @@ void resolve_forget(ForgetState* state, const TriggerData* call) {
 ForgetState* prepare_forget(FunctionCallInfo fcinfo, const TriggerData* call) {
   auto* state = static_cast<ForgetState*>(fcinfo->flinfo->fn_extra);
   if (unlikely(state == nullptr)) {
-    state = static_cast<ForgetState*>(
-        MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(ForgetState)));
+    state = allocate_zeros<ForgetState>(1, fcinfo->flinfo->fn_mcxt);
     state->context = AllocSetContextCreate(fcinfo->flinfo->fn_mcxt, "streamfilter forget trigger",
                                            ALLOCSET_SMALL_SIZES);
     fcinfo->flinfo->fn_extra = state;

@@ -41,8 +41,8 @@ struct Conversion {
 
 Row make_row(int columns) {
   Row row;
-  row.values = static_cast<Datum*>(palloc0(sizeof(Datum) * (columns + 1)));
-  row.isnull = static_cast<bool*>(palloc(columns + 1));
+  row.values = allocate_zeros<Datum>(columns + 1);
+  row.isnull = allocate<bool>(columns + 1);
   memset(row.isnull, true, columns + 1);
   return row;
 }
@@ -91,8 +91,8 @@ Conversion make_conversion(TupleDesc source, TupleDesc target, bool scalar) {
   conversion.source = source;
   conversion.target = target;
   conversion.scalar = scalar;
-  conversion.attributes = static_cast<int*>(palloc(sizeof(int) * (source->natts + 1)));
-  conversion.coercions = static_cast<Coercion**>(palloc(sizeof(Coercion*) * (source->natts + 1)));
+  conversion.attributes = allocate<int>(source->natts + 1);
+  conversion.coercions = allocate<Coercion*>(source->natts + 1);
   conversion.to = make_row(target->natts);
   int column = 0;
   for (int i = 0; i < target->natts; ++i) {
@@ -131,7 +131,7 @@ Key make_key(const Conversion& conversion, ArrayType* names, const KeyRule& rule
   const int columns = conversion.source->natts;
   Key key;
   key.count = columns;
-  key.columns = static_cast<int*>(palloc(sizeof(int) * (columns + 1)));
+  key.columns = allocate<int>(columns + 1);
   for (int i = 0; i < columns; ++i) key.columns[i] = i;
   if (names != nullptr) {
     Datum* elements;
@@ -152,7 +152,7 @@ Key make_key(const Conversion& conversion, ArrayType* names, const KeyRule& rule
   }
   if (key.count == 0)
     raise_bad_key(ERRCODE_INVALID_PARAMETER_VALUE, gettext_noop("the key has no columns"));
-  key.hashers = static_cast<TypeHasher**>(palloc(sizeof(TypeHasher*) * key.count));
+  key.hashers = allocate<TypeHasher*>(key.count);
   key.row = make_row(key.count);
   for (int i = 0; i < key.count; ++i) {
     const FormData_pg_attribute* column = TupleDescAttr(conversion.source, key.columns[i]);
@@ -175,7 +175,7 @@ struct RowBatch {
 };
 
 RowBatch* make_batch(int columns) {
-  auto* batch = static_cast<RowBatch*>(palloc(sizeof(RowBatch)));
+  auto* batch = allocate<RowBatch>();
   for (Row& row : batch->rows) row = make_row(columns);
   return batch;
 }

@@ -33,8 +33,7 @@ struct CallSite {
 CallSite* call_site(FunctionCallInfo fcinfo) {
   FmgrInfo* function = fcinfo->flinfo;
   if (function->fn_extra == nullptr) {
-    auto* site =
-        static_cast<CallSite*>(MemoryContextAllocZero(function->fn_mcxt, sizeof(CallSite)));
+    auto* site = allocate_zeros<CallSite>(1, function->fn_mcxt);
     site->hasher = make_key_hasher(fcinfo, 1);
     function->fn_extra = site;
   }
