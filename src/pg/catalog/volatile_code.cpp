@@ -22,8 +22,7 @@ bool is_volatile_domain(Oid domain, MemoryContext memory) {
 }
 
 bool is_volatile_domain(Oid domain) {
-  MemoryContext memory =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter domain", ALLOCSET_SMALL_SIZES);
+  MemoryContext memory = make_small_context("streamfilter domain");
   const bool found = is_volatile_domain(domain, memory);
   MemoryContextDelete(memory);
   return found;

@@ -33,11 +33,7 @@ void note_new_shard(Relation table) {
       find_new_shard(RelationGetRelid(table)) != nullptr)
     return;
   const InContext context(TopTransactionContext);
-  if (new_shards == NIL) {
-    auto* callback = allocate_zeros<MemoryContextCallback>();
-    callback->func = forget_new_shards;
-    MemoryContextRegisterResetCallback(TopTransactionContext, callback);
-  }
+  if (new_shards == NIL) call_on_reset(TopTransactionContext, forget_new_shards, nullptr);
   auto* shard = allocate<NewShard>();
   *shard = {RelationGetRelid(table), 0};
   new_shards = lappend(new_shards, shard);
@@ -79,8 +75,7 @@ void learn_rows(Learner* learner) {
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   TupleTableSlot* row = table_slot_create(learner->table, nullptr);
   TableScanDesc scan = SF_TABLE_BEGINSCAN(learner->table, snapshot);
-  MemoryContext per_row =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter learning", ALLOCSET_SMALL_SIZES);
+  MemoryContext per_row = make_small_context("streamfilter learning");
   bool ready = false;
   while (table_scan_getnextslot(scan, ForwardScanDirection, row)) {
     CHECK_FOR_INTERRUPTS();

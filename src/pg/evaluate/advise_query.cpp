@@ -90,8 +90,7 @@ Sample sample_rows(const char* query, double least, const char* function, Progre
   TypeHasher* hasher = hasher_of_key(portal->tupDesc, function);
   Sampler sampler(least);
   Sample sample{};
-  MemoryContext batch = AllocSetContextCreate(CurrentMemoryContext, "streamfilter sampled batch",
-                                              ALLOCSET_DEFAULT_SIZES);
+  MemoryContext batch = make_context("streamfilter sampled batch");
   progress->begin("reading rows", expected_rows(portal), "rows");
   bool has_room = true;
   while (has_room) {
@@ -175,8 +174,7 @@ bool try_filter(const Recipe& recipe, const Definition& requested, double factor
   if (!follow(recipe, requested, std::min(saturate<uint64>(memory), kMostMemory), rows.distinct(),
               parameters))
     return false;
-  MemoryContext context =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter trial", ALLOCSET_DEFAULT_SIZES);
+  MemoryContext context = make_context("streamfilter trial");
   Trial trial(make_value(parameters, context));
   for (Size at = 0; at < rows.count; at += kBatch) {
     CHECK_FOR_INTERRUPTS();

@@ -194,8 +194,7 @@ void begin_reading_stream(Evaluation* evaluation, TupleDesc descriptor,
   reader->collation = sort_collation(key->attcollation);
   reader->key_length = key->attlen;
   reader->key_by_value = key->attbyval;
-  reader->key_context = AllocSetContextCreate(CurrentMemoryContext, "streamfilter evaluated key",
-                                              ALLOCSET_DEFAULT_SIZES);
+  reader->key_context = make_context("streamfilter evaluated key");
   reader->slot = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
   evaluation->reading = reader;
 }
@@ -235,8 +234,7 @@ Evaluation* evaluate(const char* query, const Header* const* filters, int count,
 
   TupleTableSlot* row = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
   auto* batch = allocate<EvaluatedRows>();
-  MemoryContext batch_context = AllocSetContextCreate(
-      CurrentMemoryContext, "streamfilter evaluation batch", ALLOCSET_DEFAULT_SIZES);
+  MemoryContext batch_context = make_context("streamfilter evaluation batch");
   evaluation->progress = new (palloc(sizeof(Progress))) Progress(command, InvalidOid, function);
   evaluation->progress->begin("reading rows", expected_rows(portal), "rows");
   int64 next_sample = kBatch;

@@ -138,8 +138,7 @@ void begin_batch_scan(CustomScanState* node, EState* estate, int flags) {
   if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;
   require_shard_node(state->filter, "streamfilter_seen");
   init_key_call(&state->call, "streamfilter_seen", state->types, state->count, false);
-  state->memory =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_SMALL_SIZES);
+  state->memory = make_small_context("streamfilter batch");
   grow_batch(state, kBatch);
 }
 

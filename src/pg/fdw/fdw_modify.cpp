@@ -104,10 +104,8 @@ bool forget_row(ModifyState* state, TupleTableSlot* slot, TupleTableSlot* plan_s
 
 void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
   auto* state = allocate_zeros<ModifyState>();
-  state->row_memory =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter row", ALLOCSET_SMALL_SIZES);
-  state->key_memory =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter keys", ALLOCSET_SMALL_SIZES);
+  state->row_memory = make_small_context("streamfilter row");
+  state->key_memory = make_small_context("streamfilter keys");
   state->row = row;
   // A partition is locked at its first row.
   state->way = target->ri_RootResultRelInfo == nullptr ? KeyRoute::insert : KeyRoute::unknown;

@@ -145,8 +145,7 @@ WordKey word_key_of(const FilterHandle* filter) {
 // Replaces definition and hashers.
 void load(FilterHandle* filter) {
   transaction_uses_filters = true;
-  MemoryContext context =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter handle", ALLOCSET_SMALL_SIZES);
+  MemoryContext context = make_small_context("streamfilter handle");
   MemoryContext caller = MemoryContextSwitchTo(context);
   filter->validity.loaded = false;
   // An invalidation while the catalogs are read must not get lost.
@@ -356,8 +355,7 @@ FilterHandle* filter_handle(Oid relid) {
   if (latest != nullptr && latest->relid == relid) return latest;
   if (handles == nullptr) {
     if (CacheMemoryContext == nullptr) CreateCacheMemoryContext();
-    outdated = AllocSetContextCreate(CacheMemoryContext, "streamfilter outdated handles",
-                                     ALLOCSET_SMALL_SIZES);
+    outdated = make_small_context("streamfilter outdated handles", CacheMemoryContext);
     handles = make_hash_table<Oid, FilterHandle>("streamfilter handles", 16, CacheMemoryContext);
   }
   bool found;

@@ -77,8 +77,7 @@ void init_key_call(KeyCall* call, const char* function, const Oid* types, int co
   call->types = types;
   call->count = count;
   call->may_leave_out_roles = may_leave_out_roles;
-  call->context =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter key call", ALLOCSET_SMALL_SIZES);
+  call->context = make_small_context("streamfilter key call");
 }
 
 void resolve_key_call(KeyCall* call, Oid relid, Use use) {

@@ -151,8 +151,7 @@ void restore(Oid relid) {
 
 // All that is saved in this database.
 void restore_all() {
-  MemoryContext context =
-      AllocSetContextCreate(TopMemoryContext, "streamfilter restore", ALLOCSET_DEFAULT_SIZES);
+  MemoryContext context = make_context("streamfilter restore", TopMemoryContext);
   MemoryContextSwitchTo(context);
   List* saved = NIL;
   in_transaction([&] {

@@ -109,8 +109,7 @@ struct NamedParents {
 
 const List* list_children() {
   if (named.valid) return named.children;
-  MemoryContext lookup =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter trees", ALLOCSET_SMALL_SIZES);
+  MemoryContext lookup = make_small_context("streamfilter trees");
   MemoryContext caller = MemoryContextSwitchTo(lookup);
   List* found = NIL;
   named.valid = true;  // what changes meanwhile makes it invalid again

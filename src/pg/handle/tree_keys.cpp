@@ -231,8 +231,7 @@ bool has_remote_root(FilterHandle* filter) {
 void judge_keys_in_tree(FilterHandle* filter, const Element* elements, const bool* has_key,
                         int count, bool* seen) {
   check_entry(filter);
-  MemoryContext memory =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter keys", ALLOCSET_SMALL_SIZES);
+  MemoryContext memory = make_small_context("streamfilter keys");
   MemoryContext caller = MemoryContextSwitchTo(memory);
   Questions questions(filter, count);
   for (int i = 0; i < count; ++i) {

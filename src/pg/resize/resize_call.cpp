@@ -311,8 +311,7 @@ void swap(Resize* resize) {
 }
 
 void run_resize(Resize* resize) {
-  MemoryContext work =
-      AllocSetContextCreate(TopTransactionContext, "streamfilter resize", ALLOCSET_DEFAULT_SIZES);
+  MemoryContext work = make_context("streamfilter resize", TopTransactionContext);
   const MemoryContext caller = MemoryContextSwitchTo(work);
   Progress progress(Command::resize, resize->relid,
                     psprintf("resizing filter \"%s\"", get_rel_name(resize->relid)));

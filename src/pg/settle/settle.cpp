@@ -268,8 +268,7 @@ void settle_rows(Settling* settling, const Datum* since, int64 most, Progress* p
   const Settled& settled = settling->settled;
   progress->begin("settling rows", 0, "rows");
   Portal portal = open_diverted(settling->task, since);
-  MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "streamfilter_settle round",
-                                               ALLOCSET_DEFAULT_SIZES);
+  MemoryContext memory = make_context("streamfilter_settle round");
   for (bool more = true; more;) {
     const int64 left = most - settled.restored - settled.confirmed;
     if (left <= 0) break;

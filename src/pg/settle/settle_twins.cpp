@@ -290,8 +290,7 @@ void init_row_keys(RowKeys* keys, const SettleTask* task) {
   *keys = {};
   keys->task = task;
   keys->row = allocate_zeros<NullableDatum>(task->count);
-  keys->memory = AllocSetContextCreate(CurrentMemoryContext, "streamfilter_settle keys",
-                                       ALLOCSET_DEFAULT_SIZES);
+  keys->memory = make_context("streamfilter_settle keys");
   init_columns(keys);
   if (task->filter == nullptr) init_hashers(keys);
   ready_row_keys(keys);
@@ -466,8 +465,7 @@ int64 settle_twins_in_table(RowKeys* keys, bool remove) {
   const uint64 most = static_cast<uint64>(maintenance_work_mem) * 1024;
   uint64 parts = 1;
   int64 found = 0;
-  MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "streamfilter_settle twins",
-                                               ALLOCSET_DEFAULT_SIZES);
+  MemoryContext memory = make_context("streamfilter_settle twins");
   for (uint64 part = 0; part < parts; ++part) {
     const MemoryContext caller = MemoryContextSwitchTo(memory);
     Portal portal = nullptr;

@@ -162,8 +162,7 @@ uint64 read_table(Oid filter_id, Oid table, const Columns& columns, const char* 
   begin_key_call(&call, filter_id, Use::insert);
   Progress progress(Command::warm, filter_id, psprintf("warming from \"%s\"", get_rel_name(table)));
   progress.begin("reading rows", expected_rows(portal), "rows");
-  MemoryContext batch_memory = AllocSetContextCreate(
-      CurrentMemoryContext, "streamfilter_warm batch", ALLOCSET_DEFAULT_SIZES);
+  MemoryContext batch_memory = make_context("streamfilter_warm batch");
   const bool waits = may_query_wait(portal->queryDesc, filter_id);
   uint64 rows = 0;
   for (;;) {

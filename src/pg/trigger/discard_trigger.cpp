@@ -30,9 +30,7 @@ void give_back(void* place) {
 KeptJudge* lend(const Trigger* trigger, MemoryContext of_statement) {
   KeptJudge* place = &kept[trigger->tgoid % kPlaces];
   if (place->lent) return nullptr;
-  auto* back = allocate<MemoryContextCallback>(1, of_statement);
-  *back = {give_back, place, nullptr};
-  MemoryContextRegisterResetCallback(of_statement, back);
+  call_on_reset(of_statement, give_back, place);
   place->lent = true;
   return place;
 }

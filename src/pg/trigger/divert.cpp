@@ -145,8 +145,7 @@ InsertPlan* find_plan(Oid trigger) {
   if (found) return plan;
   *plan = InsertPlan{};
   plan->trigger = trigger;
-  plan->memory =
-      AllocSetContextCreate(CacheMemoryContext, "streamfilter diversion", ALLOCSET_SMALL_SIZES);
+  plan->memory = make_small_context("streamfilter diversion", CacheMemoryContext);
   return plan;
 }
 

@@ -61,14 +61,10 @@ void on_memory_reset(void* noted) { static_cast<NotedKeys*>(noted)->keys = nullp
 
 NotedEntry* note_key(NotedKeys* noted, uint64 statement, Oid filter, uint64 hash) {
   if (noted->keys == nullptr || noted->statement != statement) {
-    if (noted->keys != nullptr) {
+    if (noted->keys != nullptr)
       hash_destroy(noted->keys);
-    } else {
-      auto* callback = allocate_zeros<MemoryContextCallback>(1, TopTransactionContext);
-      callback->func = on_memory_reset;
-      callback->arg = noted;
-      MemoryContextRegisterResetCallback(TopTransactionContext, callback);
-    }
+    else
+      call_on_reset(TopTransactionContext, on_memory_reset, noted);
     noted->keys = nullptr;
     noted->keys =
         make_hash_table<NotedKey, NotedEntry>("streamfilter noted keys", 16, TopTransactionContext);
@@ -195,8 +191,7 @@ ForgetState* prepare_forget(FunctionCallInfo fcinfo, const TriggerData* call) {
   auto* state = static_cast<ForgetState*>(fcinfo->flinfo->fn_extra);
   if (unlikely(state == nullptr)) {
     state = allocate_zeros<ForgetState>(1, fcinfo->flinfo->fn_mcxt);
-    state->context = AllocSetContextCreate(fcinfo->flinfo->fn_mcxt, "streamfilter forget trigger",
-                                           ALLOCSET_SMALL_SIZES);
+    state->context = make_small_context("streamfilter forget trigger", fcinfo->flinfo->fn_mcxt);
     fcinfo->flinfo->fn_extra = state;
   }
   if (likely(state->keys.filter != nullptr)) use_filter(state->keys.filter, Use::judge_granted);

@@ -179,7 +179,7 @@ void set_judge_kind(RowJudge* judge, TriggerKind kind) {
 void init_row_judge(RowJudge* judge, TriggerKind kind, uint64 statement, MemoryContext parent) {
   set_judge_kind(judge, kind);
   judge->statement.number = statement;
-  judge->own.context = AllocSetContextCreate(parent, "streamfilter trigger", ALLOCSET_SMALL_SIZES);
+  judge->own.context = make_small_context("streamfilter trigger", parent);
 }
 
 void resolve_judge(RowJudge* judge) {

@@ -181,8 +181,7 @@ void settle(PendingRow* row) {
 
 // In memory of its own, since the caller's is about to be freed.
 void settle_in_scratch(PendingRow* row) {
-  MemoryContext scratch =
-      AllocSetContextCreate(TopTransactionContext, "streamfilter row's fate", ALLOCSET_SMALL_SIZES);
+  MemoryContext scratch = make_small_context("streamfilter row's fate", TopTransactionContext);
   MemoryContext caller = MemoryContextSwitchTo(scratch);
   settle(row);
   MemoryContextSwitchTo(caller);

@@ -216,8 +216,7 @@ void put_result_row(const Conversion& conversion, const Row& row, Tuplestorestat
 // Reads the query to its end, and puts rows that are no repeats into the result.
 void run_query(Portal portal, const Key& key, const Conversion& conversion, Header* filter,
                Tuplestorestate* result) {
-  const MemoryContext batch_context = AllocSetContextCreate(
-      CurrentMemoryContext, "streamfilter_distinct batch", ALLOCSET_DEFAULT_SIZES);
+  const MemoryContext batch_context = make_context("streamfilter_distinct batch");
   RowBatch* batch = make_batch(conversion.source->natts);
   Progress progress(Command::distinct, InvalidOid, kFunction);
   progress.begin("reading rows", expected_rows(portal), "rows");
