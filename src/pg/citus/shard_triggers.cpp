@@ -52,9 +52,9 @@ struct Learner {
 // False if the filter is not to be asked.
 bool begin_learning(Learner* learner) {
   const DeclaredTrigger declared = find_declared(learner->trigger, learner->table);
-  FilterHandle* filter = filter_handle(
-      lock_filter(learner->trigger, learner->kind, &declared, RowExclusiveLock, ERROR));
-  use_filter(filter, Use::judge_granted);
+  FilterHandle* filter = filter_for_use(
+      lock_filter(learner->trigger, learner->kind, &declared, RowExclusiveLock, ERROR),
+      Use::judge_granted);
   if (filter->mode == FilterMode::off) return false;
   const TriggerPlan* plan =
       make_plan(learner->trigger, learner->kind, learner->table, filter->relation);

@@ -337,8 +337,7 @@ TupleTableSlot* execute_batch_scan(CustomScanState* node) {
 }
 
 TupleTableSlot* execute_first(CustomScanState* node) {
-  PreventCommandDuringRecovery("streamfilter_seen()");
-  PreventCommandIfReadOnly("streamfilter_seen()");
+  require_writable("streamfilter_seen()");
   return execute_batch_scan(node);
 }
 

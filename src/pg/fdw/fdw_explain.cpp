@@ -148,8 +148,7 @@ const char* slicing_of(const Parameters& parameters) {
 }
 
 void explain_filter(Relation rel, ExplainState* es) {
-  FilterHandle* filter = filter_handle(RelationGetRelid(rel));
-  use_filter(filter, Use::define);  // makes no state
+  FilterHandle* filter = filter_for_use(RelationGetRelid(rel), Use::define);  // makes no state
   const Definition& definition = filter->relation->definition;
   const Parameters& parameters = definition.parameters;
   ExplainPropertyText("Kind", find_ops(parameters.kind)->name, es);

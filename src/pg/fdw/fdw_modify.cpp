@@ -139,8 +139,7 @@ bool is_query_asking(const PlannerInfo* root) {
 }  // namespace
 
 int is_foreign_rel_updatable(Relation relation) {
-  FilterHandle* filter = filter_handle(RelationGetRelid(relation));
-  use_filter(filter, Use::define);
+  FilterHandle* filter = filter_for_use(RelationGetRelid(relation), Use::define);
   return 1 << CMD_INSERT | (can_erase(filter->relation) ? 1 << CMD_DELETE : 0);
 }
 
@@ -153,8 +152,7 @@ void add_foreign_update_targets(PlannerInfo* root, Index target, RangeTblEntry*,
 List* plan_foreign_modify(PlannerInfo* root, ModifyTable* plan, Index target, int) {
   if (plan->operation == CMD_INSERT)
     return is_query_asking(root) ? list_make1(makeInteger(true)) : NIL;
-  FilterHandle* filter = filter_handle(planner_rt_fetch(target, root)->relid);
-  use_filter(filter, Use::define);
+  FilterHandle* filter = filter_for_use(planner_rt_fetch(target, root)->relid, Use::define);
   if (plan->operation != CMD_DELETE) raise_update(filter->relation);
   if (!can_erase(filter->relation)) raise_delete(filter->relation);
   return NIL;
@@ -210,8 +208,7 @@ int get_foreign_modify_batch_size(ResultRelInfo* target) {
                         (triggers->trig_insert_before_row || triggers->trig_insert_after_row));
   const auto* state = static_cast<const ModifyState*>(target->ri_FdwState);
   if (watched || (state != nullptr && state->one_by_one)) return 1;
-  FilterHandle* filter = filter_handle(RelationGetRelid(target->ri_RelationDesc));
-  use_filter(filter, Use::define);
+  FilterHandle* filter = filter_for_use(RelationGetRelid(target->ri_RelationDesc), Use::define);
   return is_remote(filter->relation) ? kRemoteBatch : kBatch;
 }
 
@@ -308,8 +305,7 @@ void exec_foreign_truncate(List* relations, DropBehavior, bool) {
   for (auto* relation : each<RelationData>(relations))
     relids = lappend_oid(relids, RelationGetRelid(relation));
   for (const Oid oid : each_oid(relids)) {
-    FilterHandle* filter = filter_handle(oid);
-    use_filter(filter, Use::define);
+    FilterHandle* filter = filter_for_use(oid, Use::define);
     warn_of_remembering_children(filter->relid, relids);
     require_shared_state();
     if (!is_remote(filter->relation) && peek_slot(filter->relation) == nullptr &&

@@ -100,8 +100,7 @@ KeyClause* choose_clause(PlannerInfo* root, RelOptInfo* rel, int key, List* clau
 }  // namespace
 
 void get_foreign_rel_size(PlannerInfo* root, RelOptInfo* rel, Oid relid) {
-  FilterHandle* filter = filter_handle(relid);
-  use_filter(filter, Use::define);
+  FilterHandle* filter = filter_for_use(relid, Use::define);
   auto* plan = allocate<FilterPlan>();
   plan->relation = filter->relation;
   plan->clauses = allocate_zeros<List*>(plan->relation->key_count);

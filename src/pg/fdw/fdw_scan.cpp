@@ -132,8 +132,7 @@ bool look_up_key(const ScanState* scan) {
 
 void begin_foreign_scan(ForeignScanState* node, int flags) {
   auto* plan = reinterpret_cast<ForeignScan*>(node->ss.ps.plan);
-  FilterHandle* filter = filter_handle(RelationGetRelid(node->ss.ss_currentRelation));
-  use_filter(filter, Use::define);
+  FilterHandle* filter = filter_for_use(RelationGetRelid(node->ss.ss_currentRelation), Use::define);
   if (plan->fdw_exprs == NIL) raise_listing(filter->relation);
   if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;
   use_filter(filter, Use::test_granted);  // raises errors now

@@ -81,8 +81,7 @@ void init_key_call(KeyCall* call, const char* function, const Oid* types, int co
 }
 
 void resolve_key_call(KeyCall* call, Oid relid, Use use) {
-  FilterHandle* filter = filter_handle(relid);
-  use_filter(filter, use);
+  FilterHandle* filter = filter_for_use(relid, use);
   resolve_call(call, filter);
 }
 

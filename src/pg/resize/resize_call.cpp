@@ -74,8 +74,7 @@ void check_call(FunctionCallInfo fcinfo) {
             errmsg("streamfilter_resize() cannot run inside a transaction block"),
             errhint("Call it by itself, or use ALTER FOREIGN TABLE ... OPTIONS (SET memory ...)."));
   require_arguments(fcinfo, {0, 1});
-  PreventCommandDuringRecovery("streamfilter_resize()");
-  PreventCommandIfReadOnly("streamfilter_resize()");
+  require_writable("streamfilter_resize()");
 }
 
 // The relation with the new definition, checked as ALTER would.

@@ -376,8 +376,7 @@ Datum row_of(FunctionCallInfo fcinfo, const Settling& settling, bool looked_for_
 // duplicates. The caller needs the rights that begin_settling() names; what the tables and the
 // filter have of code runs as their owners.
 SF_FUNCTION(streamfilter_settle) {
-  PreventCommandDuringRecovery("streamfilter_settle()");
-  PreventCommandIfReadOnly("streamfilter_settle()");
+  require_writable("streamfilter_settle()");
   check_isolation();
   check_not_nested();
   require_arguments(fcinfo, {0, 1, 4, 5});

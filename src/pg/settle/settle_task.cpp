@@ -320,8 +320,8 @@ const char** use_judge(SettleTask* task, const Trigger* judge, Relation target, 
   check_is_origin(&origin, task->target);
   TriggerKind kind;
   find_kind(judge->tgfoid, &kind);
-  task->filter = filter_handle(lock_filter(judge, kind, &origin, RowExclusiveLock, ERROR));
-  use_filter(task->filter, Use::insert_granted);
+  task->filter = filter_for_use(lock_filter(judge, kind, &origin, RowExclusiveLock, ERROR),
+                                Use::insert_granted);
   if (given && !fires(judge->tgenabled)) return nullptr;
   const TriggerPlan* plan = make_plan(judge, kind, target, task->filter->relation);
   task->count = plan->count;

@@ -205,14 +205,12 @@ void check_has_rows(const FilterRelation* filter, Oid table) {
 // streamfilter_warm(filter regclass, "table" regclass [, columns text[] [, "where" text]]) → rows
 // read. Uses the caller's rights: INSERT on the filter, SELECT on the table.
 SF_FUNCTION(streamfilter_warm) {
-  PreventCommandDuringRecovery("streamfilter_warm()");
-  PreventCommandIfReadOnly("streamfilter_warm()");
+  require_writable("streamfilter_warm()");
   require_arguments(fcinfo, {0, 1});
   const Oid filter_id = PG_GETARG_OID(0), table = PG_GETARG_OID(1);
   require_one_node(filter_id, "streamfilter_warm()",
                    "run_command_on_shards('...', $$SELECT streamfilter_warm('...', '%s')$$)", true);
-  FilterHandle* filter = filter_handle(filter_id);
-  use_filter(filter, Use::insert);
+  FilterHandle* filter = filter_for_use(filter_id, Use::insert);
   if (get_rel_name(table) == nullptr) raise_gone(table);
   if (table == filter_id || is_filter(table))
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),

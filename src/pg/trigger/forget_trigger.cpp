@@ -175,8 +175,8 @@ void resolve_forget(ForgetState* state, const TriggerData* call) {
   MemoryContextReset(state->context);
   const InContext switched(state->context);
   DeclaredTrigger declared = find_declared(trigger, call->tg_relation);
-  FilterHandle* filter = filter_handle(bind_and_lock(trigger, &declared, RowExclusiveLock));
-  use_filter(filter, Use::judge_granted);
+  FilterHandle* filter =
+      filter_for_use(bind_and_lock(trigger, &declared, RowExclusiveLock), Use::judge_granted);
   const TriggerPlan* plan = plan_forgetting(trigger, call->tg_relation, filter->relation);
   state->trigger = trigger->tgoid;
   ItemPointerSetInvalid(&state->updated);
