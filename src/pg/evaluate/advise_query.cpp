@@ -5,7 +5,6 @@
 #include "core/advise/advise.hpp"
 #include "core/base/math_policy.hpp"
 #include "pg/server/progress.hpp"
-#include "pg/server/rows.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {
@@ -90,29 +89,18 @@ Sample sample_rows(const char* query, double least, const char* function, Progre
   TypeHasher* hasher = hasher_of_key(portal->tupDesc, function);
   Sampler sampler(least);
   Sample sample{};
-  MemoryContext batch = make_context("streamfilter sampled batch");
-  progress->begin("reading rows", expected_rows(portal), "rows");
   bool has_room = true;
-  while (has_room) {
-    SPI_cursor_fetch(portal, true, kFetched);
-    if (SPI_processed == 0) break;
-    MemoryContext caller = MemoryContextSwitchTo(batch);
+  read_in_batches(portal, kFetched, progress, [&] {
     for (uint64 i = 0; i < SPI_processed && has_room; ++i) {
       bool isnull;
       uint64 hash;
       const Datum key = heap_getattr(SPI_tuptable->vals[i], 1, portal->tupDesc, &isnull);
       if (isnull || !hash_key_value(hasher, key, KeyRule{}, &hash)) continue;
-      MemoryContextSwitchTo(caller);
       has_room = sampler.add(hash);
-      MemoryContextSwitchTo(batch);
       sample.read += has_room;
     }
-    MemoryContextSwitchTo(caller);
-    MemoryContextReset(batch);
-    progress->add(SPI_processed);
-    SPI_freetuptable(SPI_tuptable);
-  }
-  SPI_cursor_close(portal);
+    return has_room;
+  });
   sample.is_complete = has_room;
   sample.rows = sampler.rows();
   return sample;

@@ -12,7 +12,6 @@ extern "C" {
 
 #include "pg/catalog/element_roles.hpp"
 #include "pg/evaluate/evaluation.hpp"
-#include "pg/server/rows.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {
@@ -234,26 +233,17 @@ Evaluation* evaluate(const char* query, const Header* const* filters, int count,
 
   TupleTableSlot* row = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
   auto* batch = allocate<EvaluatedRows>();
-  MemoryContext batch_context = make_context("streamfilter evaluation batch");
   evaluation->progress = new (palloc(sizeof(Progress))) Progress(command, InvalidOid, function);
-  evaluation->progress->begin("reading rows", expected_rows(portal), "rows");
   int64 next_sample = kBatch;
-  for (;;) {
-    SPI_cursor_fetch(portal, true, kBatch);
-    if (SPI_processed == 0) break;
-    MemoryContext caller = MemoryContextSwitchTo(batch_context);
+  read_in_batches(portal, kBatch, evaluation->progress, [&] {
     read_batch(batch, source, &importance, &time);
     for (int i = 0; i < count; ++i) feed(batch, &evaluation->candidates[i], i, hasher);
-    MemoryContextSwitchTo(caller);
     put_into_sort(evaluation, batch, row);
-    MemoryContextReset(batch_context);
     sample_fill(evaluation, &next_sample);
-    evaluation->progress->add(SPI_processed);
-    SPI_freetuptable(SPI_tuptable);
-  }
+    return true;
+  });
   next_sample = 0;  // the end is always sampled
   sample_fill(evaluation, &next_sample);
-  SPI_cursor_close(portal);
   ExecDropSingleTupleTableSlot(row);
   evaluation->progress->begin("sorting", 0, "rows");
   tuplesort_performsort(evaluation->sort);

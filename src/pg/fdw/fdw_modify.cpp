@@ -287,10 +287,8 @@ TupleTableSlot* exec_foreign_delete(EState*, ResultRelInfo* target, TupleTableSl
                                     TupleTableSlot* plan_slot) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
   MemoryContextReset(state->row_memory);  // of the previous row, which RETURNING has used
-  MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
-  const bool forgotten = forget_row(state, slot, plan_slot);
-  MemoryContextSwitchTo(caller);
-  return forgotten ? slot : nullptr;
+  const InContext context(state->row_memory);
+  return forget_row(state, slot, plan_slot) ? slot : nullptr;
 }
 
 void end_foreign_modify(EState*, ResultRelInfo* target) {

@@ -81,8 +81,7 @@ void init_key_call(KeyCall* call, const char* function, const Oid* types, int co
 }
 
 void resolve_key_call(KeyCall* call, Oid relid, Use use) {
-  FilterHandle* filter = filter_for_use(relid, use);
-  resolve_call(call, filter);
+  resolve_call(call, filter_for_use(relid, use));
 }
 
 KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,
@@ -94,13 +93,12 @@ KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,
       ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
               errmsg("%s does not take VARIADIC arrays", function),
               errhint("Give the values of the key one by one."));
-    MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+    const InContext context(fcinfo->flinfo->fn_mcxt);
     const int count = PG_NARGS() - 1;
     auto* types = allocate<Oid>(count);
     for (int i = 0; i < count; ++i) types[i] = get_fn_expr_argtype(fcinfo->flinfo, i + 1);
     site = allocate_zeros<KeyCall>();
     init_key_call(site, function, types, count, may_leave_out_roles);
-    MemoryContextSwitchTo(caller);
     fcinfo->flinfo->fn_extra = site;
   }
   begin_key_call(site, PG_GETARG_OID(0), use);

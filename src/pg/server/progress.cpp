@@ -7,7 +7,6 @@ extern "C" {
 
 #include "pg/server/monotonic.hpp"
 #include "pg/server/progress.hpp"
-#include "pg/server/rows.hpp"
 
 namespace streamfilter::pg {
 

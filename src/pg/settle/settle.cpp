@@ -14,7 +14,6 @@
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/progress.hpp"
-#include "pg/server/rows.hpp"
 #include "pg/settle/settle_task.hpp"
 #include "pg/settle/settle_twins.hpp"
 #include "pg/trigger/divert.hpp"

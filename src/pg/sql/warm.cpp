@@ -10,7 +10,6 @@ extern "C" {
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/waiting_code.hpp"
 #include "pg/server/progress.hpp"
-#include "pg/server/rows.hpp"
 #include "pg/settle/settle_task.hpp"
 #include "pg/trigger/judge_row.hpp"
 
@@ -161,25 +160,16 @@ uint64 read_table(Oid filter_id, Oid table, const Columns& columns, const char* 
   // Reports wrong key types even if the table has no rows.
   begin_key_call(&call, filter_id, Use::insert);
   Progress progress(Command::warm, filter_id, psprintf("warming from \"%s\"", get_rel_name(table)));
-  progress.begin("reading rows", expected_rows(portal), "rows");
-  MemoryContext batch_memory = make_context("streamfilter_warm batch");
   const bool waits = may_query_wait(portal->queryDesc, filter_id);
   uint64 rows = 0;
-  for (;;) {
-    SPI_cursor_fetch(portal, true, kBatch);
-    if (SPI_processed == 0) break;
+  read_in_batches(portal, kBatch, &progress, [&] {
     begin_key_call(&call, filter_id, Use::insert);
     note_asked(call.keys.filter);
-    MemoryContext caller = MemoryContextSwitchTo(batch_memory);
     remember_rows(&call, source, waits);
-    MemoryContextSwitchTo(caller);
-    MemoryContextReset(batch_memory);
     rows += SPI_processed;
-    progress.add(SPI_processed);
-    SPI_freetuptable(SPI_tuptable);
-  }
+    return true;
+  });
   progress.end();
-  SPI_cursor_close(portal);
   AtEOXact_GUC(true, settings);
   return rows;
 }

@@ -4,7 +4,6 @@
 #include "pg/catalog/column_coercion.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/server/progress.hpp"
-#include "pg/server/rows.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {
@@ -216,24 +215,16 @@ void put_result_row(const Conversion& conversion, const Row& row, Tuplestorestat
 // Reads the query to its end, and puts rows that are no repeats into the result.
 void run_query(Portal portal, const Key& key, const Conversion& conversion, Header* filter,
                Tuplestorestate* result) {
-  const MemoryContext batch_context = make_context("streamfilter_distinct batch");
   RowBatch* batch = make_batch(conversion.source->natts);
   Progress progress(Command::distinct, InvalidOid, kFunction);
-  progress.begin("reading rows", expected_rows(portal), "rows");
-  for (;;) {
-    SPI_cursor_fetch(portal, true, kBatch);
-    if (SPI_processed == 0) break;
-    const MemoryContext caller = MemoryContextSwitchTo(batch_context);
+  read_in_batches(portal, kBatch, &progress, [&] {
     read_batch(batch, key, conversion.source, filter->parameters);
     insert_many(filter, batch->elements, batch->has_key, static_cast<Size>(batch->count),
                 batch->seen);
     for (int i = 0; i < batch->count; ++i)
       if (!batch->seen[i]) put_result_row(conversion, batch->rows[i], result);
-    MemoryContextSwitchTo(caller);
-    MemoryContextReset(batch_context);
-    progress.add(SPI_processed);
-    SPI_freetuptable(SPI_tuptable);
-  }
+    return true;
+  });
 }
 
 // Opens the result; `scalar` tells whether its rows are of a scalar type.
@@ -275,7 +266,6 @@ SF_FUNCTION(streamfilter_distinct) {
   const Conversion conversion = make_conversion(portal->tupDesc, set->setDesc, scalar);
   const Key key = make_key(conversion, names, key_rule(filter->parameters));
   run_query(portal, key, conversion, filter, set->setResult);
-  SPI_cursor_close(portal);
   SPI_finish();
   return static_cast<Datum>(0);
 }
