@@ -335,9 +335,7 @@ bool split_name(const char* text, char** schema, char** name) {
   return count == 1 || count == 2;
 }
 
-namespace {
-
-bool check_options(List* options, Oid of, Fault& fault) {
+static bool check_options(List* options, Oid of, Fault& fault) {
   switch (of) {
     case ForeignTableRelationId: {
       Definition definition;
@@ -362,8 +360,6 @@ bool check_options(List* options, Oid of, Fault& fault) {
                                               "foreign-data wrapper", nullptr, fault);
   }
 }
-
-}  // namespace
 
 // streamfilter_fdw_validator(options text[], catalog oid): checks the options of every object of
 // the wrapper as they are set.

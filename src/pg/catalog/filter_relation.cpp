@@ -323,18 +323,14 @@ List* options_of_filter(Oid relid) {
   return options;
 }
 
-namespace {
-
 // May the foreign table have the option? Looks for its name without reading the others.
-bool may_have_option(HeapTuple tuple, TupleDesc columns, const char* option) {
+static bool may_have_option(HeapTuple tuple, TupleDesc columns, const char* option) {
   bool isnull;
   const Datum options = heap_getattr(tuple, Anum_pg_foreign_table_ftoptions, columns, &isnull);
   if (isnull) return false;
   const ArrayType* array = DatumGetArrayTypeP(options);
   return memmem(array, VARSIZE(array), option, strlen(option)) != nullptr;
 }
-
-}  // namespace
 
 List* list_filters(const char* option) {
   List* found = NIL;

@@ -190,9 +190,7 @@ void explain_foreign_modify(ModifyTableState*, ResultRelInfo* target, List*, int
 // Adds a line per filter below the plan. PostgreSQL offers no place with the trigger's own line,
 // and formats other than text have no place after the query.
 
-namespace {
-
-void append_judged_rows(ExplainState* es) {
+static void append_judged_rows(ExplainState* es) {
   flush_counters();
   for (int i = 0; i < judged_filters(); ++i) {
     const JudgedRows& rows = judged_by(i);
@@ -201,8 +199,6 @@ void append_judged_rows(ExplainState* es) {
       appendStringInfo(es->str, "Filter %s: %s\n", quote_identifier(name), text);
   }
 }
-
-}  // namespace
 
 void explain_judged_rows(ExplainCall* call) {
   auto* es = call->get<ExplainState*>();

@@ -42,9 +42,7 @@ void raise_changed_by_cast(const FilterHandle* filter) {
       errmsg("filter \"%s\" was changed by a cast of one of its columns", filter->relation->name));
 }
 
-namespace {
-
-void resolve_call(KeyCall* call, FilterHandle* filter) {
+static void resolve_call(KeyCall* call, FilterHandle* filter) {
   const FilterRelation* relation = filter->relation;
   call->keys.filter = nullptr;
   MemoryContextReset(call->context);
@@ -67,8 +65,6 @@ void resolve_call(KeyCall* call, FilterHandle* filter) {
   }
   call->keys = make_key_builder(filter, inputs, call->count);
 }
-
-}  // namespace
 
 void init_key_call(KeyCall* call, const char* function, const Oid* types, int count,
                    bool may_leave_out_roles) {

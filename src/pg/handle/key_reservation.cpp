@@ -333,10 +333,8 @@ void erase_reserved(FilterHandle* filter, TransactionChanges* changes, const Ele
   append_erasure(changes, element, registered);
 }
 
-namespace {
-
 // True: the key may have changed while this has waited.
-bool await_erasure(FilterHandle* filter, const Element& element) {
+static bool await_erasure(FilterHandle* filter, const Element& element) {
   const auto runs = [](FullTransactionId other) {
     return FullTransactionIdIsValid(other) &&
            !TransactionIdIsCurrentTransactionId(XidFromFullTransactionId(other)) &&
@@ -359,8 +357,6 @@ bool await_erasure(FilterHandle* filter, const Element& element) {
   }
   return true;
 }
-
-}  // namespace
 
 void await_erasures(FilterHandle* filter, const Element& element) {
   while (waits(filter) && await_erasure(filter, element)) continue;

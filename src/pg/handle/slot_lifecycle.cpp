@@ -423,12 +423,10 @@ void roll_back_definitions() {
   if (work != nullptr) roll_back(InvalidSubTransactionId);
 }
 
-namespace {
-
 // Calls f(change, slot), the latest first. Skips counts, which are no definitions: they stay if the
 // transaction ends in another session. Needs directory_lock.
 template <typename Function>
-void for_each_prepared(Function&& f) {
+static void for_each_prepared(Function&& f) {
   for (const Work* item = work; item != nullptr; item = item->next) {
     if (item->action == Action::define && is_last_word(item)) {
       const FilterSlot* slot = item->slot;
@@ -447,8 +445,6 @@ void for_each_prepared(Function&& f) {
       if (slot->state == SlotState::live || is_own_pending(slot)) f(ChangeType::drop, slot);
   }
 }
-
-}  // namespace
 
 bool prepare_definitions() {
   if (work == nullptr) return add_prepared(nullptr, 0);
@@ -606,10 +602,8 @@ bool is_kept_logged(const FilterSlot* slot) {
   return own != nullptr ? own->logged : slot->saved.logged;
 }
 
-namespace {
-
 // Takes a slot beside the filter's, whose state is still needed.
-Work* reserve_second(const FilterRelation* relation, uint64 size, bool is_copy) {
+static Work* reserve_second(const FilterRelation* relation, uint64 size, bool is_copy) {
   const ServerOptions server = server_options(server_of_oid(relation->server)->options);
   Work* item = new_work(Action::build);
   const Reservation reservation =
@@ -618,8 +612,6 @@ Work* reserve_second(const FilterRelation* relation, uint64 size, bool is_copy) 
   if (reservation != Reservation::done) raise_no_room(relation, size, server, reservation);
   return item;
 }
-
-}  // namespace
 
 FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& parameters,
                           void (*fill)(FilterSlot* slot, void* arg), void* arg) {

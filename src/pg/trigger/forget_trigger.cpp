@@ -389,10 +389,8 @@ void note_dropped(const RowJudge* judge, const Element& element) {
 
 // ---- the definition -----------------------------------------------------------------------------
 
-namespace {
-
-[[noreturn]] void raise_cannot_forget(const Trigger* trigger, Relation table,
-                                      const FilterRelation* filter) {
+[[noreturn]] static void raise_cannot_forget(const Trigger* trigger, Relation table,
+                                             const FilterRelation* filter) {
   char kinds[256];
   list_kinds([](const FilterOps& ops) { return ops.erase != nullptr; }, kinds, sizeof kinds);
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -404,8 +402,6 @@ namespace {
                   "streamfilter_forget(...);",
                   quote_identifier(RelationGetRelationName(table))));
 }
-
-}  // namespace
 
 void check_forget_event(const Trigger* trigger, Relation table) {
   const int16 type = trigger->tgtype;

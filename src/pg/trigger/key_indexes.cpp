@@ -175,11 +175,9 @@ bool is_in_indexes(const List* indexes, Relation table, TupleTableSlot* row) {
   return false;
 }
 
-namespace {
-
 // Partitions may have indexes that the partitioned table has not.
-bool any_partition_has_key_index(const Trigger* trigger, TriggerKind kind, Relation table,
-                                 const FilterRelation* filter) {
+static bool any_partition_has_key_index(const Trigger* trigger, TriggerKind kind, Relation table,
+                                        const FilterRelation* filter) {
   bool any = false;
   for (const Oid child :
        each_oid(find_all_inheritors(RelationGetRelid(table), AccessShareLock, nullptr))) {
@@ -190,8 +188,6 @@ bool any_partition_has_key_index(const Trigger* trigger, TriggerKind kind, Relat
   }
   return any;
 }
-
-}  // namespace
 
 void check_key_indexes(const Trigger* trigger, TriggerKind kind, Relation table,
                        const TriggerPlan* plan, const FilterRelation* filter) {
