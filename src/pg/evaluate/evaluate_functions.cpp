@@ -149,11 +149,7 @@ void set_range(RowGroup* group, By by, int index, int64 rows) {
   }
 }
 
-}  // namespace
-
-// streamfilter_slices_needed: number of slices that can bear the loss of some.
-
-namespace {
+// ---- slices_needed: how many slices can bear the loss of some -----------------------------------
 
 [[noreturn]] void raise_range(const char* argument, const char* range) {
   ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
