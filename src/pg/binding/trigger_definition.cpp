@@ -237,8 +237,7 @@ void parse_name(const char* text, const char* what, const char* example, char** 
     ereport(ERROR, errcode(ERRCODE_INVALID_NAME),
             errmsg("\"%s\" is not the name of %s", text, what),
             errhint("Write it as in SQL, with double quotes where needed: %s.", example));
-  for (int i = 0; i < list_length(parts); ++i)
-    strings = lappend(strings, makeString(static_cast<char*>(list_nth(parts, i))));
+  for (auto* part : each<char>(parts)) strings = lappend(strings, makeString(part));
   DeconstructQualifiedName(strings, schema, name);
 }
 

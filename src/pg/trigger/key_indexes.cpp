@@ -166,8 +166,8 @@ bool may_refuse_new_keys(const ResultRelInfo* target, const TriggerPlan* plan) {
 }
 
 bool is_in_indexes(const List* indexes, Relation table, TupleTableSlot* row) {
-  for (int i = 0; i < list_length(indexes); ++i) {
-    Relation index = index_open(list_nth_oid(indexes, i), AccessShareLock);
+  for (const Oid oid : each_oid(indexes)) {
+    Relation index = index_open(oid, AccessShareLock);
     const bool found = is_in_index(index, table, row);
     index_close(index, NoLock);
     if (found) return true;
