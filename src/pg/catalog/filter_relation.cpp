@@ -7,8 +7,6 @@ extern "C" {
 }
 
 #include "core/filter/common_options.hpp"
-#include "core/filter/option_values.hpp"
-#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/key/hash_method.hpp"

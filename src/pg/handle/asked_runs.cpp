@@ -22,7 +22,6 @@ extern "C" {
 #include "pg/handle/asked_runs.hpp"
 #include "pg/handle/lost_rows.hpp"
 #include "pg/key/hash_method.hpp"
-#include "pg/server/compat.hpp"
 #include "pg/server/settings.hpp"
 
 namespace streamfilter::pg {

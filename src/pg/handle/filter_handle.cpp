@@ -18,7 +18,6 @@ extern "C" {
 #include "pg/server/no_raise.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/storage/restore.hpp"
-#include "pg/storage/saved_definition.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
 namespace streamfilter::pg {

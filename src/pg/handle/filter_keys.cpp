@@ -7,7 +7,6 @@
 #include "pg/handle/judge_key.hpp"
 #include "pg/handle/tree_keys.hpp"
 #include "pg/remote/remote_keys.hpp"
-#include "pg/storage/image.hpp"
 
 namespace streamfilter::pg {
 

@@ -13,7 +13,6 @@ extern "C" {
 #include "pg/server/monotonic.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/shmem/arrivals.hpp"
-#include "pg/shmem/loss_estimate.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 

@@ -16,7 +16,6 @@ extern "C" {
 #include "pg/handle/lost_rows.hpp"
 #include "pg/handle/waiting_code.hpp"
 #include "pg/key/hash_method.hpp"
-#include "pg/server/compat.hpp"
 
 namespace streamfilter::pg {
 namespace {

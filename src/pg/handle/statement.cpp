@@ -8,7 +8,6 @@ extern "C" {
 
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/statement.hpp"
-#include "pg/server/compat.hpp"
 
 namespace streamfilter::pg {
 

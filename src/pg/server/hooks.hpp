@@ -16,8 +16,6 @@ extern "C" {
 
 #include <tuple>
 
-#include "pg/server/compat.hpp"
-
 namespace streamfilter::pg {
 
 template <typename Hook>
