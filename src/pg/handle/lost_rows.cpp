@@ -151,7 +151,7 @@ bool is_opaque_function(Oid function, void* context) {
 // A domain's CHECK is not in the plan.
 bool asks(LossSearch* search, Node* node) {
   if (search->hidden && IsA(node, CoerceToDomain) &&
-      DomainHasConstraints(as<CoerceToDomain>(node)->resulttype)) {
+      SF_DOMAIN_HAS_CONSTRAINTS(as<CoerceToDomain>(node)->resulttype)) {
     search->function = format_type_be(as<CoerceToDomain>(node)->resulttype);
     return true;
   }
