@@ -2,7 +2,6 @@
 
 extern "C" {
 #include <poll.h>
-
 }
 
 #include "pg/remote/pipeline.hpp"

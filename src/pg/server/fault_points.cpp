@@ -3,7 +3,6 @@
 #ifdef STREAMFILTER_FAULTS
 extern "C" {
 #include <signal.h>
-
 }
 
 #include "pg/server/fault_points.hpp"

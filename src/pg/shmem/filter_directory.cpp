@@ -16,7 +16,6 @@
 
 extern "C" {
 #include <unistd.h>
-
 }
 
 #include <initializer_list>

@@ -420,8 +420,7 @@ void follow_name_of(const char* schema, const char* name) {
   const List* path =
       schema != nullptr ? list_make1_oid(get_namespace_oid(schema, true)) : fetch_search_path(true);
   for (const Oid space : each_oid(path))
-    if (const Oid relid = get_relname_relid(name, space); OidIsValid(relid))
-      follow_names(relid);
+    if (const Oid relid = get_relname_relid(name, space); OidIsValid(relid)) follow_names(relid);
 }
 
 // The trigger goes on with the same columns, as an index does: their new names are written into its
