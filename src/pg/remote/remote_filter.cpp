@@ -194,7 +194,7 @@ void warn_of_missing_keys(const RemoteFilter* remote, int server, int former) {
               remote->filter));
 }
 
-// A server that goes back to a backup older than the last look is noticed.
+// A server that goes back to a backup older than the last look, before a transaction, is noticed.
 constexpr int kLookAgain = 60'000;  // ms
 
 // Makes sure that the slices exist. False: the connection has failed.
@@ -229,7 +229,7 @@ bool open_on(RemoteFilter* remote, int server, bool* made) {
   Connection* connection = remote->connections[server];
   return ask_again_if_ended(connection, [&] {
     return (remote->opened[server] == connection->number &&
-            monotonic_us() < remote->look_again[server]) ||
+            (connection->level > 0 || monotonic_us() < remote->look_again[server])) ||
            define_on(remote, server, made);
   });
 }
