@@ -13,6 +13,8 @@ use File::Copy;
 use File::Path qw(make_path);
 use File::Spec;
 use IPC::Open2;
+use lib dirname(__FILE__);
+use Files;
 
 my $root = dirname(dirname(File::Spec->rel2abs(__FILE__)));
 my $wants_pdf = @ARGV && $ARGV[0] eq '--pdf' ? shift @ARGV : 0;
@@ -29,25 +31,6 @@ for my $program ('pandoc', $wants_pdf ? 'weasyprint' : ())
 {
 	next if grep { -x "$_/$program" } split /:/, $ENV{PATH};
 	die "$program is not installed\n  On Debian: apt install $program\n";
-}
-
-sub slurp
-{
-	my ($file) = @_;
-	open my $in, '<:encoding(UTF-8)', $file or die "$file: $!\n";
-	my $text = do { local $/; <$in> };
-	close $in;
-	return $text;
-}
-
-sub spew
-{
-	my ($file, $text) = @_;
-	make_path(dirname($file));
-	open my $out, '>:encoding(UTF-8)', $file or die "$file: $!\n";
-	print $out $text;
-	close $out or die "$file: $!\n";
-	return;
 }
 
 # The path of a link in a page, from the root: "docs/kinds.md".
