@@ -24,7 +24,7 @@ my $site = File::Spec->rel2abs($ARGV[0] // "$root/build/site");
 # In the order of the PDF; what else is linked to comes behind.
 my @first = qw(README.md docs/README.md docs/tutorial.md docs/cookbook.md docs/operations.md docs/sizing.md docs/tools.md
   docs/reference/filters.md docs/reference/functions.md docs/reference/values.md
-  docs/reference/settings.md docs/kinds.md docs/advise.md docs/transactions.md
+  docs/reference/settings.md docs/kinds.md docs/windows.md docs/advise.md docs/transactions.md
   docs/when-rows-can-be-lost.md docs/modes.md docs/persistence.md docs/resizing.md docs/watching.md docs/troubleshooting.md);
 
 for my $program ('pandoc', $wants_pdf ? 'weasyprint' : ())
@@ -103,7 +103,7 @@ my @sidebar = (
 	[ 'Begin' => qw(README.md docs/install.md docs/tutorial.md docs/cookbook.md docs/sizing.md docs/operations.md) ],
 	[ 'Use' => qw(docs/modes.md docs/resizing.md docs/watching.md docs/when-rows-can-be-lost.md docs/transactions.md docs/persistence.md
 		docs/engines.md docs/tools.md docs/security.md docs/troubleshooting.md) ],
-	[ 'Choose' => qw(docs/kinds.md docs/advise.md docs/internals/compare.md docs/benchmarks.md) ],
+	[ 'Choose' => qw(docs/kinds.md docs/windows.md docs/advise.md docs/internals/compare.md docs/benchmarks.md) ],
 	[ 'Several servers' => qw(docs/servers.md docs/slicing.md docs/trees.md) ],
 	[ 'Reference' => qw(docs/reference/filters.md docs/reference/functions.md docs/reference/values.md
 		docs/reference/settings.md docs/c-library.md docs/glossary.md) ],
