@@ -384,15 +384,25 @@ sub note_end
 	return;
 }
 
-sub restart
+# Gives whether it was a crash: also where a walsender of PostgreSQL fails an assertion while it stops, since its standby still asks.
+sub stop_somehow
 {
 	my $mode = one_of('fast', 'immediate');
+	my $from = -s $node->logfile;
 	push @script, "-- stop $mode";
 	disconnect();
 	$node->stop($mode);
+	my $failed = slurp_file($node->logfile, $from) =~ /FailedAssertion\("!pgStatLocal\.shmem->is_shutdown"/;
+	expect_crash($node, 6) if $failed;
+	return $failed || $mode eq 'immediate';
+}
+
+sub restart
+{
+	my $crash = stop_somehow();
 	$node->start;
 	$count{restart}++;
-	restarted($mode eq 'immediate');
+	restarted($crash);
 	return;
 }
 
@@ -411,8 +421,7 @@ sub promote
 	my ($standby) = @_;
 	$node->wait_for_catchup($standby);
 	push @script, '-- promotion';
-	disconnect();
-	$node->stop(one_of('fast', 'immediate'));
+	stop_somehow();
 	$standby->promote;
 	go_on_with($standby);
 	$count{promotion}++;
