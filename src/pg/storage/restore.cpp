@@ -241,7 +241,6 @@ namespace {
 void note_lost(FilterSlot* slot, const FilterRelation* relation, const SavedLife& saved) {
   const bool lost = saved.header == ChangeType::memory;
   pg_atomic_write_u64(&slot->log.next_number, saved.next_number);
-  pg_atomic_write_u32(&slot->saved.has_header, lost);
   if (!lost) return;
   slot->why_empty = WhyEmpty::lost;
   ereport(
