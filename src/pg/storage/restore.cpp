@@ -239,9 +239,8 @@ namespace {
 // An unlogged filter is empty: has it lost something, or never had it? Rows of the next life have
 // higher numbers.
 void note_lost(FilterSlot* slot, const FilterRelation* relation, const SavedLife& saved) {
-  const bool lost = saved.header == ChangeType::memory;
   pg_atomic_write_u64(&slot->log.next_number, saved.next_number);
-  if (!lost) return;
+  if (saved.header != ChangeType::memory) return;
   slot->why_empty = WhyEmpty::lost;
   ereport(
       WARNING, errmsg("filter \"%s\" starts empty", relation->name),
