@@ -33,7 +33,7 @@ my $most_lines = 70;    # of a function
 # is the face of the source of its name. These are the others:
 my $fewest_lines = 120;
 my %may_be_short = map { s/\s.*//r => 1 } split /\n/, <<'END';
-core/base/layer_wall.hpp      the wall between core and server: last include of every file of the core
+core/base/layer_wall.hpp      the wall between core and server: the build puts it before every file of the core
 core/base/math_policy.hpp     face of Boost.Math for all formulas
 core/base/prefetch_list.hpp   face of batches: addresses to fetch
 core/base/status.cpp          list: what can be wrong, in words

@@ -14,7 +14,7 @@ LIBRARY_PKGCONFIGDIR = $(libdir)/pkgconfig
 library: $(LIBRARY_FILES)
 
 COMPILE_LIBRARY = $(CCACHE) $(CXX) $(CXXFLAGS) $(LANGUAGE) $(WARNINGS) -Wconversion -fvisibility=hidden \
-                  -fvisibility-inlines-hidden -fPIC -Isrc -Iinclude -MMD -MP
+                  -fvisibility-inlines-hidden -fPIC -Isrc $(LAYER_WALL) -Iinclude -MMD -MP
 build/library/library.flags: export FLAGS = $(COMPILE_LIBRARY)
 
 build/library/%.o: %.cpp build/library/library.flags

@@ -3,8 +3,6 @@
 
 #include "core/filter/value_form.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 using namespace streamfilter;
 
 namespace {

@@ -12,8 +12,6 @@
 #include "core/kind/kind_list.hpp"
 #include "core/model/stream.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

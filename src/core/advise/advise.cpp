@@ -3,8 +3,6 @@
 #include "core/advise/advise.hpp"
 #include "core/base/math_policy.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

@@ -6,8 +6,6 @@
 
 #include "core/base/math_policy.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

@@ -1,5 +1,3 @@
-// The layer wall: the last include of every file in src/core. The core is compiled without any
-// server header; if one slips in, the build stops here.
-#ifdef POSTGRES_H
-#error "src/core must not see PostgreSQL"
-#endif
+// The layer wall: every source of the core is compiled with it in front (Makefile, library.mk). The
+// core is compiled without any path to server headers; if one slips in, the build stops there.
+#pragma GCC poison POSTGRES_H

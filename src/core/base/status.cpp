@@ -5,8 +5,6 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

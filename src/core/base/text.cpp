@@ -3,8 +3,6 @@
 #include "core/base/hash.hpp"
 #include "core/base/text.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 // ---- base64 -------------------------------------------------------------------------------------
 
 namespace streamfilter {

@@ -7,8 +7,6 @@
 #include "core/filter/options.hpp"
 #include "core/kind/cache_line_queue.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

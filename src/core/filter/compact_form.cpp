@@ -1,7 +1,5 @@
 #include "core/filter/compact_form.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

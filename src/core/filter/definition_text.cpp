@@ -2,8 +2,6 @@
 #include "core/filter/definition_text.hpp"
 #include "core/filter/auto_kind.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

@@ -6,8 +6,6 @@
 #include "core/filter/option_values.hpp"
 #include "core/filter/options.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 
@@ -86,9 +84,7 @@ std::uint64_t keys_for_memory(Definition attempt) noexcept {
   return low;
 }
 
-namespace {
-
-bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
+static bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
   problem.set(Error::conflict, "kind %s cannot keep fpr %g for %llu keys in %llu bytes",
               find_ops(p.kind)->name, definition.wanted_fpr(), llu(p.keys), llu(p.memory));
@@ -103,8 +99,6 @@ bool cannot_keep(const Definition& definition, Problem& problem) noexcept {
   return problem.add_hint("In any memory, fpr is kept by: %s; they forget old keys instead.",
                           forever);
 }
-
-}  // namespace
 
 bool derive_parameters(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;

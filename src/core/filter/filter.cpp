@@ -1,7 +1,5 @@
 #include "core/filter/filter.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 
@@ -30,14 +28,10 @@ void format_header(Header* header, const Parameters& parameters) noexcept {
   header->parameters = parameters;
 }
 
-namespace {
-
-void start_slice(const Parameters& parameters, Slice slice, std::uint32_t index) noexcept {
+static void start_slice(const Parameters& parameters, Slice slice, std::uint32_t index) noexcept {
   slice.state->random = mix64(parameters.seed ^ (index + 1) * kGoldenRatio);
   if (const FilterOps* ops = find_ops(parameters.kind); ops->init) ops->init(parameters, slice);
 }
-
-}  // namespace
 
 void format_slice(const Parameters& parameters, Slice slice, std::uint32_t index) noexcept {
   std::memset(static_cast<void*>(slice.state), 0, parameters.slice_bytes);

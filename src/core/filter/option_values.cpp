@@ -5,8 +5,6 @@
 #include "core/base/math_policy.hpp"
 #include "core/filter/time_span.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

@@ -3,8 +3,6 @@
 #include "core/filter/option_values.hpp"
 #include "core/kind/kind_registry.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

@@ -1,16 +1,10 @@
 #include "core/filter/parallel_batch.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
-namespace {
-
-std::uint32_t group_of(const Parameters& parameters, std::uint64_t hash) noexcept {
+static std::uint32_t group_of(const Parameters& parameters, std::uint64_t hash) noexcept {
   if (parameters.k1 == 0) return slice_of(parameters, hash);
   return probe_of(parameters, hash, 0).slice / slices_of_group(parameters);
 }
-
-}  // namespace
 
 // Counting sort: starts[i + 1] counts group i, then says where it begins, at last where it ends.
 void sort_by_group(const Parameters& parameters, const ElementBatch& batch) noexcept {

@@ -7,8 +7,6 @@
 #include "core/filter/options.hpp"
 #include "core/filter/promise.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

@@ -6,8 +6,6 @@
 #include "core/filter/filter.hpp"
 #include "core/format/spread.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

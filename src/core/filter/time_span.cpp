@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

@@ -2,8 +2,6 @@
 
 #include "core/filter/value_form.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

@@ -2,8 +2,6 @@
 
 #include "core/format/spread.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::biased_bit_arrays {
 namespace {
 

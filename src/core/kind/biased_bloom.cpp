@@ -6,8 +6,6 @@
 #include "core/kind/kind_list.hpp"
 #include "core/kind/kind_registry.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

@@ -22,8 +22,6 @@
 #include "core/model/blocked_model.hpp"
 #include "core/model/slicing_model.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

@@ -2,8 +2,6 @@
 
 #include "core/kind/cache_line_choice.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::clq {
 namespace {
 

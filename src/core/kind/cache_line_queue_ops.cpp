@@ -4,8 +4,6 @@
 #include "core/kind/cache_line_choice.hpp"
 #include "core/kind/cache_line_copies.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::clq {
 namespace {
 
@@ -128,10 +126,8 @@ WindowTicks window(const Parameters& p) noexcept {
           .late = std::max<std::uint64_t>(1, late)};
 }
 
-namespace {
-
 // Removes from both lines: after a merge or a resize a key can be in either.
-bool erase_from_both(const Parameters& p, Slice slice, const Element& element) noexcept {
+static bool erase_from_both(const Parameters& p, Slice slice, const Element& element) noexcept {
   const KeyLines key(p, slice.bytes, element.hash);
   bool was_there = false;
   for (const std::uint64_t at : {key.first, key.second}) {
@@ -143,8 +139,6 @@ bool erase_from_both(const Parameters& p, Slice slice, const Element& element) n
   }
   return was_there;
 }
-
-}  // namespace
 
 // Another key of the same bucket and fingerprint is forgotten as well.
 bool erase(const Parameters& p, Slice slice, const Element& element) noexcept {

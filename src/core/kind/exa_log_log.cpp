@@ -21,8 +21,6 @@
 #include "core/format/spread.hpp"
 #include "core/kind/kind_list.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

@@ -2,8 +2,6 @@
 
 #include "core/kind/kind_registry.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::exa_log_log {
 
 std::uint64_t places_of(const Parameters& p) noexcept { return p.slices * 2 * p.integer(0); }

@@ -5,8 +5,6 @@
 
 #include "core/kind/kind_list.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 
 // Built by the compiler, so that no caller has to initialise it. Numbers begin with 1.

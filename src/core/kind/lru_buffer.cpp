@@ -18,8 +18,6 @@
 #include "core/kind/kind_registry.hpp"
 #include "core/kind/kind_tools.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

@@ -5,8 +5,6 @@
 #include "core/kind/kind_list.hpp"
 #include "core/kind/quotient_table.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

@@ -4,8 +4,6 @@
 
 #include "core/kind/kind_registry.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::quotient {
 namespace {
 

@@ -15,8 +15,6 @@
 #include "core/kind/biased_bit_arrays.hpp"
 #include "core/kind/kind_list.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

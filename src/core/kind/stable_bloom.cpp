@@ -12,8 +12,6 @@
 #include "core/kind/kind_tools.hpp"
 #include "core/model/stable_model.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

@@ -30,8 +30,6 @@
 #include "core/kind/kind_list.hpp"
 #include "core/kind/timing_array.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace timing {
 namespace {

@@ -4,8 +4,6 @@
 #include "core/bits/packed_words.hpp"
 #include "core/kind/kind_tools.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::timing {
 namespace {
 

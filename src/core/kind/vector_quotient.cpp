@@ -22,8 +22,6 @@
 #include "core/kind/kind_list.hpp"
 #include "core/kind/kind_tools.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 
 using namespace vqf;

@@ -2,8 +2,6 @@
 // the processor has; sweeps, merging, and another size.
 #include "core/kind/vector_quotient_steps.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::vqf {
 namespace {
 

@@ -4,8 +4,6 @@
 
 #include "core/base/math_policy.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::biased_model {
 namespace {
 

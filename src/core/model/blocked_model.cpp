@@ -3,8 +3,6 @@
 #include "core/base/math_policy.hpp"
 #include "core/model/blocked_model.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::blocked_model {
 
 constexpr double kBits = 512;  // of a line

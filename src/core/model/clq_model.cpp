@@ -7,8 +7,6 @@
 #include "core/base/math_policy.hpp"
 #include "core/bits/line_tail.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::clq_model {
 namespace {
 

@@ -5,8 +5,6 @@
 
 #include "core/bits/avx512.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::exa_log_log_model {
 namespace {
 

@@ -3,8 +3,6 @@
 #include "core/base/math_policy.hpp"
 #include "core/model/stable_model.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::importance_model {
 namespace {
 

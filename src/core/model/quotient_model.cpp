@@ -4,8 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::quotient_model {
 namespace {
 

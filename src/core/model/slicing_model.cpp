@@ -2,14 +2,10 @@
 #include "core/model/slicing_model.hpp"
 #include "core/format/layout.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::slicing_model {
-namespace {
-
 // The mean of value(l) over l that is Poisson distributed; beyond the limit, normally.
 template <typename Value>
-double over_poisson(double mean, Value value) noexcept {
+static double over_poisson(double mean, Value value) noexcept {
   constexpr double kLimit = 256, kDeviations = 8;
   if (!(mean > 0)) return value(0.0);
   if (mean > kLimit) {
@@ -29,8 +25,6 @@ double over_poisson(double mean, Value value) noexcept {
   }
   return sum;
 }
-
-}  // namespace
 
 SlicingShape shape_of(const Parameters& parameters, double k, double m) noexcept {
   const double k2 = to_real(bits_per_probe(parameters, static_cast<std::uint64_t>(k)));

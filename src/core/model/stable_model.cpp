@@ -3,8 +3,6 @@
 #include "core/base/math_policy.hpp"
 #include "core/model/stable_model.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::stable_model {
 
 double stable_point(double max, double k, double p, double m) noexcept {
@@ -31,15 +29,11 @@ std::uint64_t whole_decrements(double fps, double max, double k, double m) noexc
   return std::max(saturate<std::uint64_t>(std::ceil(p * (1 - 1e-12))), std::uint64_t{1});
 }
 
-namespace {
-
 // P(T <= n) for the time T of the max-th success in trials of probability p.
-double negative_binomial_cdf(double max, double n, double p) noexcept {
+static double negative_binomial_cdf(double max, double n, double p) noexcept {
   if (n < max) return 0;
   return boost::math::ibeta(max, n - max + 1, std::min(p, 1.0), MathPolicy());
 }
-
-}  // namespace
 
 double pr_zero(double gap, double k_set, double p_taken, double max) noexcept {
   if (gap < max || p_taken <= 0) return 0;

@@ -1,8 +1,6 @@
 
 #include "core/model/stream.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter {
 namespace {
 

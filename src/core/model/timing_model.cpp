@@ -3,8 +3,6 @@
 #include "core/base/math_policy.hpp"
 #include "core/format/layout.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::timing_model {
 
 double rate(double k, double n, double m) noexcept {

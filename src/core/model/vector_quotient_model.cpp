@@ -1,7 +1,5 @@
 #include "core/model/vector_quotient_model.hpp"
 
-#include "core/base/layer_wall.hpp"
-
 namespace streamfilter::vector_quotient_model {
 
 double fpr(const AnyShape& shape, double entries, double lines) noexcept {

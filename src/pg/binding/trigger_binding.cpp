@@ -1,12 +1,9 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/objectaddress.h"
 #include "catalog/pg_depend.h"
 #include "storage/lock.h"
-#include "utils/inval.h"
 }
 
 #include <algorithm>
@@ -185,7 +182,7 @@ void record_dependencies(Oid trigger, TriggerBinding binding) {
 }
 
 TriggerRow* copy_trigger_row(const TriggerRow& row) {
-  auto* copy = static_cast<TriggerRow*>(palloc(sizeof(TriggerRow)));
+  auto* copy = allocate<TriggerRow>();
   *copy = row;
   return copy;
 }

@@ -237,8 +237,7 @@ void parse_name(const char* text, const char* what, const char* example, char** 
     ereport(ERROR, errcode(ERRCODE_INVALID_NAME),
             errmsg("\"%s\" is not the name of %s", text, what),
             errhint("Write it as in SQL, with double quotes where needed: %s.", example));
-  for (int i = 0; i < list_length(parts); ++i)
-    strings = lappend(strings, makeString(static_cast<char*>(list_nth(parts, i))));
+  for (auto* part : each<char>(parts)) strings = lappend(strings, makeString(part));
   DeconstructQualifiedName(strings, schema, name);
 }
 
@@ -306,7 +305,7 @@ Oid find_filter(const Trigger* trigger, TriggerKind kind, const DeclaredTrigger*
 
 TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
                        const FilterRelation* filter) {
-  auto* plan = static_cast<TriggerPlan*>(palloc0(sizeof(TriggerPlan)));
+  auto* plan = allocate_zeros<TriggerPlan>();
   if (kind == TriggerKind::mark) plan->mark = mark_column(trigger, table);
   const int first = first_column_argument(kind);
   const int skip = judges(kind) ? count_of_skip(trigger, first, table) : 0;
@@ -321,7 +320,7 @@ TriggerPlan* make_plan(const Trigger* trigger, TriggerKind kind, Relation table,
                     "names.",
                     RelationGetRelationName(table)));
   plan->count = filter->column_count;
-  plan->inputs = static_cast<KeyInput*>(palloc0(sizeof(KeyInput) * Max(plan->count, 1)));
+  plan->inputs = allocate_zeros<KeyInput>(plan->count);
   for (int i = 0; i < plan->count; ++i) {
     KeyInput* input = &plan->inputs[i];
     input->column = &filter->columns[i];

@@ -1,9 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "executor/executor.h"
-#include "nodes/nodeFuncs.h"
-#include "parser/parse_coerce.h"
 #include "parser/parse_collate.h"
 #include "utils/regproc.h"
 }
@@ -189,7 +186,7 @@ Coercion* make_coercion(Oid source, const FilterColumn* column, const FilterRela
                         const char* what, int32 source_typmod) {
   Fault fault;
   if (!check_type(source, what, fault)) raise(fault);
-  Coercion* coercion = static_cast<Coercion*>(palloc0(sizeof(Coercion)));
+  Coercion* coercion = allocate_zeros<Coercion>();
   coercion->typmod = column->typmod;
   coercion->relation = filter ? filter->relid : InvalidOid;
   coercion->owner = filter ? filter->owner : InvalidOid;
@@ -246,7 +243,7 @@ Coercion* make_table_coercion(Oid source, int32 source_typmod, const TableColumn
                             format_procedure(code.stranger)),
             errhint("Give both columns the same type."));
   if (is_relabelling(cast)) return nullptr;
-  auto* coercion = static_cast<Coercion*>(palloc0(sizeof(Coercion)));
+  auto* coercion = allocate_zeros<Coercion>();
   coercion->way = Coercion::expression;
   coercion->typmod = column.typmod;
   coercion->relation = column.table;

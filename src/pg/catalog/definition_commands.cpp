@@ -1,10 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "access/relation.h"
-#include "catalog/pg_collation.h"
-}
-
 #include "pg/catalog/definition_commands.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"

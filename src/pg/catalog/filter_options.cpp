@@ -2,9 +2,6 @@
 
 extern "C" {
 #include "access/reloptions.h"
-#include "catalog/pg_attribute.h"
-#include "catalog/pg_foreign_server.h"
-#include "catalog/pg_foreign_table.h"
 #include "catalog/pg_user_mapping.h"
 #include "utils/varlena.h"
 }
@@ -281,7 +278,7 @@ bool has_window_of_rows(const Parameters& parameters) {
 
 template <Forgets when, Forgets or_when = when>
 const char* kinds_that_forget() {
-  auto* names = static_cast<char*>(palloc(256));
+  auto* names = allocate<char>(256);
   list_kinds([](const FilterOps& ops) { return ops.forgets == when || ops.forgets == or_when; },
              names, 256);
   return names;
@@ -338,9 +335,7 @@ bool split_name(const char* text, char** schema, char** name) {
   return count == 1 || count == 2;
 }
 
-namespace {
-
-bool check_options(List* options, Oid of, Fault& fault) {
+static bool check_options(List* options, Oid of, Fault& fault) {
   switch (of) {
     case ForeignTableRelationId: {
       Definition definition;
@@ -365,8 +360,6 @@ bool check_options(List* options, Oid of, Fault& fault) {
                                               "foreign-data wrapper", nullptr, fault);
   }
 }
-
-}  // namespace
 
 // streamfilter_fdw_validator(options text[], catalog oid): checks the options of every object of
 // the wrapper as they are set.

@@ -2,20 +2,11 @@
 
 extern "C" {
 #include "access/reloptions.h"
-#include "access/xlog.h"
-#include "catalog/dependency.h"
-#include "catalog/pg_attribute.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_foreign_data_wrapper.h"
-#include "catalog/pg_foreign_server.h"
-#include "catalog/pg_foreign_table.h"
-#include "foreign/foreign.h"
-#include "storage/procarray.h"
 }
 
 #include "core/filter/common_options.hpp"
-#include "core/filter/option_values.hpp"
-#include "core/kind/kind_registry.hpp"
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/server_options.hpp"
 #include "pg/key/hash_method.hpp"
@@ -173,7 +164,7 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
               relation->name);
     return fault.add_hint("Create it on SERVER streamfilter, or leave out option servers.");
   }
-  relation->servers = static_cast<Oid*>(palloc(sizeof(Oid) * Max(1, list_length(names))));
+  relation->servers = allocate<Oid>(list_length(names));
   if (options.is_remote && !add_server(relation, own, fault)) return false;
   for (const auto* word : each<char>(names))
     if (!add_named_server(relation, word, own->fdwid, fault)) return false;
@@ -186,9 +177,8 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
 
 bool read_columns(FilterRelation* relation, int attributes, Fault& fault) {
   stop_at(FaultPoint::lookup);
-  relation->columns =
-      static_cast<FilterColumn*>(palloc0(sizeof(FilterColumn) * Max(attributes, 1)));
-  relation->keys = static_cast<FilterColumn**>(palloc0(sizeof(FilterColumn*) * Max(attributes, 1)));
+  relation->columns = allocate_zeros<FilterColumn>(attributes);
+  relation->keys = allocate_zeros<FilterColumn*>(attributes);
   bool sound = true;
   for (int i = 1; i <= attributes && sound; ++i) {
     const auto read = [&](const FormData_pg_attribute& row, HeapTuple tuple) {
@@ -308,7 +298,7 @@ bool is_wrapper_of_filters(Oid wrapper) {
 }
 
 FilterRelation* read_filter_relation(Oid relid, Fault& fault) {
-  auto* relation = static_cast<FilterRelation*>(palloc0(sizeof(FilterRelation)));
+  auto* relation = allocate_zeros<FilterRelation>();
   relation->relid = relid;
   int attributes = 0;
   if (!read_class(relation, &attributes, fault) || !read_definition(relation, fault) ||
@@ -331,18 +321,14 @@ List* options_of_filter(Oid relid) {
   return options;
 }
 
-namespace {
-
 // May the foreign table have the option? Looks for its name without reading the others.
-bool may_have_option(HeapTuple tuple, TupleDesc columns, const char* option) {
+static bool may_have_option(HeapTuple tuple, TupleDesc columns, const char* option) {
   bool isnull;
   const Datum options = heap_getattr(tuple, Anum_pg_foreign_table_ftoptions, columns, &isnull);
   if (isnull) return false;
   const ArrayType* array = DatumGetArrayTypeP(options);
   return memmem(array, VARSIZE(array), option, strlen(option)) != nullptr;
 }
-
-}  // namespace
 
 List* list_filters(const char* option) {
   List* found = NIL;

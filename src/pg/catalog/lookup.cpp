@@ -3,7 +3,6 @@
 extern "C" {
 #include "catalog/pg_foreign_data_wrapper.h"
 #include "catalog/pg_operator.h"
-#include "optimizer/optimizer.h"
 }
 
 #include "pg/catalog/filter_relation.hpp"

@@ -2,10 +2,6 @@
 // raise an error of class 42. PostgreSQL's own raise XX000, or print a null pointer.
 #pragma once
 
-extern "C" {
-#include "foreign/foreign.h"
-}
-
 namespace streamfilter::pg {
 
 // Raises 42P01: the relation was dropped.

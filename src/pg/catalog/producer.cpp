@@ -94,10 +94,9 @@ List* read_objects(JsonbContainer* producer, const char* name,
 }  // namespace
 
 const Producer* read_producer(const char* text) {
-  auto* producer = static_cast<Producer*>(palloc0(sizeof(Producer)));
+  auto* producer = allocate_zeros<Producer>();
   const MemoryContext caller = CurrentMemoryContext;
-  const MemoryContext parsing =
-      AllocSetContextCreate(caller, "streamfilter producer", ALLOCSET_SMALL_SIZES);
+  const MemoryContext parsing = make_small_context("streamfilter producer", caller);
   MemoryContextSwitchTo(parsing);
   JsonbContainer* root = text != nullptr && text[0] == '{' ? parse_json(text) : nullptr;
   MemoryContextSwitchTo(caller);

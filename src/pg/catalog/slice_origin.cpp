@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/xlog.h"
 #include "utils/ruleutils.h"
 }
 

@@ -2,10 +2,6 @@
 
 extern "C" {
 #include "catalog/pg_aggregate.h"
-#include "catalog/pg_index.h"
-#include "nodes/execnodes.h"
-#include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 }
 
 #include "core/base/text.hpp"
@@ -17,8 +13,7 @@ namespace {
 
 // The reference to its checks lasts as long as the memory context.
 bool is_volatile_domain(Oid domain, MemoryContext memory) {
-  auto* checks = static_cast<DomainConstraintRef*>(
-      MemoryContextAllocZero(memory, sizeof(DomainConstraintRef)));
+  auto* checks = allocate_zeros<DomainConstraintRef>(1, memory);
   InitDomainConstraintRef(domain, checks, memory, false);
   for (const auto* check : each<DomainConstraintState>(checks->constraints)) {
     if (runs_volatile_code(reinterpret_cast<Node*>(check->check_expr))) return true;
@@ -27,8 +22,7 @@ bool is_volatile_domain(Oid domain, MemoryContext memory) {
 }
 
 bool is_volatile_domain(Oid domain) {
-  MemoryContext memory =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter domain", ALLOCSET_SMALL_SIZES);
+  MemoryContext memory = make_small_context("streamfilter domain");
   const bool found = is_volatile_domain(domain, memory);
   MemoryContextDelete(memory);
   return found;

@@ -2,11 +2,6 @@
 // search_path. They run as the current user, so that rights are checked there, too.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "catalog/dependency.h"
-#include "catalog/pg_foreign_server.h"
-}
-
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"
@@ -42,7 +37,7 @@ Oid find_own_filter(const RangeVar* name) {
 }
 
 NodeCommand* add(List** commands, Oid relid, const char* text) {
-  auto* command = static_cast<NodeCommand*>(palloc(sizeof(NodeCommand)));
+  auto* command = allocate<NodeCommand>();
   *command = {has_filter(qualified_name(relid)), text};
   *commands = lappend(*commands, command);
   return command;
@@ -115,7 +110,7 @@ bool is_own_server(const char* name) {
 }
 
 void add_for_server(List** commands, const char* name, const char* text) {
-  auto* command = static_cast<NodeCommand*>(palloc(sizeof(NodeCommand)));
+  auto* command = allocate<NodeCommand>();
   *command = {psprintf("EXISTS (SELECT FROM pg_catalog.pg_foreign_server WHERE srvname "
                        "OPERATOR(pg_catalog.=) %s)",
                        quote_literal_cstr(name)),

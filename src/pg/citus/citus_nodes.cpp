@@ -1,9 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/relation.h"
 #include "catalog/pg_authid.h"
-#include "commands/tablecmds.h"
 }
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "commands/tablecmds.h"
 #include "tcop/tcopprot.h"
 }
 

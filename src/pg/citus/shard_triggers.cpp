@@ -4,12 +4,6 @@
 // rows that it finds are exactly those that no trigger has seen.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "access/relation.h"
-#include "access/tableam.h"
-#include "catalog/pg_inherits.h"
-}
-
 #include "pg/citus/shard_triggers.hpp"
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/citus.hpp"
@@ -39,12 +33,8 @@ void note_new_shard(Relation table) {
       find_new_shard(RelationGetRelid(table)) != nullptr)
     return;
   const InContext context(TopTransactionContext);
-  if (new_shards == NIL) {
-    auto* callback = static_cast<MemoryContextCallback*>(palloc0(sizeof(MemoryContextCallback)));
-    callback->func = forget_new_shards;
-    MemoryContextRegisterResetCallback(TopTransactionContext, callback);
-  }
-  auto* shard = static_cast<NewShard*>(palloc(sizeof(NewShard)));
+  if (new_shards == NIL) call_on_reset(TopTransactionContext, forget_new_shards, nullptr);
+  auto* shard = allocate<NewShard>();
   *shard = {RelationGetRelid(table), 0};
   new_shards = lappend(new_shards, shard);
 }
@@ -62,9 +52,9 @@ struct Learner {
 // False if the filter is not to be asked.
 bool begin_learning(Learner* learner) {
   const DeclaredTrigger declared = find_declared(learner->trigger, learner->table);
-  FilterHandle* filter = filter_handle(
-      lock_filter(learner->trigger, learner->kind, &declared, RowExclusiveLock, ERROR));
-  use_filter(filter, Use::judge_granted);
+  FilterHandle* filter = filter_for_use(
+      lock_filter(learner->trigger, learner->kind, &declared, RowExclusiveLock, ERROR),
+      Use::judge_granted);
   if (filter->mode == FilterMode::off) return false;
   const TriggerPlan* plan =
       make_plan(learner->trigger, learner->kind, learner->table, filter->relation);
@@ -85,8 +75,7 @@ void learn_rows(Learner* learner) {
   Snapshot snapshot = RegisterSnapshot(GetLatestSnapshot());
   TupleTableSlot* row = table_slot_create(learner->table, nullptr);
   TableScanDesc scan = SF_TABLE_BEGINSCAN(learner->table, snapshot);
-  MemoryContext per_row =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter learning", ALLOCSET_SMALL_SIZES);
+  MemoryContext per_row = make_small_context("streamfilter learning");
   bool ready = false;
   while (table_scan_getnextslot(scan, ForwardScanDirection, row)) {
     CHECK_FOR_INTERRUPTS();

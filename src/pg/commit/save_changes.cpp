@@ -107,8 +107,7 @@ void note_contents(TransactionChanges* changes) {
 // An image that was only asked for lacks this transaction's changes: the log has them.
 void save_image(TransactionChanges* changes) {
   changes->saving.replaced = replaces_saved(changes);
-  FilterHandle* filter = filter_handle(changes->slot->relation);
-  use_filter(filter, Use::test_granted);
+  FilterHandle* filter = filter_for_use(changes->slot->relation, Use::test_granted);
   SlotSave save;
   if (filter->slot != changes->slot || !begin_save(&save, filter->slot, filter->relation->name))
     return;

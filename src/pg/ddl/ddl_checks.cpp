@@ -3,17 +3,10 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/dependency.h"
-#include "catalog/indexing.h"
-#include "catalog/pg_attribute.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_database.h"
-#include "catalog/pg_foreign_table.h"
 #include "commands/event_trigger.h"
-#include "commands/tablecmds.h"
-#include "parser/parse_coerce.h"
 #include "parser/parse_type.h"
-#include "utils/inval.h"
 }
 
 #include "pg/catalog/lookup.hpp"

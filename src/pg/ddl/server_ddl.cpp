@@ -1,10 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "catalog/pg_foreign_server.h"
-#include "foreign/foreign.h"
-}
-
 #include "pg/catalog/filter_relation.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/server_options.hpp"

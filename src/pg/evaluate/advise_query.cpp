@@ -5,7 +5,6 @@
 #include "core/advise/advise.hpp"
 #include "core/base/math_policy.hpp"
 #include "pg/server/progress.hpp"
-#include "pg/server/rows.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {
@@ -27,8 +26,7 @@ constexpr Size kMost = 1 << 22;
 
 class Sampler {
  public:
-  explicit Sampler(double least)
-      : least_(least), hashes_(static_cast<uint64*>(palloc(sizeof(uint64) * kWanted))) {}
+  explicit Sampler(double least) : least_(least), hashes_(allocate<uint64>(kWanted)) {}
 
   // False: there is no room.
   bool add(uint64 hash) {
@@ -42,7 +40,7 @@ class Sampler {
     Size size = 2;
     while (size < 2 * count_) size *= 2;
     auto* table = static_cast<uint64*>(palloc_extended(sizeof(uint64) * size, MCXT_ALLOC_HUGE));
-    auto* repeated = static_cast<bool*>(palloc(count_ + 1));
+    auto* repeated = allocate<bool>(count_ + 1);
     const Size repeats = find_repeats(hashes_, count_, table, size, repeated);
     pfree(table);
     return {hashes_, repeated, count_, std::ldexp(1, -halvings_), repeats};
@@ -91,30 +89,18 @@ Sample sample_rows(const char* query, double least, const char* function, Progre
   TypeHasher* hasher = hasher_of_key(portal->tupDesc, function);
   Sampler sampler(least);
   Sample sample{};
-  MemoryContext batch = AllocSetContextCreate(CurrentMemoryContext, "streamfilter sampled batch",
-                                              ALLOCSET_DEFAULT_SIZES);
-  progress->begin("reading rows", expected_rows(portal), "rows");
   bool has_room = true;
-  while (has_room) {
-    SPI_cursor_fetch(portal, true, kFetched);
-    if (SPI_processed == 0) break;
-    MemoryContext caller = MemoryContextSwitchTo(batch);
+  read_in_batches(portal, kFetched, progress, [&] {
     for (uint64 i = 0; i < SPI_processed && has_room; ++i) {
       bool isnull;
       uint64 hash;
       const Datum key = heap_getattr(SPI_tuptable->vals[i], 1, portal->tupDesc, &isnull);
       if (isnull || !hash_key_value(hasher, key, KeyRule{}, &hash)) continue;
-      MemoryContextSwitchTo(caller);
       has_room = sampler.add(hash);
-      MemoryContextSwitchTo(batch);
       sample.read += has_room;
     }
-    MemoryContextSwitchTo(caller);
-    MemoryContextReset(batch);
-    progress->add(SPI_processed);
-    SPI_freetuptable(SPI_tuptable);
-  }
-  SPI_cursor_close(portal);
+    return has_room;
+  });
   sample.is_complete = has_room;
   sample.rows = sampler.rows();
   return sample;
@@ -176,8 +162,7 @@ bool try_filter(const Recipe& recipe, const Definition& requested, double factor
   if (!follow(recipe, requested, std::min(saturate<uint64>(memory), kMostMemory), rows.distinct(),
               parameters))
     return false;
-  MemoryContext context =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter trial", ALLOCSET_DEFAULT_SIZES);
+  MemoryContext context = make_context("streamfilter trial");
   Trial trial(make_value(parameters, context));
   for (Size at = 0; at < rows.count; at += kBatch) {
     CHECK_FOR_INTERRUPTS();
@@ -275,7 +260,7 @@ SF_FUNCTION(streamfilter_advise_query) {
   require_rows(sample.rows);
   Recipe recipes[kMaxRecipes];
   const unsigned count = list_recipes(recipes);
-  auto* tried = static_cast<Tried*>(palloc(sizeof(Tried) * count));
+  auto* tried = allocate<Tried>(count);
   int usable = 0;
   progress.begin("trying filters", count, "filters");
   for (unsigned i = 0; i < count; ++i) {
@@ -303,7 +288,7 @@ SF_FUNCTION(streamfilter_advise) {
     raise(problem);
   const Definition requested =
       read_request(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_FLOAT8(1));
-  auto* advice = static_cast<Advice*>(palloc(sizeof(Advice) * kMaxAdvice));
+  auto* advice = allocate<Advice>(kMaxAdvice);
   const unsigned count = advise(requested, stream, advice, problem);
   if (count == 0) raise(problem);
   for (unsigned i = 0; i < count; ++i) {

@@ -26,7 +26,7 @@ Filters read_filters(FunctionCallInfo fcinfo, int argument, const char* function
     ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
                     errmsg("%s takes 1 to %d filters at a time, not %d", function, kMaxEvaluated,
                            filters.count)));
-  filters.values = static_cast<const Header**>(palloc(sizeof(Header*) * filters.count));
+  filters.values = allocate<const Header*>(filters.count);
   for (int i = 0; i < filters.count; ++i) {
     if (isnull[i])
       ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -149,11 +149,7 @@ void set_range(RowGroup* group, By by, int index, int64 rows) {
   }
 }
 
-}  // namespace
-
-// streamfilter_slices_needed: number of slices that can bear the loss of some.
-
-namespace {
+// ---- slices_needed: how many slices can bear the loss of some -----------------------------------
 
 [[noreturn]] void raise_range(const char* argument, const char* range) {
   ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -179,7 +175,7 @@ SF_FUNCTION(streamfilter_evaluate) {
   const Filters filters = read_filters(fcinfo, 1, kName);
   Evaluation* evaluation = evaluate(text_to_cstring(PG_GETARG_TEXT_PP(0)), filters.values,
                                     filters.count, kName, Command::evaluate);
-  auto* all = static_cast<RowGroup*>(palloc0(sizeof(RowGroup)));
+  auto* all = allocate_zeros<RowGroup>();
   JudgedRow judged;
   while (next_judged_row(evaluation, &judged)) {
     CHECK_FOR_INTERRUPTS();
@@ -211,8 +207,8 @@ SF_FUNCTION(streamfilter_profile) {
   const Filters filters = read_filters(fcinfo, 1, kName);
   Evaluation* evaluation = evaluate(text_to_cstring(PG_GETARG_TEXT_PP(0)), filters.values,
                                     filters.count, kName, Command::profile);
-  auto* groups = static_cast<RowGroup*>(palloc0(sizeof(RowGroup) * kMaxGroups));
-  auto* last_position = static_cast<int64*>(palloc0(sizeof(int64) * kMaxGroups));
+  auto* groups = allocate_zeros<RowGroup>(kMaxGroups);
+  auto* last_position = allocate_zeros<int64>(kMaxGroups);
   JudgedRow judged;
   while (next_judged_row(evaluation, &judged)) {
     CHECK_FOR_INTERRUPTS();

@@ -1,9 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_collation.h"
 #include "catalog/pg_operator.h"
-#include "executor/tuptable.h"
 #include "parser/parse_oper.h"
 #include "portability/instr_time.h"
 #include "utils/datum.h"
@@ -14,7 +12,6 @@ extern "C" {
 
 #include "pg/catalog/element_roles.hpp"
 #include "pg/evaluate/evaluation.hpp"
-#include "pg/server/rows.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {
@@ -178,11 +175,10 @@ void sample_fill(Evaluation* evaluation, int64* next) {
 }
 
 Evaluation* new_evaluation(const Header* const* filters, int count) {
-  auto* evaluation = static_cast<Evaluation*>(palloc0(sizeof(Evaluation)));
+  auto* evaluation = allocate_zeros<Evaluation>();
   evaluation->count = count;
-  evaluation->candidates = static_cast<Candidate*>(palloc0(sizeof(Candidate) * Max(count, 1)));
-  evaluation->samples.fill =
-      static_cast<float*>(palloc0(sizeof(float) * FillSamples::kMax * Max(count, 1)));
+  evaluation->candidates = allocate_zeros<Candidate>(count);
+  evaluation->samples.fill = allocate_zeros<float>(FillSamples::kMax * Max(count, 1));
   for (int i = 0; i < count; ++i)
     evaluation->candidates[i].filter = copy_value(filters[i], CurrentMemoryContext);
   return evaluation;
@@ -190,15 +186,14 @@ Evaluation* new_evaluation(const Header* const* filters, int count) {
 
 void begin_reading_stream(Evaluation* evaluation, TupleDesc descriptor,
                           const FormData_pg_attribute* key) {
-  auto* reader = static_cast<Reader*>(palloc0(sizeof(Reader)));
+  auto* reader = allocate_zeros<Reader>();
   Oid equal;
   evaluation->sort = begin_sort(descriptor, &equal);
   fmgr_info(get_opcode(equal), &reader->equal);
   reader->collation = sort_collation(key->attcollation);
   reader->key_length = key->attlen;
   reader->key_by_value = key->attbyval;
-  reader->key_context = AllocSetContextCreate(CurrentMemoryContext, "streamfilter evaluated key",
-                                              ALLOCSET_DEFAULT_SIZES);
+  reader->key_context = make_context("streamfilter evaluated key");
   reader->slot = MakeSingleTupleTableSlot(descriptor, &TTSOpsMinimalTuple);
   evaluation->reading = reader;
 }
@@ -237,28 +232,18 @@ Evaluation* evaluate(const char* query, const Header* const* filters, int count,
   begin_reading_stream(evaluation, descriptor, key);
 
   TupleTableSlot* row = MakeSingleTupleTableSlot(descriptor, &TTSOpsVirtual);
-  auto* batch = static_cast<EvaluatedRows*>(palloc(sizeof(EvaluatedRows)));
-  MemoryContext batch_context = AllocSetContextCreate(
-      CurrentMemoryContext, "streamfilter evaluation batch", ALLOCSET_DEFAULT_SIZES);
+  auto* batch = allocate<EvaluatedRows>();
   evaluation->progress = new (palloc(sizeof(Progress))) Progress(command, InvalidOid, function);
-  evaluation->progress->begin("reading rows", expected_rows(portal), "rows");
   int64 next_sample = kBatch;
-  for (;;) {
-    SPI_cursor_fetch(portal, true, kBatch);
-    if (SPI_processed == 0) break;
-    MemoryContext caller = MemoryContextSwitchTo(batch_context);
+  read_in_batches(portal, kBatch, evaluation->progress, [&] {
     read_batch(batch, source, &importance, &time);
     for (int i = 0; i < count; ++i) feed(batch, &evaluation->candidates[i], i, hasher);
-    MemoryContextSwitchTo(caller);
     put_into_sort(evaluation, batch, row);
-    MemoryContextReset(batch_context);
     sample_fill(evaluation, &next_sample);
-    evaluation->progress->add(SPI_processed);
-    SPI_freetuptable(SPI_tuptable);
-  }
+    return true;
+  });
   next_sample = 0;  // the end is always sampled
   sample_fill(evaluation, &next_sample);
-  SPI_cursor_close(portal);
   ExecDropSingleTupleTableSlot(row);
   evaluation->progress->begin("sorting", 0, "rows");
   tuplesort_performsort(evaluation->sort);

@@ -12,9 +12,6 @@
 
 extern "C" {
 #include "executor/instrument.h"
-#include "nodes/extensible.h"
-#include "nodes/nodeFuncs.h"
-#include "storage/bufmgr.h"
 }
 
 #include "pg/citus/citus_nodes.hpp"
@@ -130,9 +127,9 @@ void begin_batch_scan(CustomScanState* node, EState* estate, int flags) {
   take_rows_of(node, child, estate);
   state->filter = DatumGetObjectId(linitial_node(Const, plan->custom_private)->constvalue);
   state->count = list_length(plan->custom_exprs);
-  state->types = static_cast<Oid*>(palloc(sizeof(Oid) * state->count));
-  state->values = static_cast<ExprState**>(palloc(sizeof(ExprState*) * state->count));
-  state->row = static_cast<NullableDatum*>(palloc(sizeof(NullableDatum) * state->count));
+  state->types = allocate<Oid>(state->count);
+  state->values = allocate<ExprState*>(state->count);
+  state->row = allocate<NullableDatum>(state->count);
   for (int i = 0; i < state->count; ++i) {
     auto* value = static_cast<Expr*>(list_nth(plan->custom_exprs, i));
     state->types[i] = exprType(reinterpret_cast<Node*>(value));
@@ -141,8 +138,7 @@ void begin_batch_scan(CustomScanState* node, EState* estate, int flags) {
   if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;
   require_shard_node(state->filter, "streamfilter_seen");
   init_key_call(&state->call, "streamfilter_seen", state->types, state->count, false);
-  state->memory =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter batch", ALLOCSET_SMALL_SIZES);
+  state->memory = make_small_context("streamfilter batch");
   grow_batch(state, kBatch);
 }
 
@@ -341,8 +337,7 @@ TupleTableSlot* execute_batch_scan(CustomScanState* node) {
 }
 
 TupleTableSlot* execute_first(CustomScanState* node) {
-  PreventCommandDuringRecovery("streamfilter_seen()");
-  PreventCommandIfReadOnly("streamfilter_seen()");
+  require_writable("streamfilter_seen()");
   return execute_batch_scan(node);
 }
 
@@ -391,7 +386,7 @@ const CustomExecMethods kExecMethods = [] {
 }  // namespace
 
 Node* create_batch_scan_state(CustomScan*) {
-  auto* state = static_cast<BatchScanState*>(palloc0(sizeof(BatchScanState)));
+  auto* state = allocate_zeros<BatchScanState>();
   NodeSetTag(state, T_CustomScanState);
   state->custom.methods = &kExecMethods;
   return reinterpret_cast<Node*>(state);

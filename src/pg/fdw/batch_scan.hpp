@@ -2,11 +2,6 @@
 // ahead. Same result, less waiting for memory and for other servers.
 #pragma once
 
-extern "C" {
-#include "nodes/execnodes.h"
-#include "nodes/plannodes.h"
-}
-
 namespace streamfilter::pg {
 
 // Keys may be asked for before their rows if all rows are read and no code looks at the filter in

@@ -4,11 +4,8 @@
 
 extern "C" {
 #include "access/sysattr.h"
-#include "nodes/extensible.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
-#include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/plancat.h"
 #include "optimizer/planmain.h"
@@ -182,8 +179,7 @@ bool fills_table(const PlannerInfo* root) {
 bool is_asked_row_by_row(const PlannerInfo* root, const FuncExpr* call) {
   const Oid relid = DatumGetObjectId(static_cast<Const*>(linitial(call->args))->constvalue);
   if (!is_filter(relid)) return false;
-  FilterHandle* filter = filter_handle(relid);
-  use_filter(filter, Use::define);
+  FilterHandle* filter = filter_for_use(relid, Use::define);
   return is_remote(filter->relation) && !(batch_insert && fills_table(root));
 }
 

@@ -2,8 +2,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "nodes/nodeFuncs.h"
-#include "nodes/plannodes.h"
 #include "optimizer/clauses.h"
 #include "tcop/tcopprot.h"
 #include "utils/ruleutils.h"
@@ -150,8 +148,7 @@ const char* slicing_of(const Parameters& parameters) {
 }
 
 void explain_filter(Relation rel, ExplainState* es) {
-  FilterHandle* filter = filter_handle(RelationGetRelid(rel));
-  use_filter(filter, Use::define);  // makes no state
+  FilterHandle* filter = filter_for_use(RelationGetRelid(rel), Use::define);  // makes no state
   const Definition& definition = filter->relation->definition;
   const Parameters& parameters = definition.parameters;
   ExplainPropertyText("Kind", find_ops(parameters.kind)->name, es);
@@ -193,9 +190,7 @@ void explain_foreign_modify(ModifyTableState*, ResultRelInfo* target, List*, int
 // Adds a line per filter below the plan. PostgreSQL offers no place with the trigger's own line,
 // and formats other than text have no place after the query.
 
-namespace {
-
-void append_judged_rows(ExplainState* es) {
+static void append_judged_rows(ExplainState* es) {
   flush_counters();
   for (int i = 0; i < judged_filters(); ++i) {
     const JudgedRows& rows = judged_by(i);
@@ -204,8 +199,6 @@ void append_judged_rows(ExplainState* es) {
       appendStringInfo(es->str, "Filter %s: %s\n", quote_identifier(name), text);
   }
 }
-
-}  // namespace
 
 void explain_judged_rows(ExplainCall* call) {
   auto* es = call->get<ExplainState*>();

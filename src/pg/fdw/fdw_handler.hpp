@@ -1,10 +1,6 @@
 // The foreign-data wrapper: INSERT, SELECT, DELETE, TRUNCATE and EXPLAIN of filters.
 #pragma once
 
-extern "C" {
-#include "foreign/fdwapi.h"
-}
-
 namespace streamfilter::pg {
 
 struct FilterColumn;

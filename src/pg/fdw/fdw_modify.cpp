@@ -6,11 +6,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
-#include "nodes/plannodes.h"
 #include "optimizer/appendinfo.h"
-#include "parser/parsetree.h"
 }
 
 #include "pg/catalog/lookup.hpp"
@@ -69,7 +66,7 @@ bool can_erase(const FilterRelation* relation) {
 // The executor has converted the values to the filter's columns.
 KeyBuilder read_rows_of(FilterHandle* filter) {
   const FilterRelation* relation = filter->relation;
-  auto* inputs = static_cast<KeyInput*>(palloc(sizeof(KeyInput) * Max(relation->column_count, 1)));
+  auto* inputs = allocate<KeyInput>(relation->column_count);
   for (int i = 0; i < relation->column_count; ++i)
     inputs[i] = {relation->columns[i].attnum - 1, &relation->columns[i], nullptr};
   return make_key_builder(filter, inputs, relation->column_count);
@@ -106,11 +103,9 @@ bool forget_row(ModifyState* state, TupleTableSlot* slot, TupleTableSlot* plan_s
 }
 
 void begin_modify(ResultRelInfo* target, Use use, AttrNumber row) {
-  auto* state = static_cast<ModifyState*>(palloc0(sizeof(ModifyState)));
-  state->row_memory =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter row", ALLOCSET_SMALL_SIZES);
-  state->key_memory =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter keys", ALLOCSET_SMALL_SIZES);
+  auto* state = allocate_zeros<ModifyState>();
+  state->row_memory = make_small_context("streamfilter row");
+  state->key_memory = make_small_context("streamfilter keys");
   state->row = row;
   // A partition is locked at its first row.
   state->way = target->ri_RootResultRelInfo == nullptr ? KeyRoute::insert : KeyRoute::unknown;
@@ -144,8 +139,7 @@ bool is_query_asking(const PlannerInfo* root) {
 }  // namespace
 
 int is_foreign_rel_updatable(Relation relation) {
-  FilterHandle* filter = filter_handle(RelationGetRelid(relation));
-  use_filter(filter, Use::define);
+  FilterHandle* filter = filter_for_use(RelationGetRelid(relation), Use::define);
   return 1 << CMD_INSERT | (can_erase(filter->relation) ? 1 << CMD_DELETE : 0);
 }
 
@@ -158,8 +152,7 @@ void add_foreign_update_targets(PlannerInfo* root, Index target, RangeTblEntry*,
 List* plan_foreign_modify(PlannerInfo* root, ModifyTable* plan, Index target, int) {
   if (plan->operation == CMD_INSERT)
     return is_query_asking(root) ? list_make1(makeInteger(true)) : NIL;
-  FilterHandle* filter = filter_handle(planner_rt_fetch(target, root)->relid);
-  use_filter(filter, Use::define);
+  FilterHandle* filter = filter_for_use(planner_rt_fetch(target, root)->relid, Use::define);
   if (plan->operation != CMD_DELETE) raise_update(filter->relation);
   if (!can_erase(filter->relation)) raise_delete(filter->relation);
   return NIL;
@@ -215,8 +208,7 @@ int get_foreign_modify_batch_size(ResultRelInfo* target) {
                         (triggers->trig_insert_before_row || triggers->trig_insert_after_row));
   const auto* state = static_cast<const ModifyState*>(target->ri_FdwState);
   if (watched || (state != nullptr && state->one_by_one)) return 1;
-  FilterHandle* filter = filter_handle(RelationGetRelid(target->ri_RelationDesc));
-  use_filter(filter, Use::define);
+  FilterHandle* filter = filter_for_use(RelationGetRelid(target->ri_RelationDesc), Use::define);
   return is_remote(filter->relation) ? kRemoteBatch : kBatch;
 }
 
@@ -295,10 +287,8 @@ TupleTableSlot* exec_foreign_delete(EState*, ResultRelInfo* target, TupleTableSl
                                     TupleTableSlot* plan_slot) {
   auto* state = static_cast<ModifyState*>(target->ri_FdwState);
   MemoryContextReset(state->row_memory);  // of the previous row, which RETURNING has used
-  MemoryContext caller = MemoryContextSwitchTo(state->row_memory);
-  const bool forgotten = forget_row(state, slot, plan_slot);
-  MemoryContextSwitchTo(caller);
-  return forgotten ? slot : nullptr;
+  const InContext context(state->row_memory);
+  return forget_row(state, slot, plan_slot) ? slot : nullptr;
 }
 
 void end_foreign_modify(EState*, ResultRelInfo* target) {
@@ -313,8 +303,7 @@ void exec_foreign_truncate(List* relations, DropBehavior, bool) {
   for (auto* relation : each<RelationData>(relations))
     relids = lappend_oid(relids, RelationGetRelid(relation));
   for (const Oid oid : each_oid(relids)) {
-    FilterHandle* filter = filter_handle(oid);
-    use_filter(filter, Use::define);
+    FilterHandle* filter = filter_for_use(oid, Use::define);
     warn_of_remembering_children(filter->relid, relids);
     require_shared_state();
     if (!is_remote(filter->relation) && peek_slot(filter->relation) == nullptr &&

@@ -2,10 +2,6 @@
 // hands a batch over.
 #pragma once
 
-extern "C" {
-#include "nodes/execnodes.h"
-}
-
 namespace streamfilter::pg {
 
 // After ExecInitNode: do the rows of an INSERT into this filter go in batches, and does nothing

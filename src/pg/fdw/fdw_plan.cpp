@@ -11,7 +11,6 @@
 
 extern "C" {
 #include "optimizer/cost.h"
-#include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
@@ -101,11 +100,10 @@ KeyClause* choose_clause(PlannerInfo* root, RelOptInfo* rel, int key, List* clau
 }  // namespace
 
 void get_foreign_rel_size(PlannerInfo* root, RelOptInfo* rel, Oid relid) {
-  FilterHandle* filter = filter_handle(relid);
-  use_filter(filter, Use::define);
-  auto* plan = static_cast<FilterPlan*>(palloc(sizeof(FilterPlan)));
+  FilterHandle* filter = filter_for_use(relid, Use::define);
+  auto* plan = allocate<FilterPlan>();
   plan->relation = filter->relation;
-  plan->clauses = static_cast<List**>(palloc0(sizeof(List*) * plan->relation->key_count));
+  plan->clauses = allocate_zeros<List*>(plan->relation->key_count);
   rel->fdw_private = plan;
 
   bool all_bound = true;

@@ -2,11 +2,6 @@
 // have a value for every key column, in order; none means that the filter would have to be listed.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "nodes/nodeFuncs.h"
-#include "parser/parse_coerce.h"
-}
-
 #include "pg/fdw/fdw_handler.hpp"
 #include "pg/handle/filter_keys.hpp"
 
@@ -137,18 +132,17 @@ bool look_up_key(const ScanState* scan) {
 
 void begin_foreign_scan(ForeignScanState* node, int flags) {
   auto* plan = reinterpret_cast<ForeignScan*>(node->ss.ps.plan);
-  FilterHandle* filter = filter_handle(RelationGetRelid(node->ss.ss_currentRelation));
-  use_filter(filter, Use::define);
+  FilterHandle* filter = filter_for_use(RelationGetRelid(node->ss.ss_currentRelation), Use::define);
   if (plan->fdw_exprs == NIL) raise_listing(filter->relation);
   if (flags & EXEC_FLAG_EXPLAIN_ONLY) return;
   use_filter(filter, Use::test_granted);  // raises errors now
 
-  auto* scan = static_cast<ScanState*>(palloc0(sizeof(ScanState)));
+  auto* scan = allocate_zeros<ScanState>();
   scan->filter = filter;
   scan->count = list_length(plan->fdw_exprs);
-  scan->keys = static_cast<KeyValue*>(palloc0(sizeof(KeyValue) * scan->count));
-  scan->values = static_cast<Datum*>(palloc0(sizeof(Datum) * scan->count));
-  scan->isnull = static_cast<bool*>(palloc0(sizeof(bool) * scan->count));
+  scan->keys = allocate_zeros<KeyValue>(scan->count);
+  scan->values = allocate_zeros<Datum>(scan->count);
+  scan->isnull = allocate_zeros<bool>(scan->count);
   for (int i = 0; i < Min(scan->count, filter->relation->key_count); ++i) {
     auto* value = static_cast<Expr*>(list_nth(plan->fdw_exprs, i));
     const FilterColumn* column = filter->relation->keys[i];

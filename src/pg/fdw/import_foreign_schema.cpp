@@ -3,8 +3,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_foreign_server.h"
-#include "mb/pg_wchar.h"
 #include "parser/parse_type.h"
 #include "utils/regproc.h"
 #include "utils/ruleutils.h"

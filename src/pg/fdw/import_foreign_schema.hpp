@@ -2,10 +2,6 @@
 // them.
 #pragma once
 
-extern "C" {
-#include "foreign/fdwapi.h"
-}
-
 namespace streamfilter::pg {
 
 // The CREATE FOREIGN TABLE commands (char*). Raises 08001 if the server is unreachable, 42704 if a

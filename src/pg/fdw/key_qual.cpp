@@ -3,11 +3,8 @@
 
 extern "C" {
 #include "access/stratnum.h"
-#include "nodes/nodeFuncs.h"
-#include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
-#include "parser/parse_coerce.h"
 }
 
 #include "pg/catalog/filter_relation.hpp"
@@ -71,7 +68,7 @@ KeyClause* make_key_clause(PlannerInfo* root, const RelOptInfo* rel, const Filte
                            RestrictInfo* clause, Node* value) {
   if (bms_is_member(rel->relid, pull_varnos(root, value)) || contain_volatile_functions(value))
     return nullptr;
-  auto* key = static_cast<KeyClause*>(palloc(sizeof(KeyClause)));
+  auto* key = allocate<KeyClause>();
   key->clause = clause;
   key->relids = bms_del_member(bms_copy(clause->clause_relids), rel->relid);
   key->value = fit_value(value, column, &key->exact);

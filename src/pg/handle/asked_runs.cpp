@@ -15,8 +15,6 @@
 
 extern "C" {
 #include "commands/defrem.h"
-#include "optimizer/optimizer.h"
-#include "parser/parsetree.h"
 #include "plpgsql.h"
 #include "tcop/pquery.h"
 }
@@ -24,7 +22,6 @@ extern "C" {
 #include "pg/handle/asked_runs.hpp"
 #include "pg/handle/lost_rows.hpp"
 #include "pg/key/hash_method.hpp"
-#include "pg/server/compat.hpp"
 #include "pg/server/settings.hpp"
 
 namespace streamfilter::pg {
@@ -240,8 +237,7 @@ void close_portal_of_run(void* argument) {
 }
 
 AskedRun* note_run(const QueryDesc* query, const FilterHandle* filter) {
-  auto* run =
-      static_cast<AskedRun*>(MemoryContextAllocZero(TopTransactionContext, sizeof(AskedRun)));
+  auto* run = allocate_zeros<AskedRun>(1, TopTransactionContext);
   run->estate = query->estate;
   run->filter = filter;
   run->end = {end_query_of_run, run, nullptr};
@@ -319,7 +315,7 @@ void put_gate(AskedRun* run, ModifyTableState* insert) {
   const auto* plan = reinterpret_cast<const ModifyTable*>(insert->ps.plan);
   const bool asks = rows->ExecProcNode == rows->ExecProcNodeReal &&
                     !contain_volatile_functions(reinterpret_cast<Node*>(plan->returningLists));
-  auto* gate = static_cast<Gate*>(MemoryContextAllocZero(run->estate->es_query_cxt, sizeof(Gate)));
+  auto* gate = allocate_zeros<Gate>(1, run->estate->es_query_cxt);
   *gate = {run->gates,        rows, rows->ExecProcNode, asks, run->estate->es_processed,
            !insert->canSetTag};
   run->gates = gate;

@@ -6,7 +6,6 @@
 
 extern "C" {
 #include "catalog/pg_parameter_acl.h"
-#include "port/pg_bitutils.h"
 #include "utils/catcache.h"
 }
 
@@ -19,7 +18,6 @@ extern "C" {
 #include "pg/server/no_raise.hpp"
 #include "pg/shmem/loss_estimate.hpp"
 #include "pg/storage/restore.hpp"
-#include "pg/storage/saved_definition.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
 namespace streamfilter::pg {
@@ -120,7 +118,7 @@ void free_stale_parts() {
 }
 
 TypeHasher** make_hashers(const FilterRelation* relation) {
-  auto** hashers = static_cast<TypeHasher**>(palloc(sizeof(TypeHasher*) * relation->key_count));
+  auto** hashers = allocate<TypeHasher*>(relation->key_count);
   for (int i = 0; i < relation->key_count; ++i) {
     const FilterColumn* column = relation->keys[i];
     hashers[i] =
@@ -146,8 +144,7 @@ WordKey word_key_of(const FilterHandle* filter) {
 // Replaces definition and hashers.
 void load(FilterHandle* filter) {
   transaction_uses_filters = true;
-  MemoryContext context =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter handle", ALLOCSET_SMALL_SIZES);
+  MemoryContext context = make_small_context("streamfilter handle");
   MemoryContext caller = MemoryContextSwitchTo(context);
   filter->validity.loaded = false;
   // An invalidation while the catalogs are read must not get lost.
@@ -357,8 +354,7 @@ FilterHandle* filter_handle(Oid relid) {
   if (latest != nullptr && latest->relid == relid) return latest;
   if (handles == nullptr) {
     if (CacheMemoryContext == nullptr) CreateCacheMemoryContext();
-    outdated = AllocSetContextCreate(CacheMemoryContext, "streamfilter outdated handles",
-                                     ALLOCSET_SMALL_SIZES);
+    outdated = make_small_context("streamfilter outdated handles", CacheMemoryContext);
     handles = make_hash_table<Oid, FilterHandle>("streamfilter handles", 16, CacheMemoryContext);
   }
   bool found;
@@ -501,11 +497,10 @@ void check_override(const FilterRelation* relation, FilterMode mode, Oid table_o
 TreeNode* make_tree_node(const FilterRelation* relation) {
   List* children = find_children(relation->relid);
   if (relation->options.parent == nullptr && children == NIL) return nullptr;
-  auto* node = static_cast<TreeNode*>(palloc0(sizeof(TreeNode)));
+  auto* node = allocate_zeros<TreeNode>();
   node->parent = OidIsValid(relation->parent) ? filter_handle(relation->parent) : nullptr;
   node->child_count = list_length(children);
-  node->children = static_cast<FilterHandle**>(
-      palloc(sizeof(FilterHandle*) * Max(static_cast<Size>(node->child_count), 1)));
+  node->children = allocate<FilterHandle*>(node->child_count);
   for (int i = 0; i < node->child_count; ++i)
     node->children[i] = filter_handle(list_nth_oid(children, i));
   for (const Oid child : each_oid(find_descendants(relation->relid)))

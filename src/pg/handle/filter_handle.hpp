@@ -281,6 +281,11 @@ inline void use_filter(FilterHandle* filter, Use use) {
                filter->validity.used_by != GetUserId()))
     make_ready(filter, use);
 }
+inline FilterHandle* filter_for_use(Oid relid, Use use) {
+  FilterHandle* filter = filter_handle(relid);
+  use_filter(filter, use);
+  return filter;
+}
 
 // Raises 42501 if the user who set the mode may not choose it for these rows. In a trigger the
 // table's owner may, too; InvalidOid if there is no table.

@@ -7,7 +7,6 @@
 #include "pg/handle/judge_key.hpp"
 #include "pg/handle/tree_keys.hpp"
 #include "pg/remote/remote_keys.hpp"
-#include "pg/storage/image.hpp"
 
 namespace streamfilter::pg {
 
@@ -40,7 +39,7 @@ Verdict judge_on_servers(FilterHandle* filter, const Element& element, Intent in
 // Those that have a key, without gaps.
 void judge_all_on_servers(FilterHandle* filter, const Element* elements, const bool* has_key,
                           int count, Outcome of_repeats, bool* seen) {
-  auto* keys = static_cast<Element*>(palloc(sizeof(Element) * static_cast<Size>(Max(count, 1))));
+  auto* keys = allocate<Element>(count);
   int asked = 0;
   for (int i = 0; i < count; ++i)
     if (has_key[i]) keys[asked++] = elements[i];

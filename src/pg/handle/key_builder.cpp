@@ -25,8 +25,8 @@ KeyBuilder make_key_builder(FilterHandle* filter, const KeyInput* inputs, int co
   builder.first = builder.plain && count > 0 ? inputs[0].source : -1;
   for (int i = 1; i < count; ++i)
     if (inputs[i].source != builder.first + i) builder.first = -1;
-  builder.values = static_cast<Datum*>(palloc(sizeof(Datum) * keys));
-  builder.isnull = static_cast<bool*>(palloc(sizeof(bool) * keys));
+  builder.values = allocate<Datum>(keys);
+  builder.isnull = allocate<bool>(keys);
   return builder;
 }
 
@@ -42,9 +42,7 @@ void raise_changed_by_cast(const FilterHandle* filter) {
       errmsg("filter \"%s\" was changed by a cast of one of its columns", filter->relation->name));
 }
 
-namespace {
-
-void resolve_call(KeyCall* call, FilterHandle* filter) {
+static void resolve_call(KeyCall* call, FilterHandle* filter) {
   const FilterRelation* relation = filter->relation;
   call->keys.filter = nullptr;
   MemoryContextReset(call->context);
@@ -56,7 +54,7 @@ void resolve_call(KeyCall* call, FilterHandle* filter) {
         errmsg("%s needs %d %s for filter \"%s\", not %d", call->function, relation->column_count,
                relation->column_count == 1 ? "value" : "values", relation->name, call->count),
         errhint("Give a value for every column of the filter, in order."));
-  auto* inputs = static_cast<KeyInput*>(palloc(sizeof(KeyInput) * Max(call->count, 1)));
+  auto* inputs = allocate<KeyInput>(call->count);
   for (int i = 0; i < call->count; ++i) {
     const FilterColumn* column = keys_only ? relation->keys[i] : &relation->columns[i];
     inputs[i] = {i, column,
@@ -68,8 +66,6 @@ void resolve_call(KeyCall* call, FilterHandle* filter) {
   call->keys = make_key_builder(filter, inputs, call->count);
 }
 
-}  // namespace
-
 void init_key_call(KeyCall* call, const char* function, const Oid* types, int count,
                    bool may_leave_out_roles) {
   memset(static_cast<void*>(call), 0, sizeof *call);
@@ -77,14 +73,11 @@ void init_key_call(KeyCall* call, const char* function, const Oid* types, int co
   call->types = types;
   call->count = count;
   call->may_leave_out_roles = may_leave_out_roles;
-  call->context =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter key call", ALLOCSET_SMALL_SIZES);
+  call->context = make_small_context("streamfilter key call");
 }
 
 void resolve_key_call(KeyCall* call, Oid relid, Use use) {
-  FilterHandle* filter = filter_handle(relid);
-  use_filter(filter, use);
-  resolve_call(call, filter);
+  resolve_call(call, filter_for_use(relid, use));
 }
 
 KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,
@@ -96,13 +89,12 @@ KeyCall* key_call_site(FunctionCallInfo fcinfo, Use use, const char* function,
       ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
               errmsg("%s does not take VARIADIC arrays", function),
               errhint("Give the values of the key one by one."));
-    MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+    const InContext context(fcinfo->flinfo->fn_mcxt);
     const int count = PG_NARGS() - 1;
-    auto* types = static_cast<Oid*>(palloc(sizeof(Oid) * Max(count, 1)));
+    auto* types = allocate<Oid>(count);
     for (int i = 0; i < count; ++i) types[i] = get_fn_expr_argtype(fcinfo->flinfo, i + 1);
-    site = static_cast<KeyCall*>(palloc0(sizeof(KeyCall)));
+    site = allocate_zeros<KeyCall>();
     init_key_call(site, function, types, count, may_leave_out_roles);
-    MemoryContextSwitchTo(caller);
     fcinfo->flinfo->fn_extra = site;
   }
   begin_key_call(site, PG_GETARG_OID(0), use);

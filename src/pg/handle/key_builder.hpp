@@ -3,10 +3,6 @@
 // on filters, and functions such as streamfilter_seen.
 #pragma once
 
-extern "C" {
-#include "executor/tuptable.h"
-}
-
 #include "pg/catalog/column_coercion.hpp"
 #include "pg/handle/filter_handle.hpp"
 

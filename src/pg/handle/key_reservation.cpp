@@ -1,9 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_foreign_table.h"
 #include "storage/lock.h"
-#include "storage/procarray.h"
 #include "utils/resowner.h"
 }
 
@@ -15,7 +13,6 @@ extern "C" {
 #include "pg/server/monotonic.hpp"
 #include "pg/server/problem_report.hpp"
 #include "pg/shmem/arrivals.hpp"
-#include "pg/shmem/loss_estimate.hpp"
 #include "pg/transaction/apply_changes.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
@@ -335,10 +332,8 @@ void erase_reserved(FilterHandle* filter, TransactionChanges* changes, const Ele
   append_erasure(changes, element, registered);
 }
 
-namespace {
-
 // True: the key may have changed while this has waited.
-bool await_erasure(FilterHandle* filter, const Element& element) {
+static bool await_erasure(FilterHandle* filter, const Element& element) {
   const auto runs = [](FullTransactionId other) {
     return FullTransactionIdIsValid(other) &&
            !TransactionIdIsCurrentTransactionId(XidFromFullTransactionId(other)) &&
@@ -361,8 +356,6 @@ bool await_erasure(FilterHandle* filter, const Element& element) {
   }
   return true;
 }
-
-}  // namespace
 
 void await_erasures(FilterHandle* filter, const Element& element) {
   while (waits(filter) && await_erasure(filter, element)) continue;

@@ -9,16 +9,13 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
-#include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 }
 
 #include "pg/handle/lost_rows.hpp"
 #include "pg/handle/waiting_code.hpp"
 #include "pg/key/hash_method.hpp"
-#include "pg/server/compat.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -567,7 +564,7 @@ LostRows find_lost_rows(const PlannedStmt* statement, const PlanView& view) {
   search.statement = statement;
   search.hidden = view.hidden;
   int i = list_length(statement->subplans);
-  search.subplans = static_cast<Subplan*>(palloc0(sizeof(Subplan) * (i + 1)));
+  search.subplans = allocate_zeros<Subplan>(i + 1);
   visit(&search, statement->planTree, {view.top, Loss::none, view.limited});
   for (; i > 0; --i) {
     const auto* plan = as<Plan>(list_nth(statement->subplans, i - 1));

@@ -2,10 +2,6 @@
 // remembered them, so they are lost.
 #pragma once
 
-extern "C" {
-#include "nodes/plannodes.h"
-}
-
 namespace streamfilter::pg {
 
 // What loses rows.

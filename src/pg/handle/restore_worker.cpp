@@ -78,7 +78,7 @@ List* list_saved() {
         relation->options.persistence != Persistence::logged || peek_slot(relation) != nullptr ||
         !is_anything_saved(relid))
       continue;
-    auto* filter = static_cast<SavedFilter*>(palloc(sizeof(SavedFilter)));
+    auto* filter = allocate<SavedFilter>();
     *filter = {relid, rows_of(relid), relation->definition.parameters.memory};
     saved = lappend(saved, filter);
   }
@@ -151,8 +151,7 @@ void restore(Oid relid) {
 
 // All that is saved in this database.
 void restore_all() {
-  MemoryContext context =
-      AllocSetContextCreate(TopMemoryContext, "streamfilter restore", ALLOCSET_DEFAULT_SIZES);
+  MemoryContext context = make_context("streamfilter restore", TopMemoryContext);
   MemoryContextSwitchTo(context);
   List* saved = NIL;
   in_transaction([&] {

@@ -39,7 +39,7 @@ struct Work {
 Work* work = nullptr;
 
 Work* new_work(Action action) {
-  Work* item = static_cast<Work*>(MemoryContextAllocZero(TopTransactionContext, sizeof(Work)));
+  Work* item = allocate_zeros<Work>(1, TopTransactionContext);
   item->action = action;
   item->subtransaction = GetCurrentSubTransactionId();
   return item;
@@ -423,12 +423,10 @@ void roll_back_definitions() {
   if (work != nullptr) roll_back(InvalidSubTransactionId);
 }
 
-namespace {
-
 // Calls f(change, slot), the latest first. Skips counts, which are no definitions: they stay if the
 // transaction ends in another session. Needs directory_lock.
 template <typename Function>
-void for_each_prepared(Function&& f) {
+static void for_each_prepared(Function&& f) {
   for (const Work* item = work; item != nullptr; item = item->next) {
     if (item->action == Action::define && is_last_word(item)) {
       const FilterSlot* slot = item->slot;
@@ -448,15 +446,13 @@ void for_each_prepared(Function&& f) {
   }
 }
 
-}  // namespace
-
 bool prepare_definitions() {
   if (work == nullptr) return add_prepared(nullptr, 0);
   uint32 count = 0;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   for_each_prepared([&count](ChangeType, FilterSlot*) { ++count; });
   LWLockRelease(shared_state->directory_lock);
-  auto* changes = static_cast<SlotChange*>(palloc(sizeof(SlotChange) * count + 1));
+  auto* changes = allocate<SlotChange>(count + 1);
   // The locks on the relations keep their slots unchanged.
   uint32 at = count;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
@@ -606,10 +602,8 @@ bool is_kept_logged(const FilterSlot* slot) {
   return own != nullptr ? own->logged : slot->saved.logged;
 }
 
-namespace {
-
 // Takes a slot beside the filter's, whose state is still needed.
-Work* reserve_second(const FilterRelation* relation, uint64 size, bool is_copy) {
+static Work* reserve_second(const FilterRelation* relation, uint64 size, bool is_copy) {
   const ServerOptions server = server_options(server_of_oid(relation->server)->options);
   Work* item = new_work(Action::build);
   const Reservation reservation =
@@ -618,8 +612,6 @@ Work* reserve_second(const FilterRelation* relation, uint64 size, bool is_copy) 
   if (reservation != Reservation::done) raise_no_room(relation, size, server, reservation);
   return item;
 }
-
-}  // namespace
 
 FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& parameters,
                           void (*fill)(FilterSlot* slot, void* arg), void* arg) {

@@ -3,13 +3,11 @@
 
 extern "C" {
 #include "commands/copy.h"
-#include "parser/parsetree.h"
 #include "tcop/pquery.h"
 }
 
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/statement.hpp"
-#include "pg/server/compat.hpp"
 
 namespace streamfilter::pg {
 

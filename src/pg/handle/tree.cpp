@@ -109,8 +109,7 @@ struct NamedParents {
 
 const List* list_children() {
   if (named.valid) return named.children;
-  MemoryContext lookup =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter trees", ALLOCSET_SMALL_SIZES);
+  MemoryContext lookup = make_small_context("streamfilter trees");
   MemoryContext caller = MemoryContextSwitchTo(lookup);
   List* found = NIL;
   named.valid = true;  // what changes meanwhile makes it invalid again
@@ -131,9 +130,7 @@ void on_foreign_table_change(Datum, SF_SYSCACHE_ID, uint32) { named.valid = fals
 
 List* find_children(Oid relid) {
   List* children = NIL;
-  const List* candidates = list_children();
-  for (int i = 0; i < list_length(candidates); ++i) {
-    const Oid other = list_nth_oid(candidates, i);
+  for (const Oid other : each_oid(list_children())) {
     if (other == relid) continue;
     const RelationOptions options = tree_options_of(other);
     if (options.parent != nullptr && look_up_parent(options.parent, other) == relid &&

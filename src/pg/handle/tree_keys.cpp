@@ -10,10 +10,6 @@
 //   the root was asked, compare that count (Access::reserve).
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "port/pg_bitutils.h"
-}
-
 #include "pg/handle/judge_key.hpp"
 #include "pg/handle/key_builder.hpp"
 #include "pg/handle/key_reservation.hpp"
@@ -153,12 +149,12 @@ class Questions {
   // `most` of them. In the current memory context.
   Questions(FilterHandle* filter, int most) : filter_(filter) {
     const auto size = static_cast<Size>(Max(most, 1));
-    elements_ = static_cast<Element*>(palloc(sizeof(Element) * size));
-    places_ = static_cast<int*>(palloc(sizeof(int) * size));
-    answers_ = static_cast<bool*>(palloc(sizeof(bool) * size));
-    paths_ = static_cast<Walk::Path*>(palloc(sizeof(Walk::Path) * size));
+    elements_ = allocate<Element>(size);
+    places_ = allocate<int>(size);
+    answers_ = allocate<bool>(size);
+    paths_ = allocate<Walk::Path>(size);
     table_size_ = pg_nextpower2_32(static_cast<uint32>(2 * size));
-    table_ = static_cast<int*>(palloc0(sizeof(int) * table_size_));
+    table_ = allocate_zeros<int>(table_size_);
   }
 
   bool has(const Element& element) const { return table_[find(element.hash)] != 0; }
@@ -235,8 +231,7 @@ bool has_remote_root(FilterHandle* filter) {
 void judge_keys_in_tree(FilterHandle* filter, const Element* elements, const bool* has_key,
                         int count, bool* seen) {
   check_entry(filter);
-  MemoryContext memory =
-      AllocSetContextCreate(CurrentMemoryContext, "streamfilter keys", ALLOCSET_SMALL_SIZES);
+  MemoryContext memory = make_small_context("streamfilter keys");
   MemoryContext caller = MemoryContextSwitchTo(memory);
   Questions questions(filter, count);
   for (int i = 0; i < count; ++i) {

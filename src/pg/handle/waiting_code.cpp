@@ -3,12 +3,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/tableam.h"
-#include "catalog/pg_index.h"
-#include "nodes/execnodes.h"
-#include "nodes/extensible.h"
-#include "nodes/nodeFuncs.h"
-#include "parser/parsetree.h"
 #include "storage/lock.h"
 #include "tcop/dest.h"
 }

@@ -5,7 +5,6 @@
 
 extern "C" {
 #include "executor/execdesc.h"
-#include "nodes/plannodes.h"
 }
 
 #include "pg/handle/filter_handle.hpp"

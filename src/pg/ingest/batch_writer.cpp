@@ -1,12 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/heapam.h"
-#include "access/tableam.h"
-#include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
-#include "foreign/fdwapi.h"
-#include "storage/bufmgr.h"
 }
 
 #include "pg/ingest/batch_writer.hpp"

@@ -5,7 +5,6 @@
 
 extern "C" {
 #include "commands/trigger.h"
-#include "nodes/execnodes.h"
 }
 
 namespace streamfilter::pg {

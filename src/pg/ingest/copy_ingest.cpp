@@ -7,10 +7,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/heapam.h"
 #include "commands/progress.h"
 #include "executor/execPartition.h"
-#include "storage/fd.h"
 #include "utils/backend_progress.h"
 #include "utils/backend_status.h"
 

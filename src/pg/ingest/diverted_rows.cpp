@@ -1,8 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "optimizer/optimizer.h"
-#include "parser/parse_coerce.h"
 #include "rewrite/rewriteHandler.h"
 }
 

@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/tableam.h"
 #include "access/tupconvert.h"
 #include "executor/execPartition.h"
 #include "executor/instrument.h"

@@ -1,9 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "nodes/extensible.h"
-#include "nodes/nodeFuncs.h"
-#include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 }
 

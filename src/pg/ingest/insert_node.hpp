@@ -2,10 +2,6 @@
 // by one, and either replaces it or lets it run.
 #pragma once
 
-extern "C" {
-#include "nodes/plannodes.h"
-}
-
 #include "pg/server/hooks.hpp"
 
 namespace streamfilter::pg {

@@ -4,11 +4,7 @@
 
 extern "C" {
 #include "access/sysattr.h"
-#include "access/tableam.h"
-#include "catalog/pg_index.h"
-#include "catalog/pg_inherits.h"
 #include "nodes/bitmapset.h"
-#include "optimizer/optimizer.h"
 #include "partitioning/partdesc.h"
 #include "utils/partcache.h"
 #include "utils/rls.h"

@@ -1,10 +1,6 @@
 // Decides which tables take rows in batches.
 #pragma once
 
-extern "C" {
-#include "nodes/execnodes.h"
-}
-
 #include "pg/binding/trigger_binding.hpp"
 
 namespace streamfilter::pg {

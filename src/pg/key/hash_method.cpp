@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_collation.h"
 #include "catalog/pg_language.h"
 }
 

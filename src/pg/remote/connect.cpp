@@ -4,8 +4,6 @@ extern "C" {
 #include <poll.h>
 
 #include "commands/defrem.h"
-#include "mb/pg_wchar.h"
-#include "storage/fd.h"
 }
 
 #include "pg/catalog/lookup.hpp"

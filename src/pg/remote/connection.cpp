@@ -3,8 +3,6 @@
 extern "C" {
 #include <poll.h>
 #include <sys/ioctl.h>
-#include "mb/pg_wchar.h"
-#include "storage/fd.h"
 }
 
 #include "pg/catalog/lookup.hpp"

@@ -2,10 +2,6 @@
 
 extern "C" {
 #include <poll.h>
-
-#include "storage/ipc.h"
-#include "storage/latch.h"
-#include "utils/wait_event.h"
 }
 
 #include "pg/remote/pipeline.hpp"

@@ -2,7 +2,6 @@
 
 extern "C" {
 #include "libpq/pqformat.h"
-#include "mb/pg_wchar.h"
 }
 
 #include "core/filter/definition_text.hpp"

@@ -74,8 +74,7 @@ void check_call(FunctionCallInfo fcinfo) {
             errmsg("streamfilter_resize() cannot run inside a transaction block"),
             errhint("Call it by itself, or use ALTER FOREIGN TABLE ... OPTIONS (SET memory ...)."));
   require_arguments(fcinfo, {0, 1});
-  PreventCommandDuringRecovery("streamfilter_resize()");
-  PreventCommandIfReadOnly("streamfilter_resize()");
+  require_writable("streamfilter_resize()");
 }
 
 // The relation with the new definition, checked as ALTER would.
@@ -311,8 +310,7 @@ void swap(Resize* resize) {
 }
 
 void run_resize(Resize* resize) {
-  MemoryContext work =
-      AllocSetContextCreate(TopTransactionContext, "streamfilter resize", ALLOCSET_DEFAULT_SIZES);
+  MemoryContext work = make_context("streamfilter resize", TopTransactionContext);
   const MemoryContext caller = MemoryContextSwitchTo(work);
   Progress progress(Command::resize, resize->relid,
                     psprintf("resizing filter \"%s\"", get_rel_name(resize->relid)));

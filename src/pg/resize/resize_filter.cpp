@@ -125,7 +125,7 @@ const char* size_that_keeps(const FilterRelation* relation, const Header* header
     if (!resized_parameters(header->parameters, asked, &parameters, ignored) ||
         !keeps_rate(header, parameters, fpr))
       continue;
-    char* text = static_cast<char*>(palloc(32));
+    char* text = allocate<char>(32);
     print_size(asked.parameters.memory, text, 32);
     return text;
   }

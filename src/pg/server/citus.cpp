@@ -4,8 +4,6 @@ extern "C" {
 #include "access/subtrans.h"
 #include "funcapi.h"
 #include "parser/parse_func.h"
-#include "storage/proc.h"
-#include "storage/procarray.h"
 }
 
 #include "core/base/hash.hpp"

@@ -8,7 +8,6 @@ extern "C" {
 #include "access/hio.h"
 #include "commands/copyfrom_internal.h"
 #include "executor/nodeAgg.h"
-#include "executor/tuptable.h"
 }
 
 // CopyFromStateData (pg/ingest/copy_ingest.cpp; the server's copyfrom.c and copyfromparse.c)

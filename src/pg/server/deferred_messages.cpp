@@ -1,9 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "mb/pg_wchar.h"
-}
-
 #include "pg/server/deferred_messages.hpp"
 #include "pg/server/no_raise.hpp"
 
@@ -66,7 +62,7 @@ bool is_convertible(const char* text) {
   if (!OidIsValid(conversion)) return false;
   const auto length = static_cast<int>(strlen(text));
   const int room = length * MAX_CONVERSION_GROWTH + 1;
-  auto* result = static_cast<unsigned char*>(palloc(static_cast<Size>(room)));
+  auto* result = allocate<unsigned char>(room);
   const int converted = pg_do_encoding_conversion_buf(
       conversion, here, client, reinterpret_cast<unsigned char*>(const_cast<char*>(text)), length,
       result, room, true);

@@ -3,9 +3,6 @@
 #ifdef STREAMFILTER_FAULTS
 extern "C" {
 #include <signal.h>
-
-#include "port/atomics.h"
-#include "utils/inval.h"
 }
 
 #include "pg/server/fault_points.hpp"

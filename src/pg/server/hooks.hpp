@@ -9,17 +9,12 @@
 extern "C" {
 #include "catalog/objectaccess.h"
 #include "commands/explain.h"
-#include "executor/executor.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
-#include "storage/ipc.h"
 #include "tcop/utility.h"
-#include "utils/inval.h"
 }
 
 #include <tuple>
-
-#include "pg/server/compat.hpp"
 
 namespace streamfilter::pg {
 

@@ -3,7 +3,6 @@
 extern "C" {
 #include "access/parallel.h"
 #include "postmaster/bgworker.h"
-#include "storage/proc.h"
 }
 
 #include <algorithm>
@@ -61,16 +60,12 @@ void LockWait::sleep(ConditionVariable* variable, long most) {
 
 // ---- COMMIT -------------------------------------------------------------------------------------
 
-namespace {
-
-int errhint_wait() {
+static int errhint_wait() {
   return errhint(
       "Repeat the transaction when the other one has ended: pg_blocking_pids and "
       "pg_prepared_xacts tell which. lock_timeout and "
       "streamfilter.commit_wait_timeout say how long COMMIT waits.");
 }
-
-}  // namespace
 
 CommitWait::CommitWait() : start_(monotonic_us()) {}
 

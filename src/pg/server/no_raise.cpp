@@ -10,8 +10,6 @@ extern "C" {
 
 #include "nodes/memnodes.h"
 #include "storage/condition_variable.h"
-#include "storage/fd.h"
-#include "storage/latch.h"
 #include "utils/hsearch.h"
 }
 #endif

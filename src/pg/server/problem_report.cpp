@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "mb/pg_wchar.h"
 #include "utils/resowner.h"
 }
 
@@ -18,7 +17,7 @@ pg_attribute_printf(1, 0) const char* print(const char* format, va_list argument
   for (Size size = 256;;) {
     va_list copy;
     va_copy(copy, arguments);
-    auto* text = static_cast<char*>(palloc(size));
+    auto* text = allocate<char>(size);
     const Size needed = pvsnprintf(text, size, format, copy);
     va_end(copy);
     if (needed < size) return text;

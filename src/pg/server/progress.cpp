@@ -2,13 +2,11 @@
 
 extern "C" {
 #include "catalog/pg_authid.h"
-#include "storage/procarray.h"
 #include "storage/spin.h"
 }
 
 #include "pg/server/monotonic.hpp"
 #include "pg/server/progress.hpp"
-#include "pg/server/rows.hpp"
 
 namespace streamfilter::pg {
 
@@ -69,21 +67,17 @@ struct Outer {
   SessionWork work;
 };
 
-namespace {
-
-void show_outer(void* arg) {
+static void show_outer(void* arg) {
   auto* outer = static_cast<Outer*>(arg);
   if (!outer->ended) show(outer->work);
   outer->ended = true;
 }
 
-}  // namespace
-
 Progress::Progress(Command command, Oid filter, const char* title)
     : title_(title), start_(monotonic_us()), next_(start_ + kQuiet) {
   ProgressPlace* place = own_place();
   if (place == nullptr) return;
-  auto* outer = static_cast<Outer*>(palloc0(sizeof(Outer)));
+  auto* outer = allocate_zeros<Outer>();
   outer->callback.func = show_outer;
   outer->callback.arg = outer;
   outer->work = work_at(place);
@@ -134,14 +128,10 @@ bool Progress::is_notice_due(int64 now) {
   return true;
 }
 
-namespace {
-
-double left_of(uint64 done, uint64 total, int64 start, int64 now) {
+static double left_of(uint64 done, uint64 total, int64 start, int64 now) {
   const double each = static_cast<double>(now - start) / static_cast<double>(done);
   return static_cast<double>(total - done) * each / USECS_PER_SEC;
 }
-
-}  // namespace
 
 double Progress::left(int64 now) const { return left_of(done_, total_, phase_start_, now); }
 

@@ -2,6 +2,8 @@
 // NOTICEs. Every session has a place in shared memory, for one piece of work at a time.
 #pragma once
 
+#include "pg/server/rows.hpp"
+
 namespace streamfilter::pg {
 
 enum class Command : uint8 {
@@ -53,6 +55,27 @@ class Progress {
   int64 next_;
   struct Outer* outer_ = nullptr;
 };
+
+// Reads the rows of the cursor to their end and closes it. `take` gets so many at a time, as
+// SPI_tuptable, in memory of their own, until it returns false.
+template <typename Take>
+void read_in_batches(Portal portal, int most, Progress* progress, const Take& take) {
+  MemoryContext memory = make_context("streamfilter batch of rows");
+  progress->begin("reading rows", expected_rows(portal), "rows");
+  for (bool goes_on = true; goes_on;) {
+    SPI_cursor_fetch(portal, true, most);
+    if (SPI_processed == 0) break;
+    {
+      const InContext batch(memory);
+      goes_on = take();
+    }
+    MemoryContextReset(memory);
+    progress->add(SPI_processed);
+    SPI_freetuptable(SPI_tuptable);
+  }
+  SPI_cursor_close(portal);
+  MemoryContextDelete(memory);
+}
 
 // Seconds until another session is done with its work on the filter, at its pace so far; negative:
 // not known.

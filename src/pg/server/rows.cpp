@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "nodes/plannodes.h"
 #include "tcop/cmdtag.h"
 #include "utils/plancache.h"
 }

@@ -23,8 +23,8 @@ class NamedRow {
  public:
   explicit NamedRow(TupleDesc columns)
       : columns_(BlessTupleDesc(columns)),
-        values_(static_cast<Datum*>(palloc0(sizeof(Datum) * columns->natts))),
-        isnull_(static_cast<bool*>(palloc(sizeof(bool) * columns->natts))) {
+        values_(allocate_zeros<Datum>(columns->natts)),
+        isnull_(allocate<bool>(columns->natts)) {
     memset(isnull_, true, sizeof(bool) * columns->natts);
   }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 extern "C" {
-#include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
 #include "utils/hsearch.h"

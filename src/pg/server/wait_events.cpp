@@ -1,10 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "storage/latch.h"
-#include "utils/wait_event.h"
-}
-
 #include "pg/server/wait_events.hpp"
 
 namespace streamfilter::pg {

@@ -14,7 +14,6 @@
 #include "pg/handle/filter_keys.hpp"
 #include "pg/server/fault_points.hpp"
 #include "pg/server/progress.hpp"
-#include "pg/server/rows.hpp"
 #include "pg/settle/settle_task.hpp"
 #include "pg/settle/settle_twins.hpp"
 #include "pg/trigger/divert.hpp"
@@ -44,7 +43,7 @@ struct Settling {
 void begin_moving(Settling* settling) {
   const SettleTask* task = settling->task;
   settling->casts = make_casts(task, task->moved, task->moved_count);
-  auto* types = allocate<Oid>(task->moved_count);
+  auto* types = allocate_zeros<Oid>(task->moved_count);
   for (int i = 0; i < task->moved_count; ++i) types[i] = task->moved[i].type;
   Oid place[] = {TIDOID, OIDOID, XIDOID};
   as_owner_of_diverted(task, [&] {
@@ -133,8 +132,8 @@ int take_keys(const Settling* settling, Round* round, int* rows) {
 
 // Brings these rows back, or others of their keys.
 void restore_rows(Settling* settling, Round* round, int* rows, int count) {
-  auto* values = allocate<Datum>(settling->task->moved_count);
-  auto* nulls = allocate<char>(settling->task->moved_count);
+  auto* values = allocate_zeros<Datum>(settling->task->moved_count);
+  auto* nulls = allocate_zeros<char>(settling->task->moved_count);
   const auto bring_back = [&](int first, int end) {
     for (int i = first; i < end; ++i)
       bring_row_back(settling, &round->rows[rows[i]], values, nulls);
@@ -164,7 +163,7 @@ void restore_rows(Settling* settling, Round* round, int* rows, int count) {
 
 // False: a key stayed taken, though none of its rows was stored.
 bool restore_round(Settling* settling, Round* round) {
-  auto* rows = allocate<int>(round->count);
+  auto* rows = allocate_zeros<int>(round->count);
   int count = take_keys(settling, round, rows);
   stop_at(FaultPoint::settle_taken);
   if (count > 0) find_twins(&settling->keys, round);
@@ -196,8 +195,8 @@ bool try_to_restore(Settling* settling, Round* round) {
 // Deletes the rows whose key is in the table by now.
 void confirm(Settling* settling, Round* round) {
   const SettleTask* task = settling->task;
-  auto* places = allocate<StoredRow>(round->count);
-  auto* rows = allocate<int>(round->count);
+  auto* places = allocate_zeros<StoredRow>(round->count);
+  auto* rows = allocate_zeros<int>(round->count);
   int count = 0;
   for (int i = 0; i < round->count; ++i) {
     KeyedRow* row = &round->rows[i];
@@ -268,8 +267,7 @@ void settle_rows(Settling* settling, const Datum* since, int64 most, Progress* p
   const Settled& settled = settling->settled;
   progress->begin("settling rows", 0, "rows");
   Portal portal = open_diverted(settling->task, since);
-  MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "streamfilter_settle round",
-                                               ALLOCSET_DEFAULT_SIZES);
+  MemoryContext memory = make_context("streamfilter_settle round");
   for (bool more = true; more;) {
     const int64 left = most - settled.restored - settled.confirmed;
     if (left <= 0) break;
@@ -377,8 +375,7 @@ Datum row_of(FunctionCallInfo fcinfo, const Settling& settling, bool looked_for_
 // duplicates. The caller needs the rights that begin_settling() names; what the tables and the
 // filter have of code runs as their owners.
 SF_FUNCTION(streamfilter_settle) {
-  PreventCommandDuringRecovery("streamfilter_settle()");
-  PreventCommandIfReadOnly("streamfilter_settle()");
+  require_writable("streamfilter_settle()");
   check_isolation();
   check_not_nested();
   require_arguments(fcinfo, {0, 1, 4, 5});

@@ -16,7 +16,7 @@ constexpr int kMostPlaces = 1 << 16;  // in one statement
 
 // The arrays that kThese takes.
 void make_arrays(const StoredRow* places, int count, Datum* arrays) {
-  auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * static_cast<Size>(count)));
+  auto* values = allocate_zeros<Datum>(count);
   const auto make = [&](Oid type, int length, bool by_value, char align) {
     return PointerGetDatum(construct_array(values, count, type, length, by_value, align));
   };

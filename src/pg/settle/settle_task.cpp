@@ -1,10 +1,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/relation.h"
 #include "catalog/catalog.h"
 #include "catalog/pg_constraint.h"
-#include "catalog/pg_inherits.h"
 #include "utils/rls.h"
 }
 
@@ -273,7 +271,7 @@ void fill_column(SettleColumn* column, const char* name, bool is_key, Relation d
 // Columns that rows keep which come back. INSERT checks lengths, and domains where types differ.
 void fill_moved(SettleTask* task, Relation diverted, Relation target) {
   const int count = RelationGetNumberOfAttributes(target);
-  task->moved = static_cast<SettleColumn*>(palloc0(sizeof(SettleColumn) * count));
+  task->moved = allocate_zeros<SettleColumn>(count);
   for (int i = 0; i < count; ++i) {
     const Form_pg_attribute to = TupleDescAttr(RelationGetDescr(target), i);
     if (to->attisdropped || to->attgenerated != '\0') continue;
@@ -297,7 +295,7 @@ void fill_moved(SettleTask* task, Relation diverted, Relation target) {
 
 // Columns of the trigger.
 const char** names_of(const TriggerPlan* plan, Relation target) {
-  auto* names = static_cast<const char**>(palloc(sizeof(char*) * Max(plan->count, 1)));
+  auto* names = allocate<const char*>(plan->count);
   for (int i = 0; i < plan->count; ++i)
     names[i] = NameStr(TupleDescAttr(RelationGetDescr(target), plan->inputs[i].source)->attname);
   return names;
@@ -310,7 +308,7 @@ void fill_columns(SettleTask* task, const char** names, Relation diverted, Relat
     ereport(ERROR, errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
             errmsg("argument \"columns\" of %s must not be empty", "streamfilter_settle"),
             errhint("Name the table's columns that make the key."));
-  task->columns = static_cast<SettleColumn*>(palloc0(sizeof(SettleColumn) * task->count));
+  task->columns = allocate_zeros<SettleColumn>(task->count);
   for (int i = 0; i < task->count; ++i)
     fill_column(&task->columns[i], names[i],
                 filter == nullptr || filter->columns[i].role == Role::key, diverted, target);
@@ -322,8 +320,8 @@ const char** use_judge(SettleTask* task, const Trigger* judge, Relation target, 
   check_is_origin(&origin, task->target);
   TriggerKind kind;
   find_kind(judge->tgfoid, &kind);
-  task->filter = filter_handle(lock_filter(judge, kind, &origin, RowExclusiveLock, ERROR));
-  use_filter(task->filter, Use::insert_granted);
+  task->filter = filter_for_use(lock_filter(judge, kind, &origin, RowExclusiveLock, ERROR),
+                                Use::insert_granted);
   if (given && !fires(judge->tgenabled)) return nullptr;
   const TriggerPlan* plan = make_plan(judge, kind, target, task->filter->relation);
   task->count = plan->count;
@@ -391,7 +389,7 @@ const char** names_in(ArrayType* given, int* count, const char* function) {
   Datum* elements;
   bool* isnull;
   deconstruct_array(given, TEXTOID, -1, false, TYPALIGN_INT, &elements, &isnull, count);
-  auto* names = static_cast<const char**>(palloc(sizeof(char*) * Max(*count, 1)));
+  auto* names = allocate<const char*>(*count);
   for (int i = 0; i < *count; ++i) {
     if (isnull[i])
       ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),

@@ -1,9 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "nodes/plannodes.h"
-}
-
 #include <algorithm>
 
 #include "pg/catalog/lookup.hpp"
@@ -24,8 +20,8 @@ const char* name_of_column(const SettleColumn& column, Oid table) {
 
 void init_columns(RowKeys* keys) {
   const SettleTask* task = keys->task;
-  auto* types = allocate<Oid>(task->count);
-  auto* what = allocate<const char*>(task->count);
+  auto* types = allocate_zeros<Oid>(task->count);
+  auto* what = allocate_zeros<const char*>(task->count);
   for (int i = 0; i < task->count; ++i) {
     types[i] = task->columns[i].type;
     what[i] = name_of_column(task->columns[i], task->target);
@@ -38,9 +34,9 @@ void init_columns(RowKeys* keys) {
 // Without a filter the table's own types say what a key is.
 void init_hashers(RowKeys* keys) {
   const SettleTask* task = keys->task;
-  keys->hashers = allocate<TypeHasher*>(task->count);
-  keys->values = allocate<Datum>(task->count);
-  keys->isnull = allocate<bool>(task->count);
+  keys->hashers = allocate_zeros<TypeHasher*>(task->count);
+  keys->values = allocate_zeros<Datum>(task->count);
+  keys->isnull = allocate_zeros<bool>(task->count);
   for (int i = 0; i < task->count; ++i)
     keys->hashers[i] =
         make_type_hasher(task->columns[i].type, task->columns[i].collation, keys->call.what[i]);
@@ -52,9 +48,9 @@ void init_equality(RowKeys* keys) {
   const FilterRelation* filter = task->filter == nullptr ? nullptr : task->filter->relation;
   const int count = filter == nullptr ? task->count : filter->key_count;
   keys->type = CreateTemplateTupleDesc(count);
-  keys->equal = allocate<FmgrInfo>(count);
-  keys->kept = allocate<Datum>(count);
-  keys->no_kept = allocate<bool>(count);
+  keys->equal = allocate_zeros<FmgrInfo>(count);
+  keys->kept = allocate_zeros<Datum>(count);
+  keys->no_kept = allocate_zeros<bool>(count);
   for (int i = 0; i < count; ++i) {
     const Oid type = getBaseType(filter == nullptr ? task->columns[i].type : filter->keys[i]->type);
     const auto number = static_cast<AttrNumber>(i + 1);
@@ -199,7 +195,8 @@ struct Lookup {
 };
 
 Lookup choose_lookup(const RowKeys* keys, const Round* round, const int* wanted, int count) {
-  Lookup lookup = {{}, 0, allocate<int>(keys->type->natts), allocate<Oid>(keys->type->natts)};
+  Lookup lookup = {
+      {}, 0, allocate_zeros<int>(keys->type->natts), allocate_zeros<Oid>(keys->type->natts)};
   initStringInfo(&lookup.condition);
   for (int column = 0, key = -1; column < keys->task->count; ++column) {
     if (!keys->task->columns[column].is_key) continue;
@@ -222,8 +219,8 @@ Lookup choose_lookup(const RowKeys* keys, const Round* round, const int* wanted,
 // A cursor for rows that may have one of these keys.
 Portal open_lookup(const RowKeys* keys, const Round* round, const Lookup& lookup, const int* wanted,
                    int count) {
-  auto* arrays = allocate<Datum>(lookup.count);
-  auto* values = allocate<Datum>(count);
+  auto* arrays = allocate_zeros<Datum>(lookup.count);
+  auto* values = allocate_zeros<Datum>(count);
   for (int i = 0; i < lookup.count; ++i) {
     const Form_pg_attribute type = TupleDescAttr(keys->type, lookup.keys[i] - 1);
     bool isnull;
@@ -280,7 +277,7 @@ void mark_twins(RowKeys* keys, const SPITupleTable* rows, Round* round) {
 }  // namespace
 
 Coercion** make_casts(const SettleTask* task, const SettleColumn* columns, int count) {
-  auto* casts = allocate<Coercion*>(count);
+  auto* casts = allocate_zeros<Coercion*>(count);
   for (int i = 0; i < count; ++i)
     casts[i] = make_table_coercion(
         columns[i].type_there, columns[i].typmod_there,
@@ -292,9 +289,8 @@ Coercion** make_casts(const SettleTask* task, const SettleColumn* columns, int c
 void init_row_keys(RowKeys* keys, const SettleTask* task) {
   *keys = {};
   keys->task = task;
-  keys->row = allocate<NullableDatum>(task->count);
-  keys->memory = AllocSetContextCreate(CurrentMemoryContext, "streamfilter_settle keys",
-                                       ALLOCSET_DEFAULT_SIZES);
+  keys->row = allocate_zeros<NullableDatum>(task->count);
+  keys->memory = make_context("streamfilter_settle keys");
   init_columns(keys);
   if (task->filter == nullptr) init_hashers(keys);
   ready_row_keys(keys);
@@ -355,10 +351,10 @@ void group_rows(RowKeys* keys, Round* round) {
   std::sort(round->rows, round->rows + round->count, [](const KeyedRow& a, const KeyedRow& b) {
     return a.element.hash != b.element.hash ? a.element.hash < b.element.hash : is_older(a, b);
   });
-  round->hashes = allocate<uint64>(round->count);
+  round->hashes = allocate_zeros<uint64>(round->count);
   for (int i = 0; i < round->count; ++i) round->hashes[i] = round->rows[i].element.hash;
-  auto* values = allocate<Datum>(keys->type->natts);
-  auto* isnull = allocate<bool>(keys->type->natts);
+  auto* values = allocate_zeros<Datum>(keys->type->natts);
+  auto* isnull = allocate_zeros<bool>(keys->type->natts);
   as_owner_of_target(keys->task, [&] {
     const InContext context(keys->memory);
     for (int i = 0; i < round->count; ++i) {
@@ -396,7 +392,7 @@ bool keeps_its_key(RowKeys* keys, const SPITupleTable* stored, const KeyedRow& r
 // Looks the keys up, many at a time, or reads the whole table, whatever the planner expects to
 // cost less.
 void find_twins(RowKeys* keys, Round* round) {
-  auto* wanted = allocate<int>(round->count);
+  auto* wanted = allocate_zeros<int>(round->count);
   int count = 0;
   for (int i = 0; i < round->count; ++i) {
     const KeyedRow& row = round->rows[i];
@@ -469,8 +465,7 @@ int64 settle_twins_in_table(RowKeys* keys, bool remove) {
   const uint64 most = static_cast<uint64>(maintenance_work_mem) * 1024;
   uint64 parts = 1;
   int64 found = 0;
-  MemoryContext memory = AllocSetContextCreate(CurrentMemoryContext, "streamfilter_settle twins",
-                                               ALLOCSET_DEFAULT_SIZES);
+  MemoryContext memory = make_context("streamfilter_settle twins");
   for (uint64 part = 0; part < parts; ++part) {
     const MemoryContext caller = MemoryContextSwitchTo(memory);
     Portal portal = nullptr;

@@ -11,11 +11,6 @@
 
 namespace streamfilter::pg {
 
-template <typename T>
-T* allocate(int count) {
-  return static_cast<T*>(palloc0(sizeof(T) * static_cast<Size>(Max(count, 1))));
-}
-
 // Make values of diverted rows values of the table.
 Coercion** make_casts(const SettleTask* task, const SettleColumn* columns, int count);
 

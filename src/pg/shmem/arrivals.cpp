@@ -1,9 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "storage/proc.h"
 #include "storage/s_lock.h"
-#include "utils/wait_event.h"
 }
 
 #include "pg/server/fault_points.hpp"

@@ -4,10 +4,6 @@
 // name, and the help is the column's comment (sql/60_views.sql).
 #pragma once
 
-extern "C" {
-#include "port/atomics.h"
-}
-
 namespace streamfilter::pg {
 
 // Name, unit, help (sql/65_metrics.sql); of a filter also kOnlyThere: for a filter on other servers

@@ -16,10 +16,6 @@
 
 extern "C" {
 #include <unistd.h>
-
-#include "access/xlog.h"
-#include "port/pg_bitutils.h"
-#include "storage/proc.h"
 }
 
 #include <initializer_list>

@@ -9,8 +9,6 @@
 
 extern "C" {
 #include "access/twophase.h"
-#include "port/pg_bitutils.h"
-#include "storage/procarray.h"
 }
 
 #include "pg/server/fault_points.hpp"

@@ -1,10 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 #ifdef STREAMFILTER_FAULTS
-extern "C" {
-#include "port/atomics.h"
-#include "utils/wait_event.h"
-}
 
 #include "pg/shmem/locked_work.hpp"
 

@@ -3,10 +3,6 @@
 // files of it are not in use at a time, and a database is dropped when nobody is in it.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "port/atomics.h"
-}
-
 #include "core/base/hash.hpp"
 #include "pg/server/settings.hpp"
 #include "pg/shmem/log_pages.hpp"

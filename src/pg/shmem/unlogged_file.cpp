@@ -9,11 +9,9 @@ extern "C" {
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "catalog/pg_control.h"
 #include "port/pg_crc32c.h"
-#include "storage/fd.h"
 }
 
 #include "pg/server/no_raise.hpp"

@@ -59,8 +59,7 @@ void note_failure(Failures* failures, const char* name, const ErrorData* error) 
 void try_to_save(Oid relid, Failures* failures) {
   ErrorData* error = error_in_savepoint([relid] {
     if (!has_state_here(relid)) return;
-    FilterHandle* filter = filter_handle(relid);
-    use_filter(filter, Use::define);
+    FilterHandle* filter = filter_for_use(relid, Use::define);
     save(filter);
   });
   if (error == nullptr) return;
@@ -69,20 +68,14 @@ void try_to_save(Oid relid, Failures* failures) {
   FreeErrorData(error);
 }
 
-void check_may_write() {
-  PreventCommandDuringRecovery("streamfilter_save()");
-  PreventCommandIfReadOnly("streamfilter_save()");
-}
-
 }  // namespace
 
 // streamfilter_save(filter regclass): saves the state of a logged filter when the transaction
 // commits. Needs ownership.
 SF_FUNCTION(streamfilter_save) {
-  check_may_write();
+  require_writable("streamfilter_save()");
   const Oid relid = PG_GETARG_OID(0);
-  FilterHandle* filter = filter_handle(relid);
-  use_filter(filter, Use::define);
+  FilterHandle* filter = filter_for_use(relid, Use::define);
   require_one_node(relid, "streamfilter_save()",
                    "run_command_on_all_nodes($$SELECT streamfilter_save('...')$$)", false);
   require_own_filter(relid);
@@ -96,7 +89,7 @@ SF_FUNCTION(streamfilter_save) {
 // streamfilter_save(): the same for all logged filters of the user on this server. A filter that
 // cannot be saved does not keep others from it.
 SF_FUNCTION(streamfilter_save_all) {
-  check_may_write();
+  require_writable("streamfilter_save()");
   Failures failures{};
   initStringInfo(&failures.list);
   List* filters = list_filters();
@@ -132,8 +125,7 @@ static void save_in_worker(Datum) {
   StartTransactionCommand();
   PushActiveSnapshot(GetTransactionSnapshot());
   if (is_filter(ids[1])) {
-    FilterHandle* filter = filter_handle(ids[1]);
-    use_filter(filter, Use::test_granted);
+    FilterHandle* filter = filter_for_use(ids[1], Use::test_granted);
     if (filter->relation->options.persistence == Persistence::logged) save_at_commit(filter);
   }
   PopActiveSnapshot();
@@ -146,11 +138,6 @@ void streamfilter_save_worker(Datum) { run_worker(save_in_worker, static_cast<Da
 // ---- forgetting what is saved -------------------------------------------------------------------
 
 namespace {
-
-void check_may_forget() {
-  PreventCommandDuringRecovery("streamfilter_forget_saved()");
-  PreventCommandIfReadOnly("streamfilter_forget_saved()");
-}
 
 // The first slot after nullptr. While the relation is locked, its slots stay in their list.
 FilterSlot* slot_after(const FilterSlot* slot, Oid relid) {
@@ -222,7 +209,7 @@ void lock_filters() {
 // streamfilter_forget_saved(filter regclass) → bigint: deletes what is saved of the filter, and
 // returns its bytes. Needs ownership. The filter itself stays unchanged.
 SF_FUNCTION(streamfilter_forget_saved) {
-  check_may_forget();
+  require_writable("streamfilter_forget_saved()");
   const Oid relid = PG_GETARG_OID(0);
   require_own_filter(relid);
   require_one_node(relid, "streamfilter_forget_saved()",
@@ -234,7 +221,7 @@ SF_FUNCTION(streamfilter_forget_saved) {
 // streamfilter_forget_saved(): the same for all filters of the database, whatever the state of the
 // heaps. For superusers.
 SF_FUNCTION(streamfilter_forget_all_saved) {
-  check_may_forget();
+  require_writable("streamfilter_forget_saved()");
   if (!superuser())
     ereport(ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
             errmsg("must be superuser to forget what is saved of all filters"));
@@ -274,8 +261,7 @@ static void refuse_in_parallel() {
 // Remembers it once the transaction commits. Also false if the filter's mode lets all rows pass.
 // Needs INSERT on the filter.
 SF_FUNCTION(streamfilter_seen) {
-  PreventCommandDuringRecovery("streamfilter_seen()");
-  PreventCommandIfReadOnly("streamfilter_seen()");
+  require_writable("streamfilter_seen()");
   if (unlikely(fcinfo->flinfo->fn_extra == nullptr)) {
     refuse_in_parallel();
     if (!PG_ARGISNULL(0)) require_shard_node(PG_GETARG_OID(0), "streamfilter_seen");
@@ -313,8 +299,7 @@ SF_FUNCTION(streamfilter_test) {
 // streamfilter_value(filter regclass) → streamfilter: the shared state as a value. Needs SELECT.
 SF_FUNCTION(streamfilter_value) {
   require_shard_node(PG_GETARG_OID(0), "streamfilter_value");
-  FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
-  use_filter(filter, Use::test);
+  FilterHandle* filter = filter_for_use(PG_GETARG_OID(0), Use::test);
   if (filter->remote != nullptr && filter->remote->count != 1)
     require_local(filter, "streamfilter_value");
   if (filter->remote != nullptr)
@@ -333,8 +318,7 @@ SF_FUNCTION(streamfilter_value) {
 // streamfilter_merge(filter regclass, streamfilter): adds the value's keys to the shared state.
 // Both must have equal kind, parameters and seed. Needs INSERT.
 SF_FUNCTION(streamfilter_merge) {
-  PreventCommandDuringRecovery("streamfilter_merge()");
-  PreventCommandIfReadOnly("streamfilter_merge()");
+  require_writable("streamfilter_merge()");
   require_shard_node(PG_GETARG_OID(0), "streamfilter_merge");
   FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
   const Header* value = get_value(PG_GETARG_DATUM(1));

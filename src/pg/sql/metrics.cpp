@@ -66,8 +66,7 @@ SF_FUNCTION(streamfilter_counters) {
 // streamfilter_counters().
 SF_FUNCTION(streamfilter_set_counters) {
   if (!superuser() || PG_ARGISNULL(0)) elog(ERROR, "streamfilter_set_counters is for tests");
-  FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
-  use_filter(filter, Use::define);
+  FilterHandle* filter = filter_for_use(PG_GETARG_OID(0), Use::define);
   if (!PG_ARGISNULL(1)) add_up_to(filter, PG_GETARG_ARRAYTYPE_P(1));
   const RowCounts counts = row_counts_of(filter);
   Datum values[RowCounts::kCount];

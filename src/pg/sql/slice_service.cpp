@@ -3,9 +3,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_foreign_server.h"
 #include "tcop/dest.h"
-#include "utils/inval.h"
 }
 
 #include "core/filter/value_form.hpp"
@@ -45,8 +43,7 @@ const Datum* array_argument(FunctionCallInfo fcinfo, int number, Oid type, const
 
 // A filter with local state.
 FilterHandle* local_filter(Oid relid, Use use) {
-  FilterHandle* filter = filter_handle(relid);
-  use_filter(filter, Use::define);
+  FilterHandle* filter = filter_for_use(relid, Use::define);
   if (is_remote(filter->relation))
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
             errmsg("the state of filter \"%s\" is on another server", filter->relation->name),
@@ -63,7 +60,7 @@ Datum answer(FunctionCallInfo fcinfo, Use use, Intent intent) {
   const Datum* hashes = array_argument(fcinfo, 1, INT8OID, "hashes", &count);
   const Datum* times = array_argument(fcinfo, 2, INT8OID, "times", &count);
   const Datum* importances = array_argument(fcinfo, 3, FLOAT8OID, "importances", &count);
-  auto* elements = static_cast<Element*>(palloc(sizeof(Element) * Max(count, 1)));
+  auto* elements = allocate<Element>(count);
   for (int i = 0; i < count; ++i) {
     elements[i] = new_element(filter->relation->definition.parameters);
     elements[i].hash = static_cast<uint64>(DatumGetInt64(hashes[i]));
@@ -71,8 +68,8 @@ Datum answer(FunctionCallInfo fcinfo, Use use, Intent intent) {
     if (importances != nullptr) elements[i].importance = DatumGetFloat8(importances[i]);
   }
   prefetch_keys(filter, elements, nullptr, count);
-  auto* answers = static_cast<Datum*>(palloc(sizeof(Datum) * Max(count, 1)));
-  auto* isnull = static_cast<bool*>(palloc(sizeof(bool) * Max(count, 1)));
+  auto* answers = allocate<Datum>(count);
+  auto* isnull = allocate<bool>(count);
   for (int i = 0; i < count; ++i) {
     CHECK_FOR_INTERRUPTS();
     use_filter(filter, use);
@@ -89,18 +86,12 @@ Datum answer(FunctionCallInfo fcinfo, Use use, Intent intent) {
 }
 
 void require_erase(Oid relid) {
-  FilterHandle* filter = filter_handle(relid);
-  use_filter(filter, Use::define);
-  const FilterOps* ops = find_ops(filter->relation->definition.parameters.kind);
+  const FilterRelation* relation = filter_for_use(relid, Use::define)->relation;
+  const FilterOps* ops = find_ops(relation->definition.parameters.kind);
   if (ops->erase == nullptr)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-            errmsg("filter \"%s\" cannot forget single keys", filter->relation->name),
+            errmsg("filter \"%s\" cannot forget single keys", relation->name),
             errdetail("Its kind, %s, cannot.", ops->name));
-}
-
-void prevent_if_read_only(const char* function) {
-  PreventCommandDuringRecovery(function);
-  PreventCommandIfReadOnly(function);
 }
 
 }  // namespace
@@ -111,26 +102,26 @@ SF_FUNCTION(streamfilter_hashes_test) { return answer(fcinfo, Use::test, Intent:
 
 // The same, and remembers each once the transaction commits. Needs INSERT.
 SF_FUNCTION(streamfilter_hashes_seen) {
-  prevent_if_read_only("streamfilter_hashes_seen()");
+  require_writable("streamfilter_hashes_seen()");
   return answer(fcinfo, Use::insert, Intent::insert_fetched);
 }
 
 // The same for probes of keys with several: reserves each, whether or not its bits are set. NULL:
 // another transaction has added the key, and option conflict calls it a repeat.
 SF_FUNCTION(streamfilter_hashes_reserve) {
-  prevent_if_read_only("streamfilter_hashes_reserve()");
+  require_writable("streamfilter_hashes_reserve()");
   return answer(fcinfo, Use::insert, Intent::reserve_bits);
 }
 
 // The same without a reservation, for probes of keys that are reserved elsewhere.
 SF_FUNCTION(streamfilter_hashes_put) {
-  prevent_if_read_only("streamfilter_hashes_put()");
+  require_writable("streamfilter_hashes_put()");
   return answer(fcinfo, Use::insert, Intent::put_bits);
 }
 
 // Forgets each; was it there? Needs DELETE.
 SF_FUNCTION(streamfilter_hashes_erase) {
-  prevent_if_read_only("streamfilter_hashes_erase()");
+  require_writable("streamfilter_hashes_erase()");
   require_arguments(fcinfo, {0});
   const Oid relid = PG_GETARG_OID(0);
   const AclResult right = pg_class_aclcheck(relid, GetUserId(), ACL_DELETE);
@@ -142,7 +133,7 @@ SF_FUNCTION(streamfilter_hashes_erase) {
 
 // Takes back each key that the transaction has added. Needs INSERT.
 SF_FUNCTION(streamfilter_hashes_take_back) {
-  prevent_if_read_only("streamfilter_hashes_take_back()");
+  require_writable("streamfilter_hashes_take_back()");
   return answer(fcinfo, Use::insert, Intent::take_back);
 }
 
@@ -215,8 +206,7 @@ SF_FUNCTION(streamfilter_slice) {
 // transaction sees it. Needs SELECT.
 SF_FUNCTION(streamfilter_export) {
   require_shard_node(PG_GETARG_OID(0), "streamfilter_export");
-  FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
-  use_filter(filter, Use::test);
+  FilterHandle* filter = filter_for_use(PG_GETARG_OID(0), Use::test);
   require_local(filter, "streamfilter_export");
   PG_RETURN_POINTER(make_slice_packet(filter, PG_GETARG_INT32(1)));
 }
@@ -224,11 +214,9 @@ SF_FUNCTION(streamfilter_export) {
 // streamfilter_import(filter regclass, slice int, bytea): adds an exported slice to the same slice,
 // within this transaction. Both filters must have equal kind, parameters and seed. Needs INSERT.
 SF_FUNCTION(streamfilter_import) {
-  PreventCommandDuringRecovery("streamfilter_import()");
-  PreventCommandIfReadOnly("streamfilter_import()");
+  require_writable("streamfilter_import()");
   require_shard_node(PG_GETARG_OID(0), "streamfilter_import");
-  FilterHandle* filter = filter_handle(PG_GETARG_OID(0));
-  use_filter(filter, Use::insert);
+  FilterHandle* filter = filter_for_use(PG_GETARG_OID(0), Use::insert);
   require_local(filter, "streamfilter_import");
   const uint32 slice =
       check_slice_number(filter->relation, filter->header->parameters.slices, PG_GETARG_INT32(1));
@@ -290,8 +278,7 @@ void check_relation(const FilterRelation* relation) {
 FilterHandle* lock_slices(Oid relid) {
   require_own_filter(relid);
   LockRelationOid(relid, AccessExclusiveLock);
-  FilterHandle* filter = filter_handle(relid);
-  use_filter(filter, Use::define);
+  FilterHandle* filter = filter_for_use(relid, Use::define);
   if (filter->relation->options.producer == nullptr)
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),
             errmsg("filter \"%s\" does not hold slices of a filter on another server",

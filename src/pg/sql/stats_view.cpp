@@ -197,10 +197,8 @@ static void say_here_only(Oid filter) {
 
 // streamfilter_stats_reset: sets counters to zero, and leaves keys alone.
 
-namespace {
-
 // For one filter, or, with InvalidOid, for all of this database.
-void reset(Oid relid) {
+static void reset(Oid relid) {
   flush_counters();
   if (shared_state == nullptr) return;
   const TimestampTz now = GetCurrentTimestamp();
@@ -217,8 +215,6 @@ void reset(Oid relid) {
   reset_counts(relid);
   reset_trigger_counts(relid);
 }
-
-}  // namespace
 
 // streamfilter_stat(filter oid): one row of streamfilter_stats; NULLs if it is no filter (any
 // more).

@@ -10,7 +10,6 @@ extern "C" {
 #include "pg/handle/filter_keys.hpp"
 #include "pg/handle/waiting_code.hpp"
 #include "pg/server/progress.hpp"
-#include "pg/server/rows.hpp"
 #include "pg/settle/settle_task.hpp"
 #include "pg/trigger/judge_row.hpp"
 
@@ -90,7 +89,7 @@ Columns columns_of(const FilterRelation* filter, Oid table, ArrayType* given) {
   Columns columns;
   if (given == nullptr) {
     columns.count = filter->column_count;
-    columns.names = static_cast<const char**>(palloc(sizeof(char*) * columns.count));
+    columns.names = allocate<const char*>(columns.count);
     for (int i = 0; i < columns.count; ++i) columns.names[i] = filter->columns[i].name;
   } else {
     columns.names = names_in(given, &columns.count, kFunction);
@@ -121,12 +120,12 @@ const char* query_for(const FilterRelation* filter, Oid table, const Columns& co
 // Puts the fetched rows in the filter. `waits`: the query may wait for other sessions.
 void remember_rows(KeyCall* call, TupleDesc source, bool waits) {
   FilterHandle* filter = call->keys.filter;
-  auto* elements = static_cast<Element*>(palloc(sizeof(Element) * SPI_processed));
-  auto* seen = static_cast<bool*>(palloc(sizeof(bool) * SPI_processed));
-  auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * source->natts));
-  auto* isnull = static_cast<bool*>(palloc(sizeof(bool) * source->natts));
-  auto* row = static_cast<NullableDatum*>(palloc(sizeof(NullableDatum) * source->natts));
-  auto* has_key = static_cast<bool*>(palloc(sizeof(bool) * SPI_processed));
+  auto* elements = allocate<Element>(SPI_processed);
+  auto* seen = allocate<bool>(SPI_processed);
+  auto* values = allocate<Datum>(source->natts);
+  auto* isnull = allocate<bool>(source->natts);
+  auto* row = allocate<NullableDatum>(source->natts);
+  auto* has_key = allocate<bool>(SPI_processed);
   const int count = static_cast<int>(SPI_processed);
   for (int i = 0; i < count; ++i) {
     heap_deform_tuple(SPI_tuptable->vals[i], source, values, isnull);
@@ -150,37 +149,27 @@ uint64 read_table(Oid filter_id, Oid table, const Columns& columns, const char* 
   const int settings = begin_scans_at_start();
   Portal portal = open_query(query, kFunction);
   TupleDesc source = portal->tupDesc;
-  auto* types = static_cast<Oid*>(palloc(sizeof(Oid) * source->natts));
+  auto* types = allocate<Oid>(source->natts);
   for (int i = 0; i < source->natts; ++i) types[i] = TupleDescAttr(source, i)->atttypid;
   KeyCall call;
   init_key_call(&call, kFunction, types, source->natts, false);
-  auto* what = static_cast<const char**>(palloc(sizeof(char*) * source->natts));
+  auto* what = allocate<const char*>(source->natts);
   for (int i = 0; i < source->natts; ++i)
     what[i] = psprintf("column \"%s\" of relation \"%s\"", columns.names[i], get_rel_name(table));
   call.what = what;
   // Reports wrong key types even if the table has no rows.
   begin_key_call(&call, filter_id, Use::insert);
   Progress progress(Command::warm, filter_id, psprintf("warming from \"%s\"", get_rel_name(table)));
-  progress.begin("reading rows", expected_rows(portal), "rows");
-  MemoryContext batch_memory = AllocSetContextCreate(
-      CurrentMemoryContext, "streamfilter_warm batch", ALLOCSET_DEFAULT_SIZES);
   const bool waits = may_query_wait(portal->queryDesc, filter_id);
   uint64 rows = 0;
-  for (;;) {
-    SPI_cursor_fetch(portal, true, kBatch);
-    if (SPI_processed == 0) break;
+  read_in_batches(portal, kBatch, &progress, [&] {
     begin_key_call(&call, filter_id, Use::insert);
     note_asked(call.keys.filter);
-    MemoryContext caller = MemoryContextSwitchTo(batch_memory);
     remember_rows(&call, source, waits);
-    MemoryContextSwitchTo(caller);
-    MemoryContextReset(batch_memory);
     rows += SPI_processed;
-    progress.add(SPI_processed);
-    SPI_freetuptable(SPI_tuptable);
-  }
+    return true;
+  });
   progress.end();
-  SPI_cursor_close(portal);
   AtEOXact_GUC(true, settings);
   return rows;
 }
@@ -206,14 +195,12 @@ void check_has_rows(const FilterRelation* filter, Oid table) {
 // streamfilter_warm(filter regclass, "table" regclass [, columns text[] [, "where" text]]) → rows
 // read. Uses the caller's rights: INSERT on the filter, SELECT on the table.
 SF_FUNCTION(streamfilter_warm) {
-  PreventCommandDuringRecovery("streamfilter_warm()");
-  PreventCommandIfReadOnly("streamfilter_warm()");
+  require_writable("streamfilter_warm()");
   require_arguments(fcinfo, {0, 1});
   const Oid filter_id = PG_GETARG_OID(0), table = PG_GETARG_OID(1);
   require_one_node(filter_id, "streamfilter_warm()",
                    "run_command_on_shards('...', $$SELECT streamfilter_warm('...', '%s')$$)", true);
-  FilterHandle* filter = filter_handle(filter_id);
-  use_filter(filter, Use::insert);
+  FilterHandle* filter = filter_for_use(filter_id, Use::insert);
   if (get_rel_name(table) == nullptr) raise_gone(table);
   if (table == filter_id || is_filter(table))
     ereport(ERROR, errcode(ERRCODE_WRONG_OBJECT_TYPE),

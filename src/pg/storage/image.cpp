@@ -2,10 +2,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/heapam.h"
 #include "commands/vacuum.h"
-#include "storage/bufmgr.h"
-#include "storage/procarray.h"
 }
 
 #include <initializer_list>

@@ -2,11 +2,7 @@
 
 extern "C" {
 #include "access/genam.h"
-#include "access/heapam.h"
 #include "access/relscan.h"
-#include "access/tableam.h"
-#include "access/xlog.h"
-#include "storage/bufmgr.h"
 }
 
 #include "pg/shmem/log_pages.hpp"

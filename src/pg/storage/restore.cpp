@@ -1,9 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/xlog.h"
 #include "access/xlogrecovery.h"
-#include "storage/procarray.h"
 }
 
 #include "pg/server/fault_points.hpp"

@@ -2,9 +2,6 @@
 
 extern "C" {
 #include "postmaster/interrupt.h"
-#include "storage/ipc.h"
-#include "storage/latch.h"
-#include "storage/proc.h"
 }
 
 #include "core/filter/resize.hpp"

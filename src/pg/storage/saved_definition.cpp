@@ -1,8 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "catalog/pg_attribute.h"
-#include "catalog/pg_collation.h"
 #include "utils/fmgrprotos.h"
 }
 

@@ -1,16 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/heapam.h"
 #include "catalog/index.h"
-#include "catalog/indexing.h"
-#include "catalog/pg_foreign_table.h"
-#include "catalog/pg_index.h"
-#include "commands/tablecmds.h"
-#include "foreign/foreign.h"
-#include "storage/bufmgr.h"
-#include "storage/procarray.h"
-#include "utils/inval.h"
 }
 
 #include "pg/catalog/filter_relation.hpp"

@@ -25,8 +25,6 @@
 #pragma once
 
 extern "C" {
-#include "access/tableam.h"
-#include "port/atomics.h"
 #include "utils/snapshot.h"
 }
 

@@ -1,13 +1,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/heapam.h"
 #include "access/twophase.h"
-#include "access/xlog.h"
 #include "catalog/pg_operator_d.h"
-#include "executor/tuptable.h"
-#include "storage/proc.h"
-#include "storage/procarray.h"
 #include "utils/tuplesort.h"
 }
 

@@ -1,9 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "port/pg_bitutils.h"
-}
-
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif

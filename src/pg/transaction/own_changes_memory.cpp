@@ -2,8 +2,6 @@
 
 extern "C" {
 #include "commands/tablespace.h"
-#include "storage/fd.h"
-#include "utils/wait_event.h"
 }
 
 #include <fcntl.h>

@@ -30,10 +30,7 @@ void give_back(void* place) {
 KeptJudge* lend(const Trigger* trigger, MemoryContext of_statement) {
   KeptJudge* place = &kept[trigger->tgoid % kPlaces];
   if (place->lent) return nullptr;
-  auto* back = static_cast<MemoryContextCallback*>(
-      MemoryContextAlloc(of_statement, sizeof(MemoryContextCallback)));
-  *back = {give_back, place, nullptr};
-  MemoryContextRegisterResetCallback(of_statement, back);
+  call_on_reset(of_statement, give_back, place);
   place->lent = true;
   return place;
 }
@@ -48,7 +45,7 @@ RowJudge* borrow_judge(const TriggerData* call, TriggerKind kind, const RowSourc
     if (judge->own.context == nullptr)
       init_row_judge(judge, kind, source.statement, CacheMemoryContext);
   } else {
-    judge = static_cast<RowJudge*>(MemoryContextAllocZero(of_statement, sizeof(RowJudge)));
+    judge = allocate_zeros<RowJudge>(1, of_statement);
     init_row_judge(judge, kind, source.statement, of_statement);
   }
   set_judge_kind(judge, kind);
@@ -73,8 +70,7 @@ struct FiringState {
 FiringState* begin_firing(FunctionCallInfo fcinfo, const TriggerData* call, TriggerKind kind) {
   kUpwardCalls.on_first_row(call->tg_relation);
   require_shared_state();  // without shared state there are no hooks, either
-  auto* state = static_cast<FiringState*>(
-      MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FiringState)));
+  auto* state = allocate_zeros<FiringState>(1, fcinfo->flinfo->fn_mcxt);
   state->source = find_row_source(call);
   state->plain = state->source.merge == nullptr && state->source.cause == InsertCause::inserted &&
                  !is_fate_open(call, state->source);

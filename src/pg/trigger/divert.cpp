@@ -2,10 +2,8 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/relation.h"
 #include "catalog/catalog.h"
 #include "catalog/partition.h"
-#include "parser/parse_coerce.h"
 }
 
 #include "pg/catalog/lookup.hpp"
@@ -147,8 +145,7 @@ InsertPlan* find_plan(Oid trigger) {
   if (found) return plan;
   *plan = InsertPlan{};
   plan->trigger = trigger;
-  plan->memory =
-      AllocSetContextCreate(CacheMemoryContext, "streamfilter diversion", ALLOCSET_SMALL_SIZES);
+  plan->memory = make_small_context("streamfilter diversion", CacheMemoryContext);
   return plan;
 }
 
@@ -169,8 +166,8 @@ void forget(InsertPlan* plan) {
 // The columns that are given, in the order of the target's; the others have their defaults.
 void choose_columns(InsertPlan* plan, Relation table, Relation target, StringInfo names) {
   const int most = RelationGetNumberOfAttributes(target);
-  plan->sources = static_cast<int*>(MemoryContextAlloc(plan->memory, sizeof(int) * (most + 1)));
-  plan->types = static_cast<Oid*>(MemoryContextAlloc(plan->memory, sizeof(Oid) * (most + 1)));
+  plan->sources = allocate<int>(most + 1, plan->memory);
+  plan->types = allocate<Oid>(most + 1, plan->memory);
   plan->count = 0;
   for (int i = 1; i <= most; ++i) {
     const int source = source_of(table, column(target, i));
@@ -249,8 +246,8 @@ void insert_diverted(const TriggerData* call, Oid target, const FilterHandle* fi
       plan = &once;
     make_insert_plan(plan, call->tg_relation, target, keep);
   }
-  auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * (plan->count + 1)));
-  auto* nulls = static_cast<char*>(palloc(plan->count + 1));
+  auto* values = allocate<Datum>(plan->count + 1);
+  auto* nulls = allocate<char>(plan->count + 1);
   slot_getallattrs(call->tg_trigslot);
   for (int i = 0; i < plan->count; ++i)
     values[i] = value_for(plan->sources[i], call->tg_trigslot, filter, &nulls[i]);

@@ -17,7 +17,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
 }
 
@@ -62,15 +61,10 @@ void on_memory_reset(void* noted) { static_cast<NotedKeys*>(noted)->keys = nullp
 
 NotedEntry* note_key(NotedKeys* noted, uint64 statement, Oid filter, uint64 hash) {
   if (noted->keys == nullptr || noted->statement != statement) {
-    if (noted->keys != nullptr) {
+    if (noted->keys != nullptr)
       hash_destroy(noted->keys);
-    } else {
-      auto* callback = static_cast<MemoryContextCallback*>(
-          MemoryContextAllocZero(TopTransactionContext, sizeof(MemoryContextCallback)));
-      callback->func = on_memory_reset;
-      callback->arg = noted;
-      MemoryContextRegisterResetCallback(TopTransactionContext, callback);
-    }
+    else
+      call_on_reset(TopTransactionContext, on_memory_reset, noted);
     noted->keys = nullptr;
     noted->keys =
         make_hash_table<NotedKey, NotedEntry>("streamfilter noted keys", 16, TopTransactionContext);
@@ -181,8 +175,8 @@ void resolve_forget(ForgetState* state, const TriggerData* call) {
   MemoryContextReset(state->context);
   const InContext switched(state->context);
   DeclaredTrigger declared = find_declared(trigger, call->tg_relation);
-  FilterHandle* filter = filter_handle(bind_and_lock(trigger, &declared, RowExclusiveLock));
-  use_filter(filter, Use::judge_granted);
+  FilterHandle* filter =
+      filter_for_use(bind_and_lock(trigger, &declared, RowExclusiveLock), Use::judge_granted);
   const TriggerPlan* plan = plan_forgetting(trigger, call->tg_relation, filter->relation);
   state->trigger = trigger->tgoid;
   ItemPointerSetInvalid(&state->updated);
@@ -196,10 +190,8 @@ void resolve_forget(ForgetState* state, const TriggerData* call) {
 ForgetState* prepare_forget(FunctionCallInfo fcinfo, const TriggerData* call) {
   auto* state = static_cast<ForgetState*>(fcinfo->flinfo->fn_extra);
   if (unlikely(state == nullptr)) {
-    state = static_cast<ForgetState*>(
-        MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(ForgetState)));
-    state->context = AllocSetContextCreate(fcinfo->flinfo->fn_mcxt, "streamfilter forget trigger",
-                                           ALLOCSET_SMALL_SIZES);
+    state = allocate_zeros<ForgetState>(1, fcinfo->flinfo->fn_mcxt);
+    state->context = make_small_context("streamfilter forget trigger", fcinfo->flinfo->fn_mcxt);
     fcinfo->flinfo->fn_extra = state;
   }
   if (likely(state->keys.filter != nullptr)) use_filter(state->keys.filter, Use::judge_granted);
@@ -397,10 +389,8 @@ void note_dropped(const RowJudge* judge, const Element& element) {
 
 // ---- the definition -----------------------------------------------------------------------------
 
-namespace {
-
-[[noreturn]] void raise_cannot_forget(const Trigger* trigger, Relation table,
-                                      const FilterRelation* filter) {
+[[noreturn]] static void raise_cannot_forget(const Trigger* trigger, Relation table,
+                                             const FilterRelation* filter) {
   char kinds[256];
   list_kinds([](const FilterOps& ops) { return ops.erase != nullptr; }, kinds, sizeof kinds);
   ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -412,8 +402,6 @@ namespace {
                   "streamfilter_forget(...);",
                   quote_identifier(RelationGetRelationName(table))));
 }
-
-}  // namespace
 
 void check_forget_event(const Trigger* trigger, Relation table) {
   const int16 type = trigger->tgtype;

@@ -1,9 +1,5 @@
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "catalog/pg_inherits.h"
-}
-
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/handle/slot_lifecycle.hpp"
@@ -13,10 +9,8 @@ extern "C" {
 #include "pg/trigger/forgetful_filters.hpp"
 
 namespace streamfilter::pg {
-namespace {
-
-void warn(const char* summary, const char* detail, const FilterRelation* filter,
-          const char* fitting) {
+static void warn(const char* summary, const char* detail, const FilterRelation* filter,
+                 const char* fitting) {
   const bool given = find_option(options_of_filter(filter->relid), "persistence") != nullptr;
   ereport(WARNING, errmsg_internal("%s", summary), errdetail_internal("%s", detail),
           is_remote(filter)
@@ -24,8 +18,6 @@ void warn(const char* summary, const char* detail, const FilterRelation* filter,
               : errhint("ALTER FOREIGN TABLE %s OPTIONS (%s persistence '%s'); makes them alike.",
                         qualified_name(filter->relid), given ? "SET" : "ADD", fitting));
 }
-
-}  // namespace
 
 // A filter on other servers outlives a crash of this one.
 void warn_of_crash(Relation table, const FilterRelation* filter) {

@@ -1,12 +1,6 @@
 // What judging rows of a table takes, found once for a table of a statement.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "access/relation.h"
-#include "catalog/indexing.h"
-#include "catalog/pg_inherits.h"
-}
-
 #include "pg/citus/shard_triggers.hpp"
 #include "pg/handle/asked_runs.hpp"
 #include "pg/server/citus.hpp"
@@ -185,7 +179,7 @@ void set_judge_kind(RowJudge* judge, TriggerKind kind) {
 void init_row_judge(RowJudge* judge, TriggerKind kind, uint64 statement, MemoryContext parent) {
   set_judge_kind(judge, kind);
   judge->statement.number = statement;
-  judge->own.context = AllocSetContextCreate(parent, "streamfilter trigger", ALLOCSET_SMALL_SIZES);
+  judge->own.context = make_small_context("streamfilter trigger", parent);
 }
 
 void resolve_judge(RowJudge* judge) {

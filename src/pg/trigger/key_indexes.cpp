@@ -2,12 +2,8 @@
 
 extern "C" {
 #include "access/genam.h"
-#include "access/relation.h"
 #include "access/stratnum.h"
-#include "access/tableam.h"
 #include "catalog/pg_am.h"
-#include "catalog/pg_index.h"
-#include "catalog/pg_inherits.h"
 }
 
 #include "pg/handle/key_reservation.hpp"
@@ -170,8 +166,8 @@ bool may_refuse_new_keys(const ResultRelInfo* target, const TriggerPlan* plan) {
 }
 
 bool is_in_indexes(const List* indexes, Relation table, TupleTableSlot* row) {
-  for (int i = 0; i < list_length(indexes); ++i) {
-    Relation index = index_open(list_nth_oid(indexes, i), AccessShareLock);
+  for (const Oid oid : each_oid(indexes)) {
+    Relation index = index_open(oid, AccessShareLock);
     const bool found = is_in_index(index, table, row);
     index_close(index, NoLock);
     if (found) return true;
@@ -179,11 +175,9 @@ bool is_in_indexes(const List* indexes, Relation table, TupleTableSlot* row) {
   return false;
 }
 
-namespace {
-
 // Partitions may have indexes that the partitioned table has not.
-bool any_partition_has_key_index(const Trigger* trigger, TriggerKind kind, Relation table,
-                                 const FilterRelation* filter) {
+static bool any_partition_has_key_index(const Trigger* trigger, TriggerKind kind, Relation table,
+                                        const FilterRelation* filter) {
   bool any = false;
   for (const Oid child :
        each_oid(find_all_inheritors(RelationGetRelid(table), AccessShareLock, nullptr))) {
@@ -194,8 +188,6 @@ bool any_partition_has_key_index(const Trigger* trigger, TriggerKind kind, Relat
   }
   return any;
 }
-
-}  // namespace
 
 void check_key_indexes(const Trigger* trigger, TriggerKind kind, Relation table,
                        const TriggerPlan* plan, const FilterRelation* filter) {

@@ -2,10 +2,6 @@
 // refuses only rows whose key is in the table, which the filter may remember, too.
 #pragma once
 
-extern "C" {
-#include "nodes/execnodes.h"
-}
-
 #include "pg/binding/trigger_definition.hpp"
 
 namespace streamfilter::pg {

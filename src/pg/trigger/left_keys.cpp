@@ -4,8 +4,6 @@
 
 extern "C" {
 #include "executor/execdesc.h"
-#include "nodes/execnodes.h"
-#include "parser/parsetree.h"
 }
 
 #include "pg/binding/trigger_definition.hpp"

@@ -2,8 +2,6 @@
 
 extern "C" {
 #include "access/sysattr.h"
-#include "access/tableam.h"
-#include "foreign/fdwapi.h"
 #include "utils/datum.h"
 }
 
@@ -72,7 +70,7 @@ void watch_abroad(ResultRelInfo* target) {
   target->ri_BatchSize = 1;
   FdwRoutine* routine = target->ri_FdwRoutine;
   if (routine->ExecForeignInsert == insert_abroad) return;
-  auto* entry = static_cast<Abroad*>(palloc0(sizeof(Abroad)));
+  auto* entry = allocate_zeros<Abroad>();
   *entry = {target, routine->ExecForeignInsert, abroad, {forget_abroad, entry, nullptr}};
   MemoryContextRegisterResetCallback(CurrentMemoryContext, &entry->callback);
   abroad = entry;
@@ -183,8 +181,7 @@ void settle(PendingRow* row) {
 
 // In memory of its own, since the caller's is about to be freed.
 void settle_in_scratch(PendingRow* row) {
-  MemoryContext scratch =
-      AllocSetContextCreate(TopTransactionContext, "streamfilter row's fate", ALLOCSET_SMALL_SIZES);
+  MemoryContext scratch = make_small_context("streamfilter row's fate", TopTransactionContext);
   MemoryContext caller = MemoryContextSwitchTo(scratch);
   settle(row);
   MemoryContextSwitchTo(caller);
@@ -199,8 +196,8 @@ void on_reset(void* arg) {
 
 void copy_key(PendingRow* row) {
   const TriggerPlan* plan = row->judge->found.plan;
-  row->values = static_cast<Datum*>(palloc(sizeof(Datum) * static_cast<Size>(plan->count)));
-  row->isnull = static_cast<bool*>(palloc(sizeof(bool) * static_cast<Size>(plan->count)));
+  row->values = allocate<Datum>(plan->count);
+  row->isnull = allocate<bool>(plan->count);
   for (int i = 0; i < plan->count; ++i) {
     const int source = plan->inputs[i].source;
     const Form_pg_attribute column = TupleDescAttr(RelationGetDescr(row->table), source);
@@ -255,7 +252,7 @@ FateRule* find_fate_rule(const RowJudge* judge, const RowSource& source) {
   if (later != nullptr && innermost_frame() == nullptr) raise_not_last(judge, later);
   const bool conflicts = source.conflicts && may_refuse_new_keys(source.target, judge->found.plan);
   if (later == nullptr && !conflicts && !is_foreign) return nullptr;
-  auto* rule = static_cast<FateRule*>(palloc(sizeof(FateRule)));
+  auto* rule = allocate<FateRule>();
   *rule = {const_cast<ResultRelInfo*>(source.target), source.conflicts, later, NIL};
   if (source.conflicts) rule->key_indexes = find_key_indexes(judge->row.table, judge->found.plan);
   if (is_foreign) watch_abroad(rule->target);
@@ -270,7 +267,7 @@ void await_fate(const FateRule* rule, RowJudge* judge, const TriggerData* call,
         strcmp(other->trigger->tgname, call->tg_trigger->tgname) >= 0)
       raise_unknown(call->tg_trigger, call->tg_relation);
   if (!added && rule->later == nullptr) return;
-  auto* row = static_cast<PendingRow*>(palloc0(sizeof(PendingRow)));
+  auto* row = allocate_zeros<PendingRow>();
   row->callback = {on_reset, row, nullptr};
   row->query = running_query;
   row->rule = rule;

@@ -3,7 +3,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "nodes/nodeFuncs.h"
 #include "replication/logicalworker.h"
 }
 
@@ -71,11 +70,8 @@ const ModifyTableState* search_query(const QueryDesc* query, TargetSearch* searc
     const auto* node = reinterpret_cast<const ModifyTableState*>(query->planstate);
     if (fits(search, node)) return node;
   }
-  const List* others = query->estate->es_auxmodifytables;
-  for (int i = 0; i < list_length(others); ++i) {
-    const auto* node = static_cast<const ModifyTableState*>(list_nth(others, i));
+  for (const auto* node : each<ModifyTableState>(query->estate->es_auxmodifytables))
     if (fits(search, node)) return node;
-  }
   search->found = nullptr;
   search_tree(query->planstate, search);
   return search->found;

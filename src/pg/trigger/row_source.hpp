@@ -4,7 +4,6 @@
 
 extern "C" {
 #include "commands/trigger.h"
-#include "nodes/execnodes.h"
 }
 
 #include "pg/handle/key_builder.hpp"

@@ -1,9 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "access/relation.h"
-#include "catalog/pg_inherits.h"
-#include "optimizer/optimizer.h"
 #include "rewrite/rewriteHandler.h"
 }
 
@@ -422,9 +419,8 @@ void follow_names(Oid relation) {
 void follow_name_of(const char* schema, const char* name) {
   const List* path =
       schema != nullptr ? list_make1_oid(get_namespace_oid(schema, true)) : fetch_search_path(true);
-  for (int i = 0; i < list_length(path); ++i)
-    if (const Oid relid = get_relname_relid(name, list_nth_oid(path, i)); OidIsValid(relid))
-      follow_names(relid);
+  for (const Oid space : each_oid(path))
+    if (const Oid relid = get_relname_relid(name, space); OidIsValid(relid)) follow_names(relid);
 }
 
 // The trigger goes on with the same columns, as an index does: their new names are written into its
@@ -522,9 +518,9 @@ void check_dropped(Node* node) {
       (statement->removeType != OBJECT_FOREIGN_TABLE && statement->removeType != OBJECT_TABLE))
     return;
   const List* dropped = relations_of(statement);
-  for (int i = 0; i < list_length(dropped); ++i) {
-    unbind_strangers(list_nth_oid(dropped, i));
-    check_droppable(list_nth_oid(dropped, i), dropped);
+  for (const Oid relid : each_oid(dropped)) {
+    unbind_strangers(relid);
+    check_droppable(relid, dropped);
   }
 }
 

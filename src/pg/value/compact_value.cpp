@@ -43,7 +43,7 @@ Datum words_datum(const Parameters& parameters, const Word* words, uint32 count,
                   const uint64* insertions) {
   if (!pays(count, parameters) || !exa_log_log::have_room(parameters, words, count)) return 0;
   const Size room = most_compact(parameters, count);
-  auto* bytes = static_cast<unsigned char*>(palloc(room));
+  auto* bytes = allocate<unsigned char>(room);
   const Size size = write_compact(parameters, words, count, insertions, bytes, room);
   if (!pays(size, parameters)) {
     pfree(bytes);
@@ -57,7 +57,7 @@ static Datum sparse_datum(Header* filter) {
   const Size most = filter->parameters.memory / kSparseShare;
   SparsePlan plan;
   if (!plan_sparse(filter, most, plan)) return PointerGetDatum(filter);
-  auto* bytes = static_cast<unsigned char*>(palloc(plan.room));
+  auto* bytes = allocate<unsigned char>(plan.room);
   const Size size = write_sparse(filter, plan, bytes);
   SET_VARSIZE(bytes, size);
   return PointerGetDatum(size <= most ? bytes : reinterpret_cast<unsigned char*>(filter));
@@ -68,8 +68,8 @@ Datum value_datum(Header* filter) {
   uint32 count;
   if (!count_words(filter, count) || !pays(count, filter->parameters))
     return PointerGetDatum(filter);
-  Word* words = static_cast<Word*>(palloc((Size{count} + 1) * sizeof(Word)));
-  auto* insertions = static_cast<uint64*>(palloc(filter->parameters.slices * sizeof(uint64)));
+  Word* words = allocate<Word>(Size{count} + 1);
+  auto* insertions = allocate<uint64>(filter->parameters.slices);
   list_words(filter, words);
   list_insertions(filter, insertions);
   const Datum result = words_datum(filter->parameters, words, count, insertions);
@@ -82,8 +82,8 @@ bool read_words(Datum value, WordsOfValue* result) {
   CompactReader& reader = the_reader;
   if (open_compact(value, &reader) == nullptr) return false;
   const Parameters& p = result->parameters = reader.parameters();
-  result->words = static_cast<Word*>(palloc((Size{reader.count()} + 1) * sizeof(Word)));
-  result->insertions = static_cast<uint64*>(palloc0(p.slices * sizeof(uint64)));
+  result->words = allocate<Word>(Size{reader.count()} + 1);
+  result->insertions = allocate_zeros<uint64>(p.slices);
   result->count = reader.next(result->words, reader.count());
   for (uint32 i = 0; i < result->count; ++i)
     ++result->insertions[exa_log_log::slice_of_word(p, result->words[i])];
@@ -119,7 +119,7 @@ void add_words(WordsOfValue* value, const WordsOfValue& other) {
   Problem problem;
   if (!mergeable(value->parameters, other.parameters, problem)) raise(problem);
   const Size most = Size{value->count} + other.count + 1;
-  Word* words = static_cast<Word*>(palloc(most * sizeof(Word)));
+  Word* words = allocate<Word>(most);
   const Word* end = std::set_union(value->words, value->words + value->count, other.words,
                                    other.words + other.count, words);
   value->words = words;

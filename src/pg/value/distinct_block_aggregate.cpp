@@ -59,7 +59,7 @@ Block* get_block(FunctionCallInfo fcinfo, int number) {
 }
 
 Block* make_block(const void* prototype, uint64 sum, MemoryContext context) {
-  Block* block = static_cast<Block*>(MemoryContextAllocZero(context, sizeof(Block)));
+  Block* block = allocate_zeros<Block>(1, context);
   block->prototype = copy_value(static_cast<const Header*>(prototype), context);
   block->checksum = sum;
   return block;
@@ -79,7 +79,7 @@ void grow_events(Block* block, uint64 more, MemoryContext context) {
 CallSite* call_site(FunctionCallInfo fcinfo) {
   FmgrInfo* function = fcinfo->flinfo;
   if (function->fn_extra == nullptr) {
-    auto* site = static_cast<CallSite*>(MemoryContextAlloc(function->fn_mcxt, sizeof(CallSite)));
+    auto* site = allocate<CallSite>(1, function->fn_mcxt);
     *site = {make_key_hasher(fcinfo, 1), is_constant_argument(fcinfo, 2)};
     function->fn_extra = site;
   }
@@ -105,8 +105,7 @@ Block* block_for_row(FunctionCallInfo fcinfo, const CallSite* site) {
 
 // All events with a key, as the core takes them, in the caller's context.
 ElementBatch make_batch(const Block* block) {
-  auto* elements =
-      static_cast<StreamElement*>(palloc(std::max<Size>(1, block->count) * sizeof(StreamElement)));
+  auto* elements = allocate<StreamElement>(block->count);
   uint32 count = 0;
   for (uint64 i = 0; i < block->count; ++i) {
     const Event& event = block->events[i];
@@ -116,9 +115,8 @@ ElementBatch make_batch(const Block* block) {
     elements[count++] = {element, event.position};
   }
   const Size groups = groups_of(block->prototype->parameters);
-  return {elements, count, static_cast<uint32*>(palloc((Size{count} + 1) * sizeof(uint32))),
-          static_cast<uint32*>(palloc((groups + 1) * sizeof(uint32))),
-          static_cast<bool*>(palloc(Size{count} + 1))};
+  return {elements, count, allocate<uint32>(Size{count} + 1), allocate<uint32>(groups + 1),
+          allocate<bool>(Size{count} + 1)};
 }
 
 // With two keys of one group at one position, neither can be called the first.
@@ -144,7 +142,7 @@ void insert_all(Header* filter, const ElementBatch& batch) {
 
 // Positions of rows that are no repeats, in order.
 ArrayType* make_positions(const Block* block, const ElementBatch& batch) {
-  auto* positions = static_cast<Datum*>(palloc((block->count + 1) * sizeof(Datum)));
+  auto* positions = allocate<Datum>(block->count + 1);
   int count = 0;
   for (uint64 i = 0; i < block->count; ++i)
     if (!block->events[i].has_key) positions[count++] = Int64GetDatum(block->events[i].position);
@@ -193,7 +191,7 @@ SF_FUNCTION(streamfilter_distinct_agg_serialize) {
   const Block* block = get_block(fcinfo, 0);
   const Size memory = block->prototype->parameters.memory, events = block->count * sizeof(Event);
   if (sizeof(Travelling) + memory + events > MaxAllocSize) raise_too_many();
-  char* bytes = static_cast<char*>(palloc(sizeof(Travelling) + memory + events));
+  char* bytes = allocate<char>(sizeof(Travelling) + memory + events);
   const Travelling start{0, 0, block->checksum, block->count};
   memcpy(bytes, &start, sizeof start);
   memcpy(bytes + sizeof start, block->prototype, memory);
@@ -209,7 +207,7 @@ SF_FUNCTION(streamfilter_distinct_agg_deserialize) {
   Header header;
   memcpy(static_cast<void*>(&header), bytes + sizeof start, sizeof header);
   const Size memory = header.parameters.memory;
-  char* prototype = static_cast<char*>(palloc(memory));
+  char* prototype = allocate<char>(memory);
   memcpy(prototype, bytes + sizeof start, memory);
   Block* block = make_block(prototype, start.checksum, CurrentMemoryContext);
   grow_events(block, start.count, CurrentMemoryContext);

@@ -1,14 +1,9 @@
 // streamfilter_distinct: the first occurrences of a query's rows, in constant memory.
 #include "pg/server/postgres.hpp"
 
-extern "C" {
-#include "parser/parse_coerce.h"
-}
-
 #include "pg/catalog/column_coercion.hpp"
 #include "pg/catalog/element_roles.hpp"
 #include "pg/server/progress.hpp"
-#include "pg/server/rows.hpp"
 #include "pg/value/value.hpp"
 
 namespace streamfilter::pg {
@@ -45,8 +40,8 @@ struct Conversion {
 
 Row make_row(int columns) {
   Row row;
-  row.values = static_cast<Datum*>(palloc0(sizeof(Datum) * (columns + 1)));
-  row.isnull = static_cast<bool*>(palloc(columns + 1));
+  row.values = allocate_zeros<Datum>(columns + 1);
+  row.isnull = allocate<bool>(columns + 1);
   memset(row.isnull, true, columns + 1);
   return row;
 }
@@ -95,8 +90,8 @@ Conversion make_conversion(TupleDesc source, TupleDesc target, bool scalar) {
   conversion.source = source;
   conversion.target = target;
   conversion.scalar = scalar;
-  conversion.attributes = static_cast<int*>(palloc(sizeof(int) * (source->natts + 1)));
-  conversion.coercions = static_cast<Coercion**>(palloc(sizeof(Coercion*) * (source->natts + 1)));
+  conversion.attributes = allocate<int>(source->natts + 1);
+  conversion.coercions = allocate<Coercion*>(source->natts + 1);
   conversion.to = make_row(target->natts);
   int column = 0;
   for (int i = 0; i < target->natts; ++i) {
@@ -135,7 +130,7 @@ Key make_key(const Conversion& conversion, ArrayType* names, const KeyRule& rule
   const int columns = conversion.source->natts;
   Key key;
   key.count = columns;
-  key.columns = static_cast<int*>(palloc(sizeof(int) * (columns + 1)));
+  key.columns = allocate<int>(columns + 1);
   for (int i = 0; i < columns; ++i) key.columns[i] = i;
   if (names != nullptr) {
     Datum* elements;
@@ -156,7 +151,7 @@ Key make_key(const Conversion& conversion, ArrayType* names, const KeyRule& rule
   }
   if (key.count == 0)
     raise_bad_key(ERRCODE_INVALID_PARAMETER_VALUE, gettext_noop("the key has no columns"));
-  key.hashers = static_cast<TypeHasher**>(palloc(sizeof(TypeHasher*) * key.count));
+  key.hashers = allocate<TypeHasher*>(key.count);
   key.row = make_row(key.count);
   for (int i = 0; i < key.count; ++i) {
     const FormData_pg_attribute* column = TupleDescAttr(conversion.source, key.columns[i]);
@@ -179,7 +174,7 @@ struct RowBatch {
 };
 
 RowBatch* make_batch(int columns) {
-  auto* batch = static_cast<RowBatch*>(palloc(sizeof(RowBatch)));
+  auto* batch = allocate<RowBatch>();
   for (Row& row : batch->rows) row = make_row(columns);
   return batch;
 }
@@ -220,25 +215,16 @@ void put_result_row(const Conversion& conversion, const Row& row, Tuplestorestat
 // Reads the query to its end, and puts rows that are no repeats into the result.
 void run_query(Portal portal, const Key& key, const Conversion& conversion, Header* filter,
                Tuplestorestate* result) {
-  const MemoryContext batch_context = AllocSetContextCreate(
-      CurrentMemoryContext, "streamfilter_distinct batch", ALLOCSET_DEFAULT_SIZES);
   RowBatch* batch = make_batch(conversion.source->natts);
   Progress progress(Command::distinct, InvalidOid, kFunction);
-  progress.begin("reading rows", expected_rows(portal), "rows");
-  for (;;) {
-    SPI_cursor_fetch(portal, true, kBatch);
-    if (SPI_processed == 0) break;
-    const MemoryContext caller = MemoryContextSwitchTo(batch_context);
+  read_in_batches(portal, kBatch, &progress, [&] {
     read_batch(batch, key, conversion.source, filter->parameters);
     insert_many(filter, batch->elements, batch->has_key, static_cast<Size>(batch->count),
                 batch->seen);
     for (int i = 0; i < batch->count; ++i)
       if (!batch->seen[i]) put_result_row(conversion, batch->rows[i], result);
-    MemoryContextSwitchTo(caller);
-    MemoryContextReset(batch_context);
-    progress.add(SPI_processed);
-    SPI_freetuptable(SPI_tuptable);
-  }
+    return true;
+  });
 }
 
 // Opens the result; `scalar` tells whether its rows are of a scalar type.
@@ -280,7 +266,6 @@ SF_FUNCTION(streamfilter_distinct) {
   const Conversion conversion = make_conversion(portal->tupDesc, set->setDesc, scalar);
   const Key key = make_key(conversion, names, key_rule(filter->parameters));
   run_query(portal, key, conversion, filter, set->setResult);
-  SPI_cursor_close(portal);
   SPI_finish();
   return static_cast<Datum>(0);
 }

@@ -33,14 +33,13 @@ Datum return_state(FunctionCallInfo fcinfo, GrowingState* state) {
 GrowingState* start_state(const Header* prototype, MemoryContext context) {
   GrowingState* state = make_state(copy_value(prototype, context), context);
   share_stream(state->filter);
-  state->extra = static_cast<StateExtra*>(MemoryContextAllocZero(context, sizeof(StateExtra)));
+  state->extra = allocate_zeros<StateExtra>(1, context);
   return state;
 }
 
 CallSite* make_call_site(FunctionCallInfo fcinfo) {
   FmgrInfo* function = fcinfo->flinfo;
-  CallSite* site =
-      static_cast<CallSite*>(MemoryContextAllocZero(function->fn_mcxt, sizeof(CallSite)));
+  CallSite* site = allocate_zeros<CallSite>(1, function->fn_mcxt);
   site->hasher = make_key_hasher(fcinfo, 1);
   site->word_key = word_key(&site->hasher, 1, {Nulls::distinct, 0, false});
   if (PG_NARGS() > 2) {
@@ -140,7 +139,7 @@ const Parameters* keep_parameters(FunctionCallInfo fcinfo, const GrowingState* s
   FmgrInfo* function = fcinfo->flinfo;
   auto* kept = static_cast<Parameters*>(function->fn_extra);
   if (kept != nullptr && memcmp(kept, state->parameters, sizeof *kept) == 0) return kept;
-  kept = static_cast<Parameters*>(MemoryContextAlloc(function->fn_mcxt, sizeof(Parameters)));
+  kept = allocate<Parameters>(1, function->fn_mcxt);
   *kept = *state->parameters;
   function->fn_extra = kept;
   return kept;

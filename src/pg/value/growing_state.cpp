@@ -1,7 +1,6 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
-#include "executor/executor.h"
 #include "nodes/primnodes.h"
 }
 
@@ -33,7 +32,7 @@ void for_each_word(const GrowingState* state, Visit visit) {
 }
 
 Word* list_sorted(const GrowingState* state) {
-  Word* words = static_cast<Word*>(palloc((state->count + 1) * sizeof(Word)));
+  Word* words = allocate<Word>(state->count + 1);
   Word* end = words;
   for_each_word(state, [&](Word word) { *end++ = word; });
   sort_words(words, state->count);
@@ -69,8 +68,7 @@ Header* filter_of_words(const GrowingState* state, MemoryContext context) {
 void become_filter(GrowingState* state, MemoryContext context) {
   state->filter = filter_of_words(state, context);
   if (state->words != nullptr) pfree(state->words);
-  state->waiting = static_cast<WaitingKey*>(
-      MemoryContextAllocZero(context, GrowingState::kWaiting * sizeof(WaitingKey)));
+  state->waiting = allocate_zeros<WaitingKey>(GrowingState::kWaiting, context);
   state->count = state->bits = 0;
 }
 
@@ -110,10 +108,6 @@ void catch_up(GrowingState* state) {
     state->count += !WordTable{state->words, state->bits}.add(state->first[state->waits - 1]);
   if (state->filter == nullptr || state->waiting == nullptr) return;
   for (uint32 i = 0; i < GrowingState::kWaiting; ++i) add_waiting(state, &state->waiting[i]);
-}
-
-GrowingState* allocate(MemoryContext context) {
-  return static_cast<GrowingState*>(MemoryContextAllocZero(context, sizeof(GrowingState)));
 }
 
 StateExtra* make_extra(uint32 slices, MemoryContext context) {
@@ -160,7 +154,7 @@ bool can_grow(const Parameters& parameters) {
 }
 
 GrowingState* make_growing(const Parameters* parameters, bool for_filter, MemoryContext context) {
-  GrowingState* state = allocate(context);
+  auto* state = allocate_zeros<GrowingState>(1, context);
   state->parameters = parameters;
   if (for_filter) state->extra = make_extra(parameters->slices, context);
   return state;
@@ -174,7 +168,7 @@ GrowingState* make_counting(const Parameters* parameters, MemoryContext context)
 }
 
 GrowingState* make_state(Header* filter, MemoryContext context) {
-  GrowingState* state = allocate(context);
+  auto* state = allocate_zeros<GrowingState>(1, context);
   state->filter = filter;
   return state;
 }
@@ -249,7 +243,7 @@ GrowingState* copy_growing_state(GrowingState* from, const Parameters* parameter
                                  MemoryContext context) {
   catch_up(from);
   if (from->filter != nullptr) return make_state(copy_value(from->filter, context), context);
-  GrowingState* state = allocate(context);
+  auto* state = allocate_zeros<GrowingState>(1, context);
   *state = *from;
   state->parameters = parameters;
   own_words(state, context);
@@ -296,7 +290,7 @@ bytea* serialize_state(GrowingState* state) {
   const uint64* insertions = state->extra != nullptr ? state->extra->insertions : nullptr;
   const Size room = most_compact(p, state->count);
   // The last byte says whether there are insertions.
-  char* bytes = static_cast<char*>(palloc(room + 1));
+  char* bytes = allocate<char>(room + 1);
   const Size size = write_compact(p, words, state->count, insertions,
                                   reinterpret_cast<unsigned char*>(bytes), room);
   bytes[size] = insertions != nullptr;
@@ -314,12 +308,11 @@ GrowingState* deserialize_state(Datum datum) {
   Problem problem;
   CompactReader reader;
   if (!reader.open(body, size - 1, problem)) raise(problem);
-  auto* parameters = static_cast<Parameters*>(palloc(sizeof(Parameters)));
+  auto* parameters = allocate<Parameters>();
   *parameters = reader.parameters();
   const bool for_filter = body[size - 1] != 0;
   GrowingState* state = make_growing(parameters, for_filter, CurrentMemoryContext);
-  if (reader.count() > GrowingState::kFirst)
-    state->words = static_cast<Word*>(palloc(reader.count() * sizeof(Word)));
+  if (reader.count() > GrowingState::kFirst) state->words = allocate<Word>(reader.count());
   Word* words = state->words != nullptr ? state->words : state->first;
   state->count = reader.next(words, reader.count());
   for (uint32 i = 0; for_filter && i < state->count; ++i)
@@ -450,8 +443,7 @@ int64 count_keys(const Header* filter) {
 
 int64 count_distinct_words(const Parameters& parameters, const exa_log_log::Word* words,
                            uint32 places, uint32 count) {
-  auto* scratch = static_cast<exa_log_log_model::Likelihood*>(
-      palloc0(parameters.slices * sizeof(exa_log_log_model::Likelihood)));
+  auto* scratch = allocate_zeros<exa_log_log_model::Likelihood>(parameters.slices);
   const double keys = exa_log_log::distinct_words(parameters, words, places, count, scratch);
   pfree(scratch);
   return saturate<int64>(std::round(keys));

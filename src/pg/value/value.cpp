@@ -60,7 +60,7 @@ const Header* decode(const struct varlena* bytes) {
 
 const Header* decode_header(const struct varlena* bytes) {
   bool words;
-  Header* header = static_cast<Header*>(palloc(sizeof(Header)));
+  Header* header = allocate<Header>();
   format_header(header, open_compact(bytes, &words));
   return header;
 }

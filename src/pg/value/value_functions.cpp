@@ -33,8 +33,7 @@ struct CallSite {
 CallSite* call_site(FunctionCallInfo fcinfo) {
   FmgrInfo* function = fcinfo->flinfo;
   if (function->fn_extra == nullptr) {
-    auto* site =
-        static_cast<CallSite*>(MemoryContextAllocZero(function->fn_mcxt, sizeof(CallSite)));
+    auto* site = allocate_zeros<CallSite>(1, function->fn_mcxt);
     site->hasher = make_key_hasher(fcinfo, 1);
     function->fn_extra = site;
   }
@@ -59,10 +58,9 @@ const Header* decode_once(FunctionCallInfo fcinfo, CallSite* site, struct varlen
       memcmp(site->compact, bytes, size) == 0)
     return site->decoded;
   forget_filter(site);
-  const MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+  const InContext context(fcinfo->flinfo->fn_mcxt);
   site->decoded = get_value(PointerGetDatum(bytes));
   site->compact = static_cast<struct varlena*>(memcpy(palloc(size), bytes, size));
-  MemoryContextSwitchTo(caller);
   return site->decoded;
 }
 
@@ -76,11 +74,10 @@ const Header* read_filter(FunctionCallInfo fcinfo, CallSite* site) {
   VARATT_EXTERNAL_GET_POINTER(stored, pointer);
   if (site->is_stored && memcmp(&stored, &site->stored, sizeof stored) == 0) return site->decoded;
   forget_filter(site);
-  const MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+  const InContext context(fcinfo->flinfo->fn_mcxt);
   struct varlena* bytes = PG_DETOAST_DATUM(value);
   site->decoded = get_value(PointerGetDatum(bytes));
   if (static_cast<const void*>(site->decoded) != bytes) pfree(bytes);
-  MemoryContextSwitchTo(caller);
   site->stored = stored;
   site->is_stored = true;
   return site->decoded;

@@ -105,7 +105,7 @@ SF_FUNCTION(streamfilter_out) {
                     errmsg("streamfilter value is too large for its text form"),
                     errdetail("The text would have %zu characters; 1 GB is the limit.", size),
                     errhint("Use its binary form, for example COPY ... (FORMAT binary).")));
-  char* result = static_cast<char*>(palloc(size));
+  char* result = allocate<char>(size);
   memcpy(result, start, length);
   BodyWriter writer(header, result + length);
   while (writer.step()) CHECK_FOR_INTERRUPTS();

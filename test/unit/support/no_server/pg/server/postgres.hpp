@@ -14,6 +14,8 @@ using uint64 = std::uint64_t;
 using Size = std::size_t;
 using std::uintptr_t;
 
+#include "port/pg_bitutils.h"
+
 #define PG_UINT32_MAX UINT32_MAX
 #define likely(x) __builtin_expect((x) != 0, 1)
 #define unlikely(x) __builtin_expect((x) != 0, 0)
