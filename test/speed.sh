@@ -6,9 +6,11 @@
 #   test/speed.sh [--rounds N] [--cases "NAME…"] [--rows N] [COMMIT]     HEAD~1, 7 rounds, all cases, 200000 rows
 #   test/speed.sh --list                                                 the cases
 #
-# "slower" or "faster" stands where three quarters of the rounds agree, by 2 % at least. Takes four minutes beside the builds; what it
+# "slower" or "faster" stands where three quarters of the rounds agree, by 2 % at least. Takes ten minutes beside the builds; what it
 # has built of the commit is kept in build/commits. A file system in memory for TMPDIR and idle cores make the spread
-# small. The last line says what judging takes: WHERE NOT seen beside a scan and an INSERT of the rows that pass.
+# small. A second table has the ratios of cases to each other, as medians and quartiles of the rounds: what judging takes.
+# plain:NAME is the same into a table without a filter; idle:NAME with a trigger that does nothing; unique:NAME with a unique
+# index and ON CONFLICT DO NOTHING; first:NAME with the TRUNCATE of the filter before, so that its pages are fresh.
 # Debian 12 or 13, as root or with sudo.
 
 # shellcheck source-path=SCRIPTDIR source=lib.sh
@@ -20,12 +22,21 @@ source "$ROOT/bench/lib/commit_build.sh"
 
 # shellcheck disable=SC2034 # for prepare: everything goes into copies of the server
 PRIVATE=yes
-CASES=(scan distinct plain seen trigger trigger_block copy copy_binary values_1 values_10 values_100 returning block loop window known)
+CASES=(scan distinct plain seen trigger trigger_block first:trigger copy plain:copy copy_block copy_client plain:copy_client
+	copy_binary plain:copy_binary values_1 idle:values_1 values_10 plain:values_10 idle:values_10 unique:values_10 values_100 plain:values_100
+	idle:values_100 returning plain:returning returned plain:returned block block_10 idle:block_10 loop plain:loop unique:loop
+	caught plain:caught unique:caught later plain:later window first:window known)
+# Besides each NAME to its OTHER:NAME: a case, and those whose sum it is compared with.
+RATIOS=("seen scan distinct" "trigger plain" "trigger distinct" "trigger_block trigger" "copy_block plain:copy")
 ROUNDS=7 ROWS=200000 COMMIT='' HASH=''
 OPTIONS="memory '16MB', fpr '0.01', seed '1'"
 
 title() { # case
 	case $1 in
+	plain:*) say "$(title "${1#*:}" | sed 's/, trigger//'), no filter" ;;
+	idle:*) say "$(title "${1#*:}" | sed 's/trigger/idle trigger/')" ;;
+	unique:*) say "$(title "${1#*:}" | sed 's/trigger/ON CONFLICT/')" ;;
+	first:*) say "TRUNCATE, then $(title "${1#*:}")" ;;
 	scan) say "scan of the source" ;;
 	distinct) say "INSERT SELECT, distinct rows, no filter" ;;
 	plain) say "INSERT SELECT, no filter" ;;
@@ -34,28 +45,46 @@ title() { # case
 	trigger_block) say "the same between BEGIN and COMMIT" ;;
 	copy) say "COPY, text, trigger" ;;
 	copy_binary) say "COPY, binary, trigger" ;;
+	copy_block) say "COPY, text, trigger, in one block" ;;
+	copy_client) say "\\copy, text, trigger" ;;
 	values_*) say "VALUES of ${1#values_}, trigger" ;;
 	returning) say "VALUES of 10 RETURNING, trigger" ;;
+	returned) say "INSERT SELECT RETURNING, trigger" ;;
 	block) say "VALUES of 1 in one block, trigger" ;;
+	block_10) say "VALUES of 10 in one block, trigger" ;;
 	loop) say "INSERT in a loop of PL/pgSQL, trigger" ;;
+	caught) say "the same with EXCEPTION, trigger" ;;
+	later) say "INSERT SELECT, two triggers, trigger" ;;
 	window) say "INSERT SELECT, trigger, window of time" ;;
 	known) say "INSERT SELECT, trigger, known keys" ;;
 	esac
 }
 
 rows_of() { # case
-	case $1 in
+	case ${1#*:} in
 	values_1 | block) say $((ROWS / 50)) ;;
-	values_10 | returning) say $((ROWS / 20)) ;;
-	values_100 | loop) say $((ROWS / 5)) ;;
+	values_10 | returning | block_10) say $((ROWS / 20)) ;;
+	values_100 | loop | caught) say $((ROWS / 5)) ;;
 	*) say "$ROWS" ;;
 	esac
 }
 
-filter_of() { # case: of its table, which bears the same name without "seen_"
+table_of() { # case: its filter bears the same name after "seen_"
 	case $1 in
-	window) say seen_recent ;;
-	known) say seen_known ;;
+	distinct | plain) say arrivals ;;
+	plain:later) say changed_plain ;;
+	plain:*) say arrivals ;;
+	unique:*) say unique_rows ;;
+	*later) say changed ;;
+	*window) say recent ;;
+	*known) say known ;;
+	*) say rows ;;
+	esac
+}
+
+filter_of() { # case
+	case $1 in
+	*later | *window | *known) say "seen_$(table_of "${1#*:}")" ;;
 	*) say seen_rows ;;
 	esac
 }
@@ -106,6 +135,12 @@ create_tables() {
 		$(discarding_table rows "kind 'clq', $OPTIONS")
 		$(discarding_table recent "kind 'timer', $OPTIONS, window '30 days'")
 		$(discarding_table known "kind 'bloom', keys '$((2 * ROWS))', fpr '0.01', seed '1'")
+		$(discarding_table changed "kind 'clq', $OPTIONS")
+		CREATE TABLE changed_plain (LIKE source);
+		CREATE FUNCTION later() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+		CREATE TRIGGER later BEFORE INSERT ON changed FOR EACH ROW EXECUTE FUNCTION later();
+		CREATE TRIGGER later BEFORE INSERT ON changed_plain FOR EACH ROW EXECUTE FUNCTION later();
+		CREATE TABLE unique_rows (LIKE source, UNIQUE (key));
 		VACUUM (FREEZE, ANALYZE);
 		COPY source TO '$WORK/tmp/source.copy';
 		COPY source TO '$WORK/tmp/source.binary' (FORMAT binary);
@@ -113,7 +148,7 @@ create_tables() {
 	local length
 	for length in 1 10 100; do
 		sql >"$WORK/tmp/values_$length.sql" <<-END
-			SELECT 'INSERT INTO rows VALUES ' || string_agg(format('(%s, %L)', key, payload), ', ' ORDER BY n) || ';'
+			SELECT 'INSERT INTO target VALUES ' || string_agg(format('(%s, %L)', key, payload), ', ' ORDER BY n) || ';'
 			  FROM (SELECT *, row_number() OVER () - 1 AS n FROM source LIMIT $(rows_of "values_$length")) AS numbered
 			  GROUP BY n / $length ORDER BY n / $length
 		END
@@ -130,28 +165,56 @@ discarding_table() { # name options
 
 # --- The cases ----------------------------------------------------------------------------------------------------------
 
+insert() { # source table action
+	say "INSERT INTO $2 $1$3;"
+}
+
+lists() { sed "s/target/$2/; s/;\$/$3;/" "$WORK/tmp/values_$1.sql"; } # length table action
+
+in_block() {
+	say "BEGIN;"
+	"$@"
+	say "COMMIT;"
+}
+
+loop() { # table action before after
+	cat <<-END
+		DO 'DECLARE r record; BEGIN
+		  FOR r IN SELECT * FROM source LIMIT $(rows_of loop) LOOP $3 INSERT INTO $1 VALUES (r.key, r.payload)$2; $4 END LOOP; END';
+	END
+}
+
 statements() { # case
-	case $1 in
+	local table action=''
+	table=$(table_of "$1")
+	[ "$1" = "${1#unique:}" ] || action=' ON CONFLICT DO NOTHING'
+	case ${1#*:} in
 	scan) say "SELECT sum(length(payload)) FROM source;" ;;
-	distinct) say "INSERT INTO arrivals SELECT * FROM distinct_rows;" ;;
-	plain) say "INSERT INTO arrivals SELECT * FROM source;" ;;
-	seen) say "INSERT INTO arrivals SELECT * FROM source WHERE NOT streamfilter_seen('seen_rows', key);" ;;
-	trigger) say "INSERT INTO rows SELECT * FROM source;" ;;
-	trigger_block) printf '%s\n' "BEGIN;" "INSERT INTO rows SELECT * FROM source;" "COMMIT;" ;;
-	copy) say "COPY rows FROM '$WORK/tmp/source.copy';" ;;
-	copy_binary) say "COPY rows FROM '$WORK/tmp/source.binary' (FORMAT binary);" ;;
-	values_*) cat "$WORK/tmp/$1.sql" ;;
-	returning) sed 's/;$/ RETURNING key;/' "$WORK/tmp/values_10.sql" ;;
-	block) say "BEGIN;" && cat "$WORK/tmp/values_1.sql" && say "COMMIT;" ;;
-	loop)
-		cat <<-END
-			DO 'DECLARE r record; BEGIN
-			  FOR r IN SELECT * FROM source LIMIT $(rows_of loop) LOOP INSERT INTO rows VALUES (r.key, r.payload); END LOOP; END';
-		END
-		;;
-	window) say "INSERT INTO recent SELECT * FROM source;" ;;
-	known) say "INSERT INTO known SELECT * FROM source;" ;;
+	distinct) insert "SELECT * FROM distinct_rows" "$table" ;;
+	seen) insert "SELECT * FROM source WHERE NOT streamfilter_seen('seen_rows', key)" arrivals ;;
+	trigger_block) in_block insert "SELECT * FROM source" "$table" ;;
+	returned) insert "SELECT * FROM source RETURNING key" "$table" ;;
+	copy) say "COPY $table FROM '$WORK/tmp/source.copy';" ;;
+	copy_block) in_block say "COPY $table FROM '$WORK/tmp/source.copy';" ;;
+	copy_client) say "\\copy $table FROM '$WORK/tmp/source.copy'" ;;
+	copy_binary) say "COPY $table FROM '$WORK/tmp/source.binary' (FORMAT binary);" ;;
+	values_*) lists "${1##*_}" "$table" "$action" ;;
+	returning) lists 10 "$table" ' RETURNING key' ;;
+	block) in_block lists 1 "$table" ;;
+	block_10) in_block lists 10 "$table" ;;
+	loop) loop "$table" "$action" ;;
+	caught) loop "$table" "$action" BEGIN 'EXCEPTION WHEN division_by_zero THEN NULL; END;' ;;
+	*) insert "SELECT * FROM source" "$table" ;;
 	esac
+}
+
+# What the clock does not see, and what it does besides the statements.
+settings() { # case
+	case $1 in idle:*) say "SET streamfilter.enabled = off; SET streamfilter.batch_insert = off;" ;; esac
+}
+
+first() { # case
+	case $1 in first:*) say "TRUNCATE $(filter_of "$1");" ;; esac
 }
 
 # Before the clock starts, the session writes to every page of the filter, and reads every row, so that it has all mapped.
@@ -159,16 +222,18 @@ script_of() { # case
 	local filter
 	filter=$(filter_of "$1")
 	cat <<-END
-		TRUNCATE arrivals, ${filter#seen_};
+		TRUNCATE arrivals, rows, recent, known, changed, changed_plain, unique_rows;
 		TRUNCATE $filter;
 		SELECT 'VACUUM ' || oid::regclass FROM pg_class WHERE relname = 'streamfilter_log' \gexec
 		CHECKPOINT;
 		INSERT INTO $filter SELECT hashint8extended(i, 2) FROM generate_series(1, 100000) i;
 		SELECT sum(length(payload)) FROM source \g /dev/null
 		SELECT sum(length(payload)) FROM distinct_rows \g /dev/null
+		$(settings "$1")
 		\o /dev/null
 		SELECT clock_timestamp() AS begin \gset
 	END
+	first "$1"
 	statements "$1"
 	cat <<-END
 		\o
@@ -228,21 +293,36 @@ table() {
 	for case in "${CASES[@]}"; do
 		awk -v name="$case" -v title="$(title "$case")" -v rows="$(rows_of "$case")" -v rounds="$ROUNDS" "$COMPARE" "$WORK/times"
 	done
-	[[ " ${CASES[*]} " != *" scan "*"distinct "*"seen "* ]] || judging
+	printf '\n%-40s %10s %-15s %10s %s\n' 'ratios of cases' "${HASH:0:8}" '' this ''
+	for case in "${CASES[@]}"; do [ "$case" = "${case#*:}" ] || ratio "${case#*:}" "$case"; done
+	for case in "${RATIOS[@]}"; do
+		# shellcheck disable=SC2086 # several words
+		ratio $case
+	done
 }
 
-# WHERE NOT seen to what must be done in any case, as medians of the rounds.
-judging() {
+# One case to the sum of others, for each server: median and quartiles of the rounds, of what a row takes.
+ratio() { # case others…
 	local name
-	printf '\nWHERE NOT seen / (scan + INSERT of the distinct rows):'
+	for name in "$@"; do [[ " ${CASES[*]} " == *" $name "* ]] || return 0; done
+	printf '%-40s' "$1 / $(joined_by_plus "${@:2}")"
 	for name in that this; do
-		awk -v name=$name '$2 == name { seconds[$1, $3] = $4; rounds = $3 > rounds ? $3 : rounds }
-			END { for (i = 1; i <= rounds; i++) print seconds["seen", i] / (seconds["scan", i] + seconds["distinct", i]) }' "$WORK/times" |
-			sort -g | awk -v name=$name -v commit="${HASH:0:8}" '{ ratio[NR] = $1 }
-				END { printf " %s %.2f", name == "this" ? "this tree" : commit, ratio[int((NR + 1) / 2)] }'
+		awk -v name=$name -v measured="$1" -v others="${*:2}" -v share="$(rows_of "$1")" -v whole="$(rows_of "$2")" '
+			$2 == name { seconds[$1, $3] = $4; rounds = $3 > rounds ? $3 : rounds }
+			END {
+				count = split(others, other, " ")
+				for (i = 1; i <= rounds; i++) {
+					sum = 0
+					for (k = 1; k <= count; k++) sum += seconds[other[k], i]
+					print seconds[measured, i] / share / (sum / whole)
+				}
+			}' "$WORK/times" | sort -g | awk '{ ratio[NR] = $1 }
+			END { printf " %10.3f %-15s", ratio[int((NR + 1) / 2)], sprintf("%.3f-%.3f", ratio[int((NR + 3) / 4)], ratio[int((3 * NR + 3) / 4)]) }'
 	done
 	printf '\n'
 }
+
+joined_by_plus() { local IFS=+ && say "$*"; }
 
 read_arguments() {
 	local known=" ${CASES[*]} " name
@@ -252,7 +332,7 @@ read_arguments() {
 		--rows) ROWS=$2 && shift 2 ;;
 		--cases) read -ra CASES <<<"$2" && shift 2 ;;
 		--list) printf '%s\n' "${CASES[@]}" && exit 0 ;;
-		-*) sed -n '2,13s/^# \{0,1\}//p' "$0" && exit 0 ;;
+		-*) sed -n '2,15s/^# \{0,1\}//p' "$0" && exit 0 ;;
 		*) COMMIT=$1 && shift ;;
 		esac
 	done

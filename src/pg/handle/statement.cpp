@@ -131,9 +131,8 @@ void go_on_in(const Frame& frame, Call* call) {
 
 void track_run(RunCall* call) {
   auto* query = call->get<QueryDesc*>();
-  const Frame frame = {
-      query, nullptr, nullptr, statement_number(query), ++queries, trigger_depth(), top,
-      false, false,   false};
+  const Frame frame = {query,     nullptr,         nullptr, statement_number(query),
+                       ++queries, trigger_depth(), top,     call->get<uint64>()};
   go_on_in(frame, call);
 }
 
@@ -147,10 +146,7 @@ void track_finish(FinishCall* call) {
                        goes_on ? last.number : ++statements,
                        goes_on ? last.query_number : ++queries,
                        trigger_depth(),
-                       top,
-                       false,
-                       false,
-                       false};
+                       top};
   go_on_in(frame, call);
   last.query = nullptr;  // another query may get the same address
   if (top == nullptr) end_statement_report();
@@ -167,8 +163,7 @@ void track_utility(UtilityCall* call) {
   }
   const Frame frame = {nullptr,      statement, IsA(statement, CopyStmt) ? &copied : nullptr,
                        ++statements, ++queries, trigger_depth(),
-                       top,          false,     false,
-                       false};
+                       top};
   go_on_in(frame, call);
   if (auto* completion = call->get<QueryCompletion*>()) completion->nprocessed += copied.rows;
 }

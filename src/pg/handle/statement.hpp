@@ -44,11 +44,12 @@ struct Frame {
   Copied* copy;            // set if that is COPY
   uint64 number;
   uint64 query_number;
-  int fired;            // trigger_depth() where it began
-  const Frame* below;   // the statement that runs this one
-  mutable bool asks;    // it has asked a filter itself: see asked_runs.hpp
-  mutable bool hides;   // what it calls has asked one
-  mutable bool stores;  // statements that it runs, not by a trigger, have changed tables
+  int fired;                    // trigger_depth() where it began
+  const Frame* below;           // the statement that runs this one
+  uint64 wanted = 0;            // rows of a query, after which it stops; 0: all
+  mutable bool asks = false;    // it has asked a filter itself: see asked_runs.hpp
+  mutable bool hides = false;   // what it calls has asked one
+  mutable bool stores = false;  // statements that it runs, not by a trigger, have changed tables
 };
 
 // nullptr: no statement runs.

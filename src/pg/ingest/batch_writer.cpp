@@ -47,8 +47,9 @@ struct BatchWriter {
   List* busy;           // busy ones, the one that became busy first in front
   WaitingRow* waiting;  // of all tables, as they came
   int count;
-  Size bytes;  // of waiting rows
-  Size made;   // of all rows made
+  int written, returned;  // of these: the first ones; they stay here only to be returned
+  Size bytes;             // of waiting rows
+  Size made;              // of all rows made
   uint64 batches;
 };
 
@@ -292,6 +293,26 @@ void give_back_slot(BatchTable* table, TupleTableSlot* row) {
   table->unused[table->unused_count++] = row;
 }
 
+namespace {
+
+// Of a row that went alone. The insertion has made the tuple the slot's own.
+void end_row(BatchTable* table, TupleTableSlot* row, uint64 number, bool inserted) {
+  BatchWriter* writer = table->writer;
+  look_at(writer->watch, 0);
+  ResetPerTupleExprContext(writer->estate);
+  if (!inserted || !writer->mode.returns) return give_back_slot(table, row);
+  writer->waiting[writer->count++] = {table, row, number};
+  writer->written = writer->count;
+}
+
+void drop_written(BatchWriter* writer) {
+  MemoryContextReset(writer->tuples);
+  writer->count = writer->written = writer->returned = 0;
+  writer->bytes = writer->made = 0;
+}
+
+}  // namespace
+
 bool write_row(BatchTable* table, TupleTableSlot* row, uint64 number, bool at_once) {
   BatchWriter* writer = table->writer;
   if (table->checks_rows) {
@@ -304,9 +325,7 @@ bool write_row(BatchTable* table, TupleTableSlot* row, uint64 number, bool at_on
     row->tts_tableOid = RelationGetRelid(table->target->ri_RelationDesc);
     look_at(writer->watch, number);
     const bool inserted = insert_into_table(writer, table->target, row);
-    look_at(writer->watch, 0);
-    ResetPerTupleExprContext(writer->estate);
-    give_back_slot(table, row);
+    end_row(table, row, number, inserted);
     return inserted;
   }
   if (table->bulk == nullptr) make_busy(table);
@@ -335,23 +354,22 @@ void write_batch(BatchWriter* writer) {
     MemoryContextReset(writer->tuples);
     writer->made = 0;
   }
-  if (writer->count == 0) return;
+  if (writer->count == writer->written) return;
   for (auto* table : each<BatchTable>(writer->busy)) {
     if (table->row_count > 0) write_rows(table);
   }
   ResetPerTupleExprContext(writer->estate);
-  for (int i = 0; i < writer->count; ++i) {
+  for (int i = writer->written; i < writer->count; ++i) {
     const WaitingRow& row = writer->waiting[i];
     CHECK_FOR_INTERRUPTS();
     look_at(writer->watch, row.number);
     follow_row(writer, row.table->target, row.row);
     ResetPerTupleExprContext(writer->estate);
-    give_back_slot(row.table, row.row);
+    if (!writer->mode.returns) give_back_slot(row.table, row.row);
   }
   look_at(writer->watch, 0);
-  MemoryContextReset(writer->tuples);
-  writer->count = 0;
-  writer->bytes = writer->made = 0;
+  writer->written = writer->count;
+  if (!writer->mode.returns) drop_written(writer);
   ++writer->batches;
   trim_busy(writer);
 }
@@ -366,10 +384,17 @@ bool write_alone(BatchTable* table, TupleTableSlot* row, uint64 number) {
   write_batch(writer);
   look_at(writer->watch, number);
   const bool inserted = insert_alone(writer, table->target, row);
-  look_at(writer->watch, 0);
-  ResetPerTupleExprContext(writer->estate);
-  give_back_slot(table, row);
+  end_row(table, row, number, inserted);
   return inserted;
+}
+
+TupleTableSlot* next_written(BatchWriter* writer) {
+  if (writer->count == 0 || writer->written < writer->count) return nullptr;
+  if (writer->returned < writer->count) return writer->waiting[writer->returned++].row;
+  for (int i = 0; i < writer->count; ++i)
+    give_back_slot(writer->waiting[i].table, writer->waiting[i].row);
+  drop_written(writer);
+  return nullptr;
 }
 
 uint64 finish_batch_writer(BatchWriter* writer) {

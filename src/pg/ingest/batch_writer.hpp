@@ -40,6 +40,7 @@ struct WriteMode {
   bool spares_cache;  // like COPY, not all written pages stay in the cache
   // For INSERT … ON CONFLICT DO NOTHING: each row goes to its indexes before the next one.
   bool skips_conflicts;
+  bool returns;  // the caller takes written rows by next_written()
 };
 
 // Allocates in the current memory context. Rows get the command id of the EState (es_output_cid);
@@ -74,6 +75,11 @@ void write_batch(BatchWriter* writer);
 // Writes waiting rows, then inserts this one with all its triggers, also into a table that takes no
 // batches. False: a trigger has discarded it, or an index has it, as above.
 bool write_alone(BatchTable* table, TupleTableSlot* row, uint64 number);
+
+// For a writer that returns rows, when every row made here was given or dropped: the next of the
+// written rows, in the order in which they came. It stays until the caller has had nullptr, which
+// comes too while rows wait to be written.
+TupleTableSlot* next_written(BatchWriter* writer);
 
 // Writes the rest and frees everything; returns the number of batches. After an error the end of
 // the transaction frees it.

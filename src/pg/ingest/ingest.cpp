@@ -402,6 +402,13 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number) {
   if (ingest->values != nullptr) free_values(ingest);
 }
 
+TupleTableSlot* next_inserted(Ingest* ingest) { return next_written(ingest->writer); }
+
+void settle_ingest(Ingest* ingest) {
+  settle_batch(ingest);
+  write_batch(ingest->writer);
+}
+
 IngestCounts finish_ingest(Ingest* ingest) {
   settle_batch(ingest);
   ingest->counts.batches += finish_batch_writer(ingest->writer);

@@ -44,7 +44,14 @@ void ingest_row(Ingest* ingest, TupleTableSlot* row, uint64 number);
 // that is none.
 void free_values(Ingest* ingest);
 
-// Judges and writes the rest, and frees everything.
+// For a WriteMode that returns rows, after each call of ingest_row() and of settle_ingest(), until
+// it is nullptr: the next row that was inserted. It stays until the next call.
+TupleTableSlot* next_inserted(Ingest* ingest);
+
+// Judges and writes all rows that were given.
+void settle_ingest(Ingest* ingest);
+
+// The same, and frees everything.
 IngestCounts finish_ingest(Ingest* ingest);
 
 // Counts so far.

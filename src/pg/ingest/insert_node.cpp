@@ -1,6 +1,7 @@
 #include "pg/server/postgres.hpp"
 
 extern "C" {
+#include "rewrite/rewriteManip.h"
 #include "utils/fmgroids.h"
 }
 
@@ -8,6 +9,7 @@ extern "C" {
 #include "pg/fdw/batch_scan.hpp"
 #include "pg/fdw/fdw_modify.hpp"
 #include "pg/handle/lost_rows.hpp"
+#include "pg/handle/statement.hpp"
 #include "pg/handle/waiting_code.hpp"
 #include "pg/ingest/ingest.hpp"
 #include "pg/ingest/insert_node.hpp"
@@ -22,6 +24,8 @@ struct InsertState {
   int calls;               // of streamfilter_seen() in the query
   const char* obstacle;    // nullptr: rows go in batches
   IngestCounts counts;
+  Ingest* ingest;  // nullptr: no row was read yet
+  bool source_ends;
 };
 
 InsertState* insert_state_of(CustomScanState* node) { return reinterpret_cast<InsertState*>(node); }
@@ -49,6 +53,10 @@ bool skips_conflicts(const ModifyTableState* node) {
   return reinterpret_cast<const ModifyTable*>(node->ps.plan)->onConflictAction != ONCONFLICT_NONE;
 }
 
+ProjectionInfo* returning_of(const ModifyTableState* node) {
+  return node->rootResultRelInfo->ri_projectReturning;
+}
+
 bool is_into_filter(const ModifyTableState* node) {
   return node->rootResultRelInfo->ri_FdwRoutine != nullptr;
 }
@@ -59,6 +67,8 @@ const char* find_obstacle(const ModifyTableState* node) {
   if (node->ps.state->es_epq_active != nullptr) return "rows are checked again";
   if (skips_conflicts(node) && IsolationUsesXactSnapshot())
     return "a row that an index has is held against the snapshot of the transaction";
+  if (returning_of(node) != nullptr && is_partitioned(node->rootResultRelInfo))
+    return "it returns rows of partitions";
   bool judged;
   if (is_into_filter(node)) {
     if (!takes_batches(node->rootResultRelInfo)) return "something looks at each row";
@@ -81,7 +91,8 @@ void begin_insert_node(CustomScanState* node, EState* estate, int flags) {
                         ? strVal(lsecond_node(String, plan->custom_private))
                         : find_obstacle(insert_of(node));
   // With several calls, keys must be asked in the order of rows.
-  if (state->obstacle != nullptr || state->calls != 1 || (flags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
+  if (state->obstacle != nullptr || state->calls != 1 || (flags & EXEC_FLAG_EXPLAIN_ONLY) != 0 ||
+      returning_of(insert_of(node)) != nullptr)
     return;
   ask_ahead(outerPlanState(insert_of(node)), {is_blind_to_filters, insert_of(node)});
 }
@@ -96,31 +107,81 @@ void insert_keys(InsertState* state, ModifyTableState* insert) {
   insert->mt_done = true;
 }
 
-void insert_rows(InsertState* state, ModifyTableState* insert) {
-  if (is_into_filter(insert)) return insert_keys(state, insert);
-  EState* estate = insert->ps.state;
-  ResultRelInfo* target = insert->rootResultRelInfo;
-  if (insert->fireBSTriggers) ExecBSInsertTriggers(estate, target);
+// ---- RETURNING ---------------------------------------------------------------------------------
+
+// Rows are returned after later ones of their batch were inserted. The RETURNING list cannot tell,
+// because nothing in it is volatile, and no subquery: rows of this command are invisible to it. The
+// reader could tell if it stopped early, since the rows after the last that it takes must not be
+// inserted, or if it were a client that gets each row at once, and some before an error. Everybody
+// else (portals, SPI, functions) keeps the rows until the statement ends.
+
+bool takes_late_rows(const EState* estate) {
+  const Frame* frame = innermost_frame();
+  return frame != nullptr && frame->query != nullptr && frame->query->estate == estate &&
+         frame->wanted == 0 && frame->query->dest->mydest != DestCopyOut;
+}
+
+TupleTableSlot* project(ProjectionInfo* returning, TupleTableSlot* row) {
+  ExprContext* context = returning->pi_exprContext;
+  ResetExprContext(context);
+  context->ecxt_scantuple = row;
+  return ExecProject(returning);
+}
+
+// ---- inserting ---------------------------------------------------------------------------------
+
+Ingest* begin_rows(const InsertState* state, ModifyTableState* insert) {
+  if (insert->fireBSTriggers) ExecBSInsertTriggers(insert->ps.state, insert->rootResultRelInfo);
   insert->fireBSTriggers = false;
-  const WriteMode mode = {
-      .options = 0, .spares_cache = false, .skips_conflicts = skips_conflicts(insert)};
-  Ingest* ingest = begin_ingest(insert, mode, {}, state->calls > 0);
-  for (;;) {
-    TupleTableSlot* row = ExecProcNode(outerPlanState(insert));
-    if (TupIsNull(row)) break;
-    ingest_row(ingest, row, 0);
-  }
-  state->counts = finish_ingest(ingest);
+  const WriteMode mode = {.options = 0,
+                          .spares_cache = false,
+                          .skips_conflicts = skips_conflicts(insert),
+                          .returns = returning_of(insert) != nullptr};
+  return begin_ingest(insert, mode, {}, state->calls > 0);
+}
+
+void end_rows(InsertState* state, ModifyTableState* insert) {
+  EState* estate = insert->ps.state;
+  state->counts = finish_ingest(state->ingest);
   if (insert->canSetTag) estate->es_processed += state->counts.inserted;
-  ExecASInsertTriggers(estate, target, insert->mt_transition_capture);
+  ExecASInsertTriggers(estate, insert->rootResultRelInfo, insert->mt_transition_capture);
   insert->mt_done = true;
+}
+
+// False: the source has no more rows.
+bool ingest_next_row(const InsertState* state, const ModifyTableState* insert) {
+  TupleTableSlot* row = ExecProcNode(outerPlanState(insert));
+  if (TupIsNull(row)) return false;
+  ingest_row(state->ingest, row, 0);
+  return true;
+}
+
+// Until there is a row for RETURNING; nullptr: all rows are inserted.
+TupleTableSlot* insert_rows(InsertState* state, ModifyTableState* insert) {
+  if (state->ingest == nullptr) state->ingest = begin_rows(state, insert);
+  ProjectionInfo* returning = returning_of(insert);
+  while (returning == nullptr && ingest_next_row(state, insert)) {
+  }
+  while (returning != nullptr) {
+    if (TupleTableSlot* row = next_inserted(state->ingest)) return project(returning, row);
+    if (state->source_ends) break;
+    state->source_ends = !ingest_next_row(state, insert);
+    if (state->source_ends) settle_ingest(state->ingest);
+  }
+  end_rows(state, insert);
+  return nullptr;
 }
 
 TupleTableSlot* execute_insert_node(CustomScanState* node) {
   InsertState* state = insert_state_of(node);
   ModifyTableState* insert = insert_of(node);
+  if (state->obstacle == nullptr && state->ingest == nullptr && returning_of(insert) != nullptr &&
+      !takes_late_rows(insert->ps.state))
+    state->obstacle = "its reader may take some rows only, or each at once";
   if (state->obstacle != nullptr) return ExecProcNode(&insert->ps);
-  if (!insert->mt_done) insert_rows(state, insert);
+  if (insert->mt_done) return nullptr;
+  if (!is_into_filter(insert)) return insert_rows(state, insert);
+  insert_keys(state, insert);
   return nullptr;
 }
 
@@ -177,6 +238,12 @@ const CustomScanMethods kScanMethods = {kInsertNode, create_state};
 Plan* make_insert_node(ModifyTable* insert, int calls, const char* obstacle) {
   CustomScan* node = makeNode(CustomScan);
   Plan* plan = &node->scan.plan;
+  node->custom_scan_tlist = insert->plan.targetlist;  // of RETURNING
+  for (auto* column : each<TargetEntry>(node->custom_scan_tlist)) {
+    TargetEntry* passed_on = flatCopyTargetEntry(column);
+    passed_on->expr = reinterpret_cast<Expr*>(makeVarFromTargetEntry(INDEX_VAR, column));
+    plan->targetlist = lappend(plan->targetlist, passed_on);
+  }
   plan->startup_cost = insert->plan.startup_cost;
   plan->total_cost = insert->plan.total_cost;
   plan->plan_rows = insert->plan.plan_rows;
@@ -253,8 +320,14 @@ bool look_at_node(Node* node, void* context) {
 
 // Does the INSERT have more than one row of values?
 bool inserts_rows_of_query(const Query* query) {
-  return query->commandType == CMD_INSERT && query->jointree->fromlist != NIL &&
-         query->returningList == NIL;
+  return query->commandType == CMD_INSERT && query->jointree->fromlist != NIL;
+}
+
+// Is RETURNING the same, if there is any, after later rows were inserted?
+bool may_return_late(const Query* query) {
+  auto* list = reinterpret_cast<Node*>(query->returningList);
+  return list == nullptr ||
+         !(checkExprHasSubLink(list) || SF_RETURNS_OLD_OR_NEW(list) || runs_volatile_code(list));
 }
 
 const char* find_obstacle(const Query* query, const Contents& contents) {
@@ -271,7 +344,7 @@ const char* find_obstacle(const Query* query, const Contents& contents) {
 // For a filter. Where something stands in the way, PostgreSQL's node inserts.
 bool goes_in_batches(Query* query, Contents* contents) {
   look_at_query(query, contents);
-  return contents->calls == 0 && query->onConflict == nullptr &&
+  return contents->calls == 0 && query->onConflict == nullptr && query->returningList == NIL &&
          find_obstacle(query, *contents) == nullptr;
 }
 
@@ -302,6 +375,7 @@ bool concerns_us(Query* query, Contents* contents) {
   if (!rule.watched && (rule.obstacle != nullptr || values > 0 ||
                         !calls_seen(reinterpret_cast<Node*>(query), nullptr)))
     return false;
+  if (!may_return_late(query)) return false;
   look_at_query(query, contents);
   return rule.watched || contents->calls > 0;
 }

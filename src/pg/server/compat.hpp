@@ -429,3 +429,10 @@ inline int next_result_relation(const List* relations, int previous) {
 #else
 #define SF_TUPLE_DESC_FINALIZE(type) static_cast<void>(type)
 #endif
+
+// Has the list of RETURNING columns of OLD or NEW?
+#if PG_VERSION_NUM >= 180000
+#define SF_RETURNS_OLD_OR_NEW(list) contain_vars_returning_old_or_new(list)
+#else
+#define SF_RETURNS_OLD_OR_NEW(list) false
+#endif
