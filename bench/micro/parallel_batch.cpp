@@ -100,7 +100,7 @@ Run measure(const Parameters& parameters, const std::vector<StreamElement>& arri
             unsigned workers, unsigned rounds) {
   Run run;
   run.seen.resize(arrivals.size());
-  Header* filter = static_cast<Header*>(std::aligned_alloc(64, parameters.memory));
+  Header* filter = static_cast<Header*>(std::aligned_alloc(64, block_bytes(parameters)));
   for (unsigned round = 0; round < rounds; ++round) {
     format(filter, parameters);
     const auto start = Clock::now();

@@ -193,7 +193,7 @@ Parameters reserve(Resize* resize) {
     resize->generation = resize->former->generation;
     if (copy_of(resize->former) != nullptr) raise_in_use(now);
     parameters = parameters_for(resize);
-    resize->copy = add_copy(resize->relation, parameters.memory + note_bytes(parameters));
+    resize->copy = add_copy(resize->relation, block_bytes(parameters) + note_bytes(parameters));
   });
   return parameters;
 }
@@ -211,7 +211,7 @@ void make_copy(Resize* resize, Progress* progress) {
       raise_in_use(resize->relation);
   });
   copy_state(resize->copy, resize->former, resize->generation, name, progress);
-  shrink_slot(resize->copy, parameters.memory);
+  shrink_slot(resize->copy, block_bytes(parameters));
   stop_at(FaultPoint::resize_copied);
 }
 

@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(slices_fill_the_memory_but_for_a_rest) {
     const Parameters p = parameters_of("sbf(memory=" + std::to_string(memory) + ")");
     BOOST_TEST(p.memory == memory);
     BOOST_TEST(p.slice_bytes % 64 == 0u);
-    const std::uint64_t used = sizeof(Header) + p.slices * p.slice_bytes;
+    const std::uint64_t used = kStoredHeader + slices_bytes(p);
     BOOST_TEST(used <= memory);
     BOOST_TEST(used + 64 * p.slices > memory);
   }

@@ -144,10 +144,10 @@ BOOST_AUTO_TEST_CASE(too_little_memory) {
        "A filter of 10 slices needs at least 1792 bytes."},
   });
   // The memory that the hint names is enough.
-  parameters_of("sbf(memory=640)");
+  parameters_of("sbf(memory=192)");
   parameters_of("sbf(memory=1792, slices=10)");
-  for (const char* text : {"sbf(memory=640, fpr=1e-9, max=15)", "sbf(memory=64kB, fpr=1e-300, k=1)",
-                           "sbf(memory=640, p=513)"})
+  for (const char* text : {"sbf(memory=192, fpr=1e-9, max=15)", "sbf(memory=64kB, fpr=1e-300, k=1)",
+                           "sbf(memory=192, p=513)"})
     check_cases({{text, Error::too_small, "kind sbf would have to decrement more cells than it has",
                   "Use more memory, fewer slices or a larger fpr."}});
 }

@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(windows_grow_with_memory_and_not_with_slices) {
 BOOST_AUTO_TEST_CASE(some_windows_are_endless_or_empty) {
   BOOST_TEST(std::isinf(window_keys(parameters_of("bloom(k=3)"), 0.01)));
   // Every element decrements half of the cells: the next key may be missed.
-  BOOST_TEST(window_keys(parameters_of("sbf(memory=640, p=256, k=1)"), 0.01) == 0);
+  BOOST_TEST(window_keys(parameters_of("sbf(memory=192, p=256, k=1)"), 0.01) == 0);
   // No filter can be certain.
   BOOST_TEST(window_keys(parameters_of("sbf(memory=1MB, max=7)"), 0) < 1000);
   BOOST_TEST(std::isinf(window_keys(parameters_of("sbf(memory=1MB)"), 1)));
