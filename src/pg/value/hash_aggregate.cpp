@@ -84,7 +84,7 @@ void remember_hash(FunctionCallInfo fcinfo, Header* state) {
 SF_FUNCTION(streamfilter_hash) {
   TypeHasher* hasher = key_hasher(fcinfo, 0);
   KeyRule rule{Nulls::distinct, 0, false};
-  if (!PG_ARGISNULL(1)) rule = key_rule(get_value_header(PG_GETARG_DATUM(1))->parameters);
+  if (!PG_ARGISNULL(1)) rule = key_rule(parameters_of_value(PG_GETARG_DATUM(1)));
   uint64 hash;
   if (PG_ARGISNULL(0) || !hash_key_value(hasher, PG_GETARG_DATUM(0), rule, &hash)) PG_RETURN_NULL();
   PG_RETURN_INT64(static_cast<int64>(hash));

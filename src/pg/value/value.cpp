@@ -75,13 +75,6 @@ bool is_stored(const struct varlena* bytes) {
   return magic == kPackedMagic;
 }
 
-const Header* decode_header(const struct varlena* bytes) {
-  bool words;
-  Header* header = static_cast<Header*>(palloc(sizeof(Header)));
-  format_header(header, open_compact(bytes, &words));
-  return header;
-}
-
 }  // namespace
 
 void raise_value(const Problem& problem) {
@@ -137,17 +130,15 @@ const Header* get_value(Datum value) {
   raise_value(problem);
 }
 
-const Header* get_value_header(Datum value) {
-  if (!VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value))) {
-    struct varlena* bytes = PG_DETOAST_DATUM_PACKED(value);
-    return is_compact_value(bytes) ? decode_header(bytes) : get_value(PointerGetDatum(bytes));
-  }
-  const struct varlena* start = PG_DETOAST_DATUM_SLICE(value, 0, kMostPacked - VARHDRSZ);
-  if (!is_stored(start)) return get_value(value);
+const Parameters& parameters_of_value(Datum value) {
+  const bool is_elsewhere = VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value));
+  struct varlena* start = is_elsewhere ? PG_DETOAST_DATUM_SLICE(value, 0, kMostPacked - VARHDRSZ)
+                                       : PG_DETOAST_DATUM_PACKED(value);
+  bool words;
   Size size;
-  auto* header = static_cast<Header*>(palloc(sizeof(Header)));
-  format_header(header, stored_reader.read_header(start, &size));
-  return header;
+  if (!is_elsewhere && is_compact_value(start)) return open_compact(start, &words);
+  if (!VARATT_IS_SHORT(start) && is_stored(start)) return stored_reader.read_header(start, &size);
+  return get_value(value)->parameters;
 }
 
 Datum stored_datum(Header* filter) {

@@ -21,8 +21,9 @@ constexpr uint64 kMaxValueMemory = MaxAllocSize - sizeof(Header);
 // safety depends on it; raises invalid_binary_representation.
 const Header* get_value(Datum value);
 
-// Its header alone: does not read the rest of a value stored out of line.
-const Header* get_value_header(Datum value);
+// Its parameters alone, until the next value is read: does not read the rest of a value stored out
+// of line.
+const Parameters& parameters_of_value(Datum value);
 
 // A filter with a packed header, where it lies. Reads parameters once for consecutive filters with
 // the same ones. Raises invalid_binary_representation.
