@@ -19,6 +19,7 @@
 #include "bench/lib/definitions.hpp"
 #include "bench/lib/streams.hpp"
 #include "bench/micro/parallel_sqf_rule.hpp"
+#include "core/filter/packed_header.hpp"
 #include "core/filter/parallel_batch.hpp"
 
 using namespace streamfilter;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/filter/filter.hpp"
+#include "core/filter/packed_header.hpp"
 
 namespace unit {
 
