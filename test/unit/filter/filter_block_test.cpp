@@ -34,11 +34,11 @@ BOOST_AUTO_TEST_CASE(the_bytes_of_a_filter_are_the_same_everywhere) {
     std::uint64_t checksum;
   };
   for (const Golden& golden : {
-           Golden{"sbf(memory=1kB, max=1, k=3, p=11)", 0x1f8fdbe6b5905ac3},
-           Golden{"sbf(memory=1kB, max=3, k=5, p=28, seed=42)", 0x8e37a5a392c17e03},
-           Golden{"sbf(memory=4kB, max=7, k=6, p=65, slices=3)", 0x46e0be4a3df2bfef},
-           Golden{"sbf(memory=1kB, max=15, k=6, p=142)", 0xef95472d3b4a3489},
-           Golden{"bloom(memory=1000, k=3)", 0x38a960b32ef47724},
+           Golden{"sbf(memory=1kB, max=1, k=3, p=11)", 0x30977fa8f750eafd},
+           Golden{"sbf(memory=1kB, max=3, k=5, p=28, seed=42)", 0x16f6104a0e40a894},
+           Golden{"sbf(memory=4kB, max=7, k=6, p=65, slices=3)", 0xe786627c19ab801e},
+           Golden{"sbf(memory=1kB, max=15, k=6, p=142)", 0xbfc543be75852630},
+           Golden{"bloom(memory=1000, k=3)", 0xfd3f7a8514c60502},
        }) {
     Filter filter(golden.text);
     for (std::uint64_t number = 0; number < 1000; ++number) filter.insert(key(number % 300));
