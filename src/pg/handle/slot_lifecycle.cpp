@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/shmem/unlogged_file.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/storage/restore.hpp"
+#include "pg/storage/saved_definition.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
 namespace streamfilter::pg {
@@ -556,7 +557,7 @@ FilterSlot* attach_slot(const FilterRelation* relation, bool empties) {
   if (FilterSlot* slot = empties ? nullptr : attach_by_worker(relation)) return slot;
   const ServerOptions server = server_options(server_of_oid(relation->server)->options);
   const TimestampTz now = GetCurrentTimestamp();
-  uint64 size = block_bytes(parameters);
+  uint64 size = room_for(parameters);
   if (const uint64 waits = size_that_waits(relation->relid);
       waits > size && saved_life_of(relation).header == ChangeType::memory)
     size = waits;
@@ -627,7 +628,7 @@ Work* reserve_second(const FilterRelation* relation, uint64 size, bool is_copy) 
 
 FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& parameters,
                           void (*fill)(FilterSlot* slot, void* arg), void* arg) {
-  Work* item = reserve_second(relation, block_bytes(parameters), /*is_copy=*/false);
+  Work* item = reserve_second(relation, room_for(parameters), /*is_copy=*/false);
   back(item->slot, relation);
   fill(item->slot, arg);
   open_slot(item->slot, relation, item);

@@ -201,7 +201,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   reading.block = block;
   if (standby) reading.played = copy_played(nullptr);
   reading.is_fresh = zeroes && block == block_of(slot) && is_dynamic(slot);
-  reading.room = block_bytes(parameters);
+  reading.room = room_for(parameters);
   const char* damage = try_to_read(read_prepared, &reading);
   reading.snapshot = register_latest_snapshot();
   stop_at(FaultPoint::restore);
@@ -310,7 +310,7 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
   const Parameters parameters = block->parameters;
   if (has_other_geometry(slot, relation)) return retire(slot, relation);
   auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
-      CurrentMemoryContext, block_bytes(parameters), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+      CurrentMemoryContext, room_for(parameters), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
   // An error on the way: what the slot says of the image is not yet so of its bytes.
   if (PlayedRows* played = played_rows(slot)) played->next = 0;
   load(slot, relation, parameters, copy, /*zeroes=*/true);

@@ -41,6 +41,10 @@ int64 begin_life();
 const char* take_parameters(const char* bytes, Size length, const FilterRelation* relation,
                             uint64 columns, Parameters* result);
 
+// Bytes that suffice for a block of so much memory, whatever slices it has: what is saved may have
+// others than the definition.
+inline uint64 room_for(const Parameters& p) { return p.memory + sizeof(Header) - kStoredHeader; }
+
 // ---- collations of keys -------------------------------------------------------------------------
 
 // Collations of a filter's keys, saved with its state: with another version of a collation, other

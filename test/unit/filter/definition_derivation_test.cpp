@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(the_memory_in_the_hint_suffices_and_no_less_does) {
 
 BOOST_AUTO_TEST_CASE(the_rate_that_would_be_reached_is_told) {
   const Problem problem = refusal("bloom(memory=10kB, keys=10000)");
-  const double bits = (10240 - 512 - 64) / 64 * 64 * 8.0, load = 10000 / bits;
+  const double bits = (10240 - 64 - 64) / 64 * 64 * 8.0, load = 10000 / bits;
   const double best =
       std::min(std::pow(1 - std::exp(-5 * load), 5), std::pow(1 - std::exp(-6 * load), 6));
   char detail[100];
