@@ -110,7 +110,7 @@ SELECT approx_count_distinct(host, 'bloom(memory=1kB, k=1)') AS in_a_kilobyte,
        approx_count_distinct(host, 'sbf(memory=64kB)') AS by_sbf
 FROM events;
 -- A filter that is full can only give a lower bound, and says so.
-SELECT approx_count_distinct(id, 'bloom(memory=640, k=1)') FROM events;
+SELECT approx_count_distinct(id, 'bloom(memory=192, k=1)') FROM events;
 -- Errors.
 SELECT approx_count_distinct(host, NULL) FROM events;
 SELECT approx_count_distinct(to_json(host)) FROM events;

@@ -26,9 +26,9 @@ const Header* state_to_keep(const FilterSlot* slot) {
   const Header* block = block_of(slot);
   const TransactionChanges* changes = find_changes(slot->relation, slot, slot->generation);
   if (changes == nullptr || changes->log.count == 0) return block;
-  auto* copy =
-      static_cast<Header*>(MemoryContextAllocHuge(CurrentMemoryContext, block->parameters.memory));
-  memcpy(static_cast<void*>(copy), block, block->parameters.memory);
+  const Size size = block_bytes(block->parameters);
+  auto* copy = static_cast<Header*>(MemoryContextAllocHuge(CurrentMemoryContext, size));
+  memcpy(static_cast<void*>(copy), block, size);
   apply_changes(&changes->log, copy, nullptr);
   return copy;
 }
@@ -91,8 +91,8 @@ bool keeps_rate(const Header* from, const Parameters& to, double fpr) {
   const Size scratch_bytes = to.slice_bytes * scratch_slices(from->parameters, to);
   if (ops->fpr_bound(to) > fpr || scratch_bytes > kMostTried) return false;
   constexpr int kFlags = MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM;
-  auto* block =
-      static_cast<Header*>(MemoryContextAllocExtended(CurrentMemoryContext, to.memory, kFlags));
+  auto* block = static_cast<Header*>(
+      MemoryContextAllocExtended(CurrentMemoryContext, block_bytes(to), kFlags));
   void* scratch = MemoryContextAllocExtended(CurrentMemoryContext, scratch_bytes, kFlags);
   double expected = 1;
   if (block != nullptr && scratch != nullptr) {

@@ -217,7 +217,7 @@ biased_model::Scheme scheme_of(const std::string& kind) {
 
 BOOST_AUTO_TEST_CASE(they_are_algorithms_2_3_and_4) {
   for (const char* kind : kKinds)
-    for (const char* options : {"memory=640, k=1", "memory=648, k=2", "memory=1kB, k=2",
+    for (const char* options : {"memory=192, k=1", "memory=200, k=2", "memory=1kB, k=2",
                                 "memory=1kB, k=3", "memory=1087, k=5", "memory=2kB, k=32",
                                 "memory=4kB, k=2, slices=3", "memory=5000, k=4, slices=7, seed=99"})
       compare_biased(std::string(kind) + "(" + options + ")");
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(k_is_2_unless_given) {
     BOOST_TEST(text_of(parameters_of(kind + "(memory=64kB, k=3)")) == kind + "(memory=64kB, k=3)");
     BOOST_TEST((refusal(kind + "(memory=64kB, k=0)").error == Error::out_of_range));
     BOOST_TEST((refusal(kind + "(memory=64kB, k=33)").error == Error::out_of_range));
-    BOOST_TEST((refusal(kind + "(memory=640, k=32)").error == Error::too_small));
+    BOOST_TEST((refusal(kind + "(memory=192, k=32)").error == Error::too_small));
     BOOST_TEST((refusal(kind + "(memory=64kB, p_star=0.1)").error == Error::unknown_name));
   }
 }
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(fpr_is_kept_up_to_the_given_number_of_keys) {
   for (const std::string kind : kKinds)
     for (const char* options :
          {"keys=10000, fpr=0.01", "keys=20000, fpr=0.1", "keys=50000, fpr=0.05, slices=16",
-          "keys=300, fpr=0.2, k=4, memory=640"})
+          "keys=300, fpr=0.2, k=4, memory=192"})
       BOOST_TEST_CONTEXT(kind << options) {
         Filter filter(kind + "(" + options + ")");
         const Parameters& p = filter.parameters();
@@ -388,7 +388,7 @@ BOOST_AUTO_TEST_CASE(printed_is_algorithm_1_in_all_its_phases) {
   for (const std::uint64_t universe : {5, 700, 100000}) {
     compare_reservoir("rsbf(memory=1kB, k=2)", 0.03, universe);
     compare_reservoir("rsbf(memory=1kB, k=2, p_star=0.5)", 0.5, universe);
-    compare_reservoir("rsbf(memory=700, k=1, p_star=0.9)", 0.9, universe);
+    compare_reservoir("rsbf(memory=252, k=1, p_star=0.9)", 0.9, universe);
     compare_reservoir("rsbf(memory=2kB, k=7, p_star=1, variant=printed)", 1, universe);
   }
   compare_reservoir("rsbf(memory=3kB, k=3, p_star=0.6, slices=3, seed=5)", 0.6, 5000);
@@ -414,7 +414,7 @@ BOOST_AUTO_TEST_CASE(options_have_ranges_and_round_trip) {
   const Problem variant = refusal("rsbf(memory=64kB, variant=other)");
   BOOST_TEST((variant.error == Error::syntax));
   BOOST_TEST(std::string(variant.hint) == "Valid values are: printed, measured.");
-  BOOST_TEST((refusal("rsbf(memory=640, k=32)").error == Error::too_small));
+  BOOST_TEST((refusal("rsbf(memory=192, k=32)").error == Error::too_small));
 }
 
 // Eq. 6.1, k = ln fpr / ln(1 - 1/e), rounded up to be a bound; the variant that was measured has

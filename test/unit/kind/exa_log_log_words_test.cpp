@@ -54,7 +54,7 @@ std::string dumped(const Filter& filter) {
   char start[kMaxTextStart];
   const std::size_t length = write_text_start(filter.header(), true, start, sizeof start);
   std::string text(start, length);
-  text.resize(length + BodyText(filter.parameters().memory).length());
+  text.resize(length + BodyText(filter.parameters()).length());
   BodyWriter writer(filter.header(), text.data() + length);
   while (writer.step()) continue;
   return text;
@@ -188,7 +188,7 @@ Filter finished(const Growing& growing) {
 
 constexpr const char* kTexts[] = {"ell(memory=2kB)", "ell(memory=16kB, slices=1)",
                                   "ell(memory=128kB)", "ell(memory=64kB, slices=3, seed=7)",
-                                  "ell(memory=700, nulls=not distinct)"};
+                                  "ell(memory=252, nulls=not distinct)"};
 
 }  // namespace
 

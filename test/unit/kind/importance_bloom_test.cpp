@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(wrong_options_are_refused) {
         "ibfmc(importance_range='-inf,1')", "ibfmc(importance_levels='1,2,2')",
         "ibfmc(importance_levels='1,2,3,4,5,6,7')", "ibf2c(importance_levels='1,2')",
         "ibfmc(importance_range='1,2', importance_levels='1')", "ibfh(delete=lru)",
-        "ibfmc(memory=640, max=15, k=32, fpr=0.001)"})
+        "ibfmc(memory=192, max=15, k=32, fpr=0.001)"})
     refusal(text);
 }
 

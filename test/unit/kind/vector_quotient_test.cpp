@@ -46,11 +46,11 @@ void check_fpr(const Filter& filter, std::uint64_t probes) {
 
 BOOST_AUTO_TEST_CASE(definitions_are_read_back) {
   for (const char* text :
-       {"vqf()", "vqf(memory=640)", "vqf(memory=1kB, fpr=0.3)", "vqf(memory=1MB, fpr=1e-9)",
+       {"vqf()", "vqf(memory=192)", "vqf(memory=1kB, fpr=0.3)", "vqf(memory=1MB, fpr=1e-9)",
         "vqf(keys=1000)", "vqf(keys=1e7, fpr=0.001)", "vqf(memory=64kB, bits=12)",
         "vqf(memory=64kB, buckets=40)", "vqf(memory=64kB, bits=9, buckets=60)",
         "vqf(memory=64kB, growth=16)", "vqf(memory=64kB, origin='500,20,3')",
-        "vqf(memory=640, bits=32, buckets=127)", "vqf(memory=64kB, bits=1, buckets=1)",
+        "vqf(memory=192, bits=32, buckets=127)", "vqf(memory=64kB, bits=1, buckets=1)",
         "vqf(memory=64kB, window='1 hour')", "vqf(memory=64kB, window='1 hour', lateness='1 hour')",
         "vqf(memory=64kB, window='1 hour', ages=8, extend=yes)", "vqf(memory=704, window='1 day')",
         "vqf(memory=64kB, window='1000 rows', slices=3)", "vqf(memory=64kB, window='1 us')"})
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(definitions_are_read_back) {
        "vqf(memory=64kB, origin='1e6')", "vqf(memory=64kB, origin='20.5')"});
   check_refused(Error::unsupported, {"vqf(window='1 hour', lateness='61 minutes')",
                                      "vqf(memory=64kB, slicing=vertical, slices=4)"});
-  check_refused(Error::too_small, {"vqf(memory=640, window='1 hour')"});
+  check_refused(Error::too_small, {"vqf(memory=192, window='1 hour')"});
   check_refused(Error::out_of_range,
                 {"vqf(bits=33)", "vqf(buckets=128)", "vqf(growth=0.5)", "vqf(window='1 s', ages=9)",
                  "vqf(window='1 s', ages=2)", "vqf(origin='5,4,3,2,1')"});
