@@ -10,7 +10,7 @@ LANGUAGE C STRICT VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_distribute(regclass)
 IS 'makes the filter on all workers of Citus that lack it; how many have it now';
 
-CREATE FUNCTION streamfilter_for_nodes(filter regclass, life text) RETURNS void
+CREATE FUNCTION streamfilter_for_nodes(filter regclass, former text, life text) RETURNS void
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME';
-COMMENT ON FUNCTION streamfilter_for_nodes(regclass, text)
-IS 'called by statements about a filter on other nodes of Citus: keeps its writers out until the transaction ends; or, not NULL, its life from now on';
+COMMENT ON FUNCTION streamfilter_for_nodes(regclass, text, text)
+IS 'called by statements about a filter on other nodes of Citus: its life before and from now on; NULLs keep its writers out until the transaction ends';

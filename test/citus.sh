@@ -5,7 +5,7 @@
 #   test/citus.sh [TEST…]                    the tests, with what was built
 #   test/citus.sh FOLDER|TARBALL [TEST…]     both
 #   test/citus.sh --bench                    bench/citus.pl
-#   test/citus.sh --matrix                   all 168 cells of citus_lives.pl, instead of a quarter, and citus_gates.pl: half an hour
+#   test/citus.sh --matrix                   all 192 cells of citus_lives.pl, instead of a quarter, and citus_gates.pl: half an hour
 #
 # As root or with sudo, Debian 12 or 13. PG_CONFIG says for which server. The tests run on a copy of that server, which gets Citus
 # and streamfilter; it stays as it is itself. STREAMFILTER_CITUS is the folder where what was built is kept, build/citus if it is

@@ -3,7 +3,7 @@ use Sf;
 use CitusCluster;
 use IPC::Run qw(start timeout);
 
-my $citus = CitusCluster->new(workers => 3, spare => 1, checks => 71);
+my $citus = CitusCluster->new(workers => 3, spare => 1, checks => 72);
 sub nodes { return $citus->nodes($_[0]); }
 
 sub make
@@ -105,6 +105,10 @@ sql('CREATE ROLE owner LOGIN; CREATE ROLE loader LOGIN; GRANT ALL ON SCHEMA publ
 is(nodes(q{SELECT has_server_privilege('owner', 'streamfilter', 'USAGE')}), 't t t t', 'GRANT on the server of filters');
 sql('REVOKE USAGE ON FOREIGN SERVER streamfilter FROM owner; GRANT USAGE ON FOREIGN SERVER streamfilter TO owner WITH GRANT OPTION');
 is(nodes(q{SELECT has_server_privilege('owner', 'streamfilter', 'USAGE WITH GRANT OPTION')}), 't t t t', '... and REVOKE');
+sql('SELECT run_command_on_workers($$REVOKE USAGE ON FOREIGN SERVER streamfilter FROM owner$$)');
+like($citus->messages(q{SET ROLE owner; CREATE FOREIGN TABLE denied (k int) SERVER streamfilter OPTIONS (kind 'lru', memory '64kB'); SELECT streamfilter_distribute('denied')}),
+	qr/ERROR:  could not make filter "denied".*HINT:  .*USAGE on server streamfilter/s, 'a node where it is missing');
+sql('DROP FOREIGN TABLE IF EXISTS denied; SELECT run_command_on_workers($$GRANT USAGE ON FOREIGN SERVER streamfilter TO owner WITH GRANT OPTION$$)');
 sub as
 {
 	my ($role, $statement) = @_;

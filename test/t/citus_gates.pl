@@ -54,6 +54,6 @@ is($citus->counts('a', 'k'), '5000|5000', 'and rows are judged as before');
 my $writer = $citus->node(1)->background_psql('postgres');
 $writer->query_safe('BEGIN; INSERT INTO a VALUES (7)');
 like($citus->messages("SET lock_timeout = '300ms'; TRUNCATE seen", $citus->node(2)), qr/lock timeout/, 'lock_timeout reaches the other nodes');
-like($citus->messages("CREATE ROLE stranger; SET ROLE stranger; SELECT streamfilter_for_nodes('seen', NULL)"), qr/permission denied|must be owner/, 'nobody else closes a gate');
+like($citus->messages("CREATE ROLE stranger; SET ROLE stranger; SELECT streamfilter_for_nodes('seen', NULL, NULL)"), qr/permission denied|must be owner/, 'nobody else closes a gate');
 end_session($writer, 'COMMIT');
 done_testing();

@@ -2,7 +2,7 @@
 use Sf;
 use CitusCluster;
 
-my $citus = CitusCluster->new(workers => 2, checks => 70);
+my $citus = CitusCluster->new(workers => 2, checks => 73);
 sub nodes { return $citus->nodes($_[0]); }
 
 sub make
@@ -138,7 +138,7 @@ for my $statement (q{DELETE FROM recent WHERE key = 1}, q{SELECT streamfilter_te
 {
 	like($citus->messages($statement), qr/ERROR:.*this node only.*HINT:.*run_command_on_/s, "$statement says what to type");
 }
-like($citus->messages('SELECT * FROM streamfilter_stats'), qr/NOTICE:.*this node only.*HINT:.*run_command_on_all_nodes/s, 'streamfilter_stats says what it shows');
+like($citus->messages("SELECT * FROM streamfilter_$_"), qr/NOTICE:.*this node only.*HINT:.*run_command_on_all_nodes/s, "streamfilter_$_ says what it shows") for qw(stats triggers tuning metrics);
 is(sql(q{SELECT bool_or(result::bool) FROM run_command_on_all_nodes($$SELECT streamfilter_test('seen', 7)$$)}), 't', 'asked as told');
 sql(q{SELECT streamfilter_stats_reset('seen')});
 is(nodes(q{SELECT max(tested) FROM streamfilter_stats}), '0 0 0', 'counters are reset on all nodes');

@@ -129,4 +129,29 @@ sql('DROP FOREIGN TABLE single', $lone);
 like(add(1, 10), $changed, 'made anew: said');
 is(add(11, 20) . add(21, 30), '', '... once');
 
+# ---- by a session that keeps its connection ---------------------------------------------------------------------------------
+
+my $holder = open_session($node{p});
+sub hold { my ($query) = @_; $holder->{stderr} = ''; $holder->query($query); return $holder->{stderr}; }
+sub replaced { return sql(q{SELECT replaced FROM streamfilter_slices WHERE filter = 'held'::regclass}); }
+sql(q{CREATE FOREIGN TABLE held (id int) SERVER lone OPTIONS (kind 'bloom', keys '10000')});
+is(hold('INSERT INTO held SELECT generate_series(1, 10)'), '', 'it makes the part');
+sql('DROP FOREIGN TABLE held', $lone);
+is(hold('INSERT INTO held SELECT generate_series(11, 20)') =~ /42P01|does not exist/ ? '' : 'no error', '', 'which goes while it has a connection');
+like(hold('INSERT INTO held SELECT generate_series(11, 20)'), qr/WARNING:  filter "held" has other keys/, '... made anew: said');
+is(replaced(), 1, '... and counted');
+is(said(q{BEGIN; INSERT INTO held VALUES (21); ROLLBACK; INSERT INTO held VALUES (22)}) . hold('INSERT INTO held VALUES (23)') . replaced(), 1, '... once, by all sessions');
+sql(q{ALTER FOREIGN TABLE held OPTIONS (ADD persistence 'unlogged')});
+$lone->restart;
+is(said('INSERT INTO held VALUES (24)') . replaced(), 1, 'no word when an unlogged one outlives a restart');
+$lone->stop('immediate');
+$lone->start;
+like(said('INSERT INTO held VALUES (25)'), qr/WARNING:  filter "held" has other keys/, '... but not a crash');
+is(replaced(), 2, '... which counts');
+end_session($holder);
+
+sql(q{CREATE FOREIGN TABLE undone (id int) SERVER lone OPTIONS (kind 'bloom', keys '10000')});
+is(said(q{BEGIN; INSERT INTO held VALUES (31); INSERT INTO undone VALUES (1); INSERT INTO undone VALUES (2); ROLLBACK; INSERT INTO undone VALUES (1)}), '',
+	'nor when the transaction that makes one is rolled back');
+
 done_testing();

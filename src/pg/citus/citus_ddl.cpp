@@ -43,30 +43,20 @@ NodeCommand* add(List** commands, Oid relid, const char* text) {
   return command;
 }
 
-// Of a filter on all nodes: only where it is of the same life.
-NodeCommand* add_in_life(List** commands, Oid relid, const char* text) {
+// Of a filter on all nodes: only where it is of the same life. `begins`: another one begins with
+// it.
+void add_in_life(List** commands, Oid relid, const char* text, bool begins = false) {
   NodeCommand* command = add(commands, relid, text);
   const char* life = find_option(options_of_filter(relid), "identity");
-  if (life == nullptr) return command;
-  const char* name = qualified_name(relid);
+  if (life == nullptr) return;
   command->filter = relid;
-  command->text = psprintf("IF %s IS DISTINCT FROM %s THEN %s END IF; %s", life_there(name),
-                           quote_literal_cstr(life), raise_other_life(name), text);
-  return command;
-}
-
-// And another life begins with it.
-void add_new_life(List** commands, Oid relid, const char* text) {
-  NodeCommand* command = add_in_life(commands, relid, text);
-  if (!OidIsValid(command->filter)) return;
-  command->life = draw_life(relid);
-  command->text =
-      psprintf("%s; %s", command->text, node_call(qualified_name(relid), command->life));
+  if (begins) command->life = draw_life(relid);
+  command->text = psprintf("%s; %s", node_call(qualified_name(relid), life, command->life), text);
 }
 
 // Refuses a statement that is not rewritten: each node needs it in a transaction of its own.
 void refuse(Oid relid, const char* what, const char* command) {
-  if (!is_on_all_nodes(relid)) return;
+  if (!acts_on_all_nodes(relid)) return;
   ereport(
       ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
       errmsg("%s would act on filter \"%s\" of this node only", what, get_rel_name(relid)),
@@ -79,11 +69,12 @@ void refuse(Oid relid, const char* what, const char* command) {
 void add_truncate(List** commands, const TruncateStmt* statement) {
   for (auto* name : each<RangeVar>(statement->relations))
     if (const Oid relid = find_own_filter(name); OidIsValid(relid))
-      add_new_life(commands, relid, psprintf("TRUNCATE %s", qualified_name(relid)));
+      add_in_life(commands, relid, psprintf("TRUNCATE %s", qualified_name(relid)), true);
 }
 
 // Drops all filters in one command, because they may depend on each other.
 void add_drop(List** commands, const DropStmt* statement) {
+  if (statement->removeType != OBJECT_FOREIGN_TABLE) return;
   Oid first = InvalidOid;
   TextBuffer text;
   for (auto* part : each<List>(statement->objects))
@@ -104,12 +95,11 @@ bool is_of_all_nodes(const ForeignServer* server) {
          !server_options(server->options).is_remote;
 }
 
-bool is_own_server(const char* name) {
-  const ForeignServer* server = GetForeignServerByName(name, true);
-  return server != nullptr && is_wrapper_of_filters(server->fdwid) && is_of_all_nodes(server);
-}
-
+// If the server is the same on all nodes.
 void add_for_server(List** commands, const char* name, const char* text) {
+  const ForeignServer* server = GetForeignServerByName(name, true);
+  if (server == nullptr || !is_wrapper_of_filters(server->fdwid) || !is_of_all_nodes(server))
+    return;
   auto* command = allocate<NodeCommand>();
   *command = {psprintf("EXISTS (SELECT FROM pg_catalog.pg_foreign_server WHERE srvname "
                        "OPERATOR(pg_catalog.=) %s)",
@@ -118,11 +108,8 @@ void add_for_server(List** commands, const char* name, const char* text) {
   *commands = lappend(*commands, command);
 }
 
-void add_server_rename(List** commands, const char* name, const char* to) {
-  if (is_own_server(name))
-    add_for_server(
-        commands, name,
-        psprintf("ALTER SERVER %s RENAME TO %s", quote_identifier(name), quote_identifier(to)));
+void alter_server(List** commands, const char* name, const char* change) {
+  add_for_server(commands, name, psprintf("ALTER SERVER %s %s", quote_identifier(name), change));
 }
 
 // ---- RENAME, SET SCHEMA
@@ -130,7 +117,8 @@ void add_server_rename(List** commands, const char* name, const char* to) {
 // Of the filter or a column; its triggers and constraints are those of one node.
 void add_rename(List** commands, const RenameStmt* statement) {
   if (statement->renameType == OBJECT_FOREIGN_SERVER)
-    return add_server_rename(commands, strVal(statement->object), statement->newname);
+    return alter_server(commands, strVal(statement->object),
+                        psprintf("RENAME TO %s", quote_identifier(statement->newname)));
   const Oid relid = find_own_filter(statement->relation);
   if (!OidIsValid(relid)) return;
   if (statement->renameType != OBJECT_FOREIGN_TABLE && statement->renameType != OBJECT_TABLE &&
@@ -191,24 +179,20 @@ void add_alter(List** commands, const AlterTableStmt* statement) {
       refuse(relid, "ALTER", psprintf("ALTER FOREIGN TABLE %s ...", qualified_name(relid)));
   }
   if (changes[0] != '\0')
-    add_new_life(commands, relid,
-                 psprintf("ALTER FOREIGN TABLE %s %s", qualified_name(relid), changes));
+    add_in_life(commands, relid,
+                psprintf("ALTER FOREIGN TABLE %s %s", qualified_name(relid), changes), true);
 }
 
-void add_alter_server(List** commands, const AlterForeignServerStmt* statement) {
-  if (statement->options == NIL || !is_own_server(statement->servername)) return;
-  add_for_server(commands, statement->servername,
-                 psprintf("ALTER SERVER %s OPTIONS (%s)", quote_identifier(statement->servername),
-                          changes_of_options(statement->options)));
+void add_server_options(List** commands, const AlterForeignServerStmt* statement) {
+  if (statement->options != NIL)
+    alter_server(commands, statement->servername,
+                 psprintf("OPTIONS (%s)", changes_of_options(statement->options)));
 }
 
 void add_server_owner(List** commands, const AlterOwnerStmt* statement) {
-  if (statement->objectType != OBJECT_FOREIGN_SERVER) return;
-  const char* name = strVal(statement->object);
-  if (is_own_server(name))
-    add_for_server(commands, name,
-                   psprintf("ALTER SERVER %s OWNER TO %s", quote_identifier(name),
-                            role_text(statement->newowner)));
+  if (statement->objectType == OBJECT_FOREIGN_SERVER)
+    alter_server(commands, strVal(statement->object),
+                 psprintf("OWNER TO %s", role_text(statement->newowner)));
 }
 
 // On the filter, or on a column of it.
@@ -268,9 +252,9 @@ void add_grant_on(List** commands, const GrantStmt* statement, Oid relid) {
 
 void add_grant_on_servers(List** commands, const GrantStmt* statement) {
   for (auto* object : each<Node>(statement->objects))
-    if (const char* name = strVal(object); is_own_server(name))
-      add_for_server(commands, name,
-                     grant_on(statement, psprintf("FOREIGN SERVER %s", quote_identifier(name))));
+    add_for_server(
+        commands, strVal(object),
+        grant_on(statement, psprintf("FOREIGN SERVER %s", quote_identifier(strVal(object)))));
 }
 
 bool is_in_schemas(Oid relid, List* schemas) {
@@ -306,7 +290,7 @@ List* commands_of(Node* statement) {
       break;
     case T_AlterTableStmt: add_alter(&commands, castNode(AlterTableStmt, statement)); break;
     case T_AlterForeignServerStmt:
-      add_alter_server(&commands, castNode(AlterForeignServerStmt, statement));
+      add_server_options(&commands, castNode(AlterForeignServerStmt, statement));
       break;
     case T_AlterOwnerStmt: add_server_owner(&commands, castNode(AlterOwnerStmt, statement)); break;
     case T_CommentStmt: add_comment(&commands, castNode(CommentStmt, statement)); break;
@@ -327,17 +311,10 @@ bool locks_out_writers(const Node* statement) {
     case T_TruncateStmt:
     case T_RenameStmt:
     case T_AlterObjectSchemaStmt:
-    case T_AlterTableStmt: return true;
-    case T_DropStmt:
-      return reinterpret_cast<const DropStmt*>(statement)->removeType == OBJECT_FOREIGN_TABLE;
+    case T_AlterTableStmt:
+    case T_DropStmt: return true;
     default: return false;
   }
-}
-
-bool may_be_of_filters(const Node* statement) {
-  return locks_out_writers(statement) || IsA(statement, AlterForeignServerStmt) ||
-         IsA(statement, AlterOwnerStmt) || IsA(statement, CommentStmt) ||
-         IsA(statement, GrantStmt) || IsA(statement, CreateTrigStmt);
 }
 
 // Does Citus send this SET to the nodes?
@@ -378,8 +355,8 @@ void send_to_nodes(UtilityCall* call) {
     prepare_to_write(table);
     return call->go_on();
   }
-  List* commands =
-      may_be_of_filters(statement) && speaks_for_all_nodes() ? commands_of(statement) : NIL;
+  List* commands = commands_of(statement);
+  if (commands != NIL && !speaks_for_all_nodes()) commands = NIL;
   call->go_on();
   for (const auto* command : each<NodeCommand>(commands)) {
     if (command->life != nullptr) write_life(command->filter, command->life);
@@ -388,12 +365,11 @@ void send_to_nodes(UtilityCall* call) {
 }
 
 void close_gates(UtilityCall* call) {
+  if (likely(!is_citus_loaded())) return call->go_on();
   Node* statement = statement_of(call);
-  if (likely(!is_citus_loaded()) || !locks_out_writers(statement) || !speaks_for_all_nodes())
-    return call->go_on();
-  List* commands = commands_of(statement);
-  if (commands != NIL && IsA(statement, TruncateStmt))
-    lock_distributed(castNode(TruncateStmt, statement));
+  List* commands = locks_out_writers(statement) ? commands_of(statement) : NIL;
+  if (commands == NIL || !speaks_for_all_nodes()) return call->go_on();
+  if (IsA(statement, TruncateStmt)) lock_distributed(castNode(TruncateStmt, statement));
   for (const auto* command : each<NodeCommand>(commands))
     if (OidIsValid(command->filter) && may_empty(command->filter)) {
       lock_gate(command->filter, AccessExclusiveLock);

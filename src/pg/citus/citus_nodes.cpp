@@ -139,37 +139,15 @@ void write_life(Oid filter, const char* life) {
   CommandCounterIncrement();
 }
 
-const char* life_there(const char* full_name) {
+const char* node_call(const char* full_name, const char* former, const char* life) {
+  const auto quoted = [](const char* text) {
+    return text != nullptr ? quote_literal_cstr(text) : "NULL";
+  };
   return psprintf(
-      "(SELECT o.option_value FROM pg_catalog.pg_foreign_table, "
-      "pg_catalog.pg_options_to_table(ftoptions) o WHERE ftrelid OPERATOR(pg_catalog.=) "
-      "pg_catalog.to_regclass(%s) AND o.option_name OPERATOR(pg_catalog.=) 'identity')",
-      quote_literal_cstr(full_name));
-}
-
-const char* other_life_hint(const char* full_name) {
-  return psprintf(
-      "Drop the triggers that use it, type SELECT streamfilter_distribute(%s) on the coordinator, "
-      "and create them again: they learn the rows that each node has. Or restore all nodes to one "
-      "citus_create_restore_point().",
-      quote_literal_cstr(full_name));
-}
-
-const char* raise_other_life(const char* full_name) {
-  const char* message = psprintf("filter %s of this node is of another life", full_name);
-  return psprintf(
-      "RAISE EXCEPTION USING ERRCODE = '55000', MESSAGE = %s, DETAIL = 'This node or the one that "
-      "sends the statement was restored from a backup of before a TRUNCATE or ALTER of it.', "
-      "HINT = %s;",
-      quote_literal_cstr(message), quote_literal_cstr(other_life_hint(full_name)));
-}
-
-const char* node_call(const char* full_name, const char* life) {
-  return psprintf(
-      "EXECUTE (SELECT pg_catalog.format('SELECT %%s.streamfilter_for_nodes(%%L, %%L)', "
-      "extnamespace::pg_catalog.regnamespace, %s, %s) FROM pg_catalog.pg_extension WHERE extname "
-      "OPERATOR(pg_catalog.=) 'streamfilter')",
-      quote_literal_cstr(full_name), life != nullptr ? quote_literal_cstr(life) : "NULL");
+      "EXECUTE (SELECT pg_catalog.format('SELECT %%s.streamfilter_for_nodes(%%L, %%L, %%L)', "
+      "extnamespace::pg_catalog.regnamespace, %s, %s, %s) FROM pg_catalog.pg_extension WHERE "
+      "extname OPERATOR(pg_catalog.=) 'streamfilter')",
+      quoted(full_name), quoted(former), quoted(life));
 }
 
 bool may_empty(Oid filter) {
@@ -236,6 +214,16 @@ void require_shard_node(Oid filter, const char* function) {
                      psprintf("run_command_on_all_nodes($$SELECT %s(...)$$)", function), true);
 }
 
+// Once per session: views are for people, but also for tools that ask every minute.
+void say_shows_one_node(Oid filter) {
+  static bool is_told = false;
+  if (is_told || likely(!acts_on_all_nodes(filter))) return;
+  is_told = true;
+  ereport(NOTICE, errmsg("views of filters show those of this node only"),
+          errhint("Type: SELECT * FROM run_command_on_all_nodes($$SELECT json_agg(s) FROM "
+                  "streamfilter_stats s$$)."));
+}
+
 // ---- gates -------------------------------------------------------------------------------------
 
 namespace {
@@ -258,7 +246,7 @@ void lock_gate(Oid filter, LOCKMODE mode) {
 const char* close_gate_call(const char* full_name) {
   return psprintf("PERFORM pg_catalog.set_config('lock_timeout', %s, true); %s",
                   quote_literal_cstr(GetConfigOption("lock_timeout", false, false)),
-                  node_call(full_name, nullptr));
+                  node_call(full_name, nullptr, nullptr));
 }
 
 void prepare_to_write(Oid table_oid) {

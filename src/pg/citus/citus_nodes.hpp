@@ -31,12 +31,11 @@ void write_life(Oid filter, const char* life);
 // On the coordinator; nullptr: the filter has none, or one of another filter.
 const char* own_life(Oid filter);
 
-// In PL/pgSQL: the life on a node that has the filter, and what raises 55000 because it is another.
-const char* life_there(const char* full_name);
-const char* raise_other_life(const char* full_name);
-const char* other_life_hint(const char* full_name);
-// Likewise: makes a node's filter one of this life; nullptr: closes its gate.
-const char* node_call(const char* full_name, const char* life);
+// In PL/pgSQL, on a node that has the filter. With `former`: raises 55000 unless that is its life,
+// and makes it one of `life`, unless that is nullptr; with both equal, also one that was made by
+// hand and has no life. Without `former`: drops one of another life than `life`, or raises if
+// tables use it. With neither: closes its gate.
+const char* node_call(const char* full_name, const char* former, const char* life);
 
 // Does the current user own the filter, or have the right to TRUNCATE it?
 bool may_empty(Oid filter);
@@ -55,6 +54,9 @@ void require_one_node(Oid filter, const char* what, const char* command, bool ma
 
 // The same for a function about keys: acts on a node for its shards.
 void require_shard_node(Oid filter, const char* function);
+
+// Says so, once a session, if a view shows of this filter what is on this node.
+void say_shows_one_node(Oid filter);
 
 // ---- gates -------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ extern "C" {
 #include "tcop/tcopprot.h"
 }
 
+#include "pg/binding/trigger_binding.hpp"
 #include "pg/catalog/definition_commands.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
@@ -34,8 +35,8 @@ char* definition_of(Oid relid) {
 // Runs a command on every worker, outside of this transaction; returns the results.
 List* run_command(const char* command, const char* filter,
                   const char* hint =
-                      "What was made on other nodes stays; repeat the call when the "
-                      "node can.") {
+                      "What was made on other nodes stays; repeat the call when the node can. The "
+                      "filter's owner needs LOGIN and USAGE on server streamfilter there.") {
   List* rows = query_rows(
       "SELECT n.nodename, n.nodeport, r.success, r.result FROM "
       "pg_catalog.run_command_on_workers($1) r JOIN pg_catalog.pg_dist_node n "
@@ -75,13 +76,21 @@ Creation read_creation(const char* commands) {
   return creation;
 }
 
-// A node's filter of another life goes, unless a table there uses it.
-const char* drop_other_command(const char* full, const char* life) {
-  const char* block = psprintf(
-      "BEGIN IF %s AND %s OPERATOR(pg_catalog.<>) %s THEN DROP FOREIGN TABLE %s; END IF; "
-      "EXCEPTION WHEN dependent_objects_still_exist THEN %s END",
-      has_filter(full), life_there(full), quote_literal_cstr(life), full, raise_other_life(full));
-  return psprintf("DO %s", quote_literal_cstr(block));
+const char* other_life_hint(const char* full_name) {
+  return psprintf(
+      "Drop the triggers that use it, type SELECT streamfilter_distribute(%s) on the coordinator, "
+      "and create them again: they learn the rows that each node has. Or restore all nodes to one "
+      "citus_create_restore_point().",
+      quote_literal_cstr(full_name));
+}
+
+void require_life(Oid filter, const char* now, const char* wanted) {
+  if (now != nullptr && strcmp(now, wanted) == 0) return;
+  ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+          errmsg("filter %s of this node is of another life", qualified_name(filter)),
+          errdetail("This node or the one that sends the statement was restored from a backup of "
+                    "before a TRUNCATE or ALTER of it."),
+          errhint("%s", other_life_hint(qualified_name(filter))));
 }
 
 void check_equal(List* rows, Oid relid, const char* filter) {
@@ -126,7 +135,12 @@ SF_FUNCTION(streamfilter_distribute) {
   const char* full = qualified_name(relid);
   const char* life = own_life(relid);
   if (life == nullptr) write_life(relid, life = draw_life(relid));
-  run_command(drop_other_command(full, life), name, other_life_hint(full));
+  const auto call_nodes = [&](const char* former) {
+    const char* block = psprintf("BEGIN IF %s THEN %s; END IF; END", has_filter(full),
+                                 node_call(full, former, life));
+    run_command(psprintf("DO %s", quote_literal_cstr(block)), name, other_life_hint(full));
+  };
+  call_nodes(nullptr);
   for (auto* command : each<char>(definition_commands(relid))) run_command(command, name);
   const Oid schema = get_func_namespace(fcinfo->flinfo->fn_oid);
   List* rows = run_command(
@@ -135,24 +149,31 @@ SF_FUNCTION(streamfilter_distribute) {
                quote_literal_cstr(full)),
       name);
   check_equal(rows, relid, name);
-  // Those that were made by hand are of this life from now on.
-  const char* block =
-      psprintf("BEGIN IF %s THEN %s; END IF; END", has_filter(full), node_call(full, life));
-  run_command(psprintf("DO %s", quote_literal_cstr(block)), name);
+  call_nodes(life);
   PG_RETURN_INT32(list_length(rows));
 }
 
-// streamfilter_for_nodes(filter regclass, life text): what a statement of another node does here,
-// see citus_nodes.hpp. NULL: closes the gate.
+// streamfilter_for_nodes(filter regclass, former text, life text): see node_call().
 SF_FUNCTION(streamfilter_for_nodes) {
   require_arguments(fcinfo, {0});
   const Oid relid = PG_GETARG_OID(0);
   const char* name = name_of_filter(relid);
+  const char* former = PG_ARGISNULL(1) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(1));
+  const char* life = PG_ARGISNULL(2) ? nullptr : text_to_cstring(PG_GETARG_TEXT_PP(2));
+  const char* now = find_option(options_of_filter(relid), "identity");
+  const bool takes = former != nullptr && life != nullptr && strcmp(former, life) == 0;
+  const bool drops =
+      former == nullptr && life != nullptr && now != nullptr && strcmp(now, life) != 0;
+  if (former != nullptr && !(takes && now == nullptr)) require_life(relid, now, former);
+  if (drops && is_used_by_tables(relid)) require_life(relid, now, life);
+  if (former != nullptr && life == nullptr) PG_RETURN_VOID();
   if (!may_empty(relid)) aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FOREIGN_TABLE, name);
-  if (PG_ARGISNULL(1))
+  if (life == nullptr)
     lock_gate(relid, AccessExclusiveLock);
-  else
-    write_life(relid, text_to_cstring(PG_GETARG_TEXT_PP(1)));
+  else if (drops)
+    execute_commands(psprintf("DROP FOREIGN TABLE %s", qualified_name(relid)));
+  else if (former != nullptr)
+    write_life(relid, life);
   PG_RETURN_VOID();
 }
 

@@ -142,9 +142,8 @@ void start_connecting(Connection* connection) {
   PQsetNoticeReceiver(connection->pg, take_notice, connection);
 }
 
-// State of an attempt; `failed` includes refusals; `lost`: it is closed, and the server
-// unreachable.
-enum class Progress : uint8 { stands, pending, failed, lost };
+// State of an attempt; `failed` includes refusals. One that is closed already has failed for good.
+enum class Progress : uint8 { stands, pending, failed };
 
 bool is_socket_ready(PGconn* pg, bool write) {
   pollfd ready = {PQsocket(pg), static_cast<short>(write ? POLLOUT : POLLIN), 0};
@@ -173,7 +172,7 @@ Progress poll_connection(Connection* connection, int64 until) {
     connection->accepted = PQstatus(pg) != CONNECTION_STARTED;
     const bool write = connection->polling == PGRES_POLLING_WRITING;
     if (!wait_for_socket(pg, write, until, Manner::interruptible)) return Progress::pending;
-    if (is_socket_ready(pg, write) && !go_on_connecting(connection)) return Progress::lost;
+    if (is_socket_ready(pg, write) && !go_on_connecting(connection)) return Progress::failed;
   }
   return Progress::stands;
 }
@@ -313,22 +312,22 @@ bool welcome(Connection* connection) {
 
 // An attempt under way continues for a moment at least.
 void set_deadline(Connection* connection, int64 now) {
-  const int timeout =
-      connection->traffic == Traffic::connecting ? kProbeWait : connection->options.connect_timeout;
-  const int64 deadline = add_ms(now, timeout);
-  if (connection->traffic != Traffic::connecting) {
+  const bool goes_on = connection->traffic == Traffic::connecting;
+  if (!goes_on) {
     connection->refused = false;
     connection->reason[0] = '\0';
+    connection->deadline = 0;
   }
-  if (connection->traffic != Traffic::connecting || connection->deadline < deadline)
-    connection->deadline = deadline;
+  const int timeout = goes_on ? kProbeWait : connection->options.connect_timeout;
+  connection->deadline = Max(connection->deadline, add_ms(now, timeout));
 }
 
 // An attempt has not led to a usable connection. True: another one may be made.
 bool may_go_on(Connection* connection, Progress progress, int64 until) {
   const int64 now = monotonic_us();
   switch (progress) {
-    case Progress::failed: return may_repeat_attempt(connection, until);
+    case Progress::failed:
+      return connection->pg != nullptr && may_repeat_attempt(connection, until);
     case Progress::pending:
       // What it has said counts, also while sessions wait only a moment for it.
       if (connection->refused) raise_refused(connection, connection->reason);
@@ -340,7 +339,6 @@ bool may_go_on(Connection* connection, Progress progress, int64 until) {
       if (connection->failure == Failure::ended && now < until) return true;
       note_unreachable(connection->key.server);
       return false;
-    case Progress::lost: return false;
   }
   return false;
 }

@@ -79,10 +79,6 @@ bool advance(Connection* connection) {
   return true;
 }
 
-bool awaits_answer(const Connection* connection) {
-  return is_busy(connection) && PQisBusy(connection->pg);
-}
-
 // Continues a connection after a wait; `late`: it was the last wait. False: the connection has
 // failed.
 bool go_on(Connection* connection, Manner manner, bool late) {
@@ -140,7 +136,7 @@ int collect_waiting(Connection* const* connections, int count, Connection** wait
                     int64* deadline) {
   int found = 0;
   for (int i = 0; i < count && found < kMaxTogether; ++i) {
-    if (!awaits_answer(connections[i])) continue;
+    if (!is_busy(connections[i]) || !PQisBusy(connections[i]->pg)) continue;
     if (found == 0 || connections[i]->deadline < *deadline) *deadline = connections[i]->deadline;
     waiting[found++] = connections[i];
   }

@@ -4,6 +4,8 @@ extern "C" {
 #include "libpq/pqformat.h"
 }
 
+#include <bit>
+
 #include "core/filter/definition_text.hpp"
 #include "pg/catalog/producer.hpp"
 #include "pg/remote/protocol.hpp"
@@ -46,12 +48,6 @@ class WordArray {
   StringInfoData buffer_;
 };
 
-uint64 bits_of(double value) {
-  uint64 bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
 // Parameters of a call: relation, hashes, times, importances.
 constexpr int kParameters = lengthof(kTypes);
 
@@ -80,19 +76,17 @@ Parameter parameters_of(const RemoteCall* call) {
   }
   if (call->with_importance) {
     WordArray importances(FLOAT8OID, call->count);
-    for (int i = 0; i < call->count; ++i) importances.add(bits_of(elements[i].importance));
+    for (int i = 0; i < call->count; ++i)
+      importances.add(std::bit_cast<uint64>(elements[i].importance));
     result.set(3, importances);
   }
   return result;
 }
 
-uint64 bytes_of(const Parameter& parameter) {
-  return static_cast<uint64>(parameter.lengths[1] + parameter.lengths[2] + parameter.lengths[3]);
-}
-
 bool queue_call(RemoteCall* call) {
   const Parameter parameters = parameters_of(call);
-  call->sent = bytes_of(parameters);
+  call->sent = 0;
+  for (const int length : parameters.lengths) call->sent += static_cast<uint64>(length);
   return PQsendQueryPrepared(call->connection->pg, kNames[static_cast<int>(call->call)],
                              kParameters, parameters.values, parameters.lengths,
                              Parameter::kFormats, 0) == 1;
@@ -110,11 +104,7 @@ bool queue_preparation(Connection* connection, const char* name, const char* que
   return PQsendPrepare(connection->pg, name, query, types, kTypes) == 1 || fail(connection);
 }
 
-// Bytes of the answers, and of a warning.
-uint64 max_call_bytes(const RemoteCall* call) {
-  constexpr uint64 kWarning = 1024;
-  return max_answers_length(call->count) + kWarning;
-}
+constexpr uint64 kWarning = 1024;  // bytes, beside the answers
 
 // Sends a call; false: the connection has failed.
 bool begin_call(RemoteCall* call, int64 start) {
@@ -125,7 +115,7 @@ bool begin_call(RemoteCall* call, int64 start) {
     return false;
   if (call->gives_up_early && !queue_savepoint_with_timeout(connection)) return false;
   return (queue_call(call) || fail(connection)) &&
-         send_queued(connection, max_call_bytes(call), start);
+         send_queued(connection, max_answers_length(call->count) + kWarning, start);
 }
 
 // ---- answers ------------------------------------------------------------------------------------
@@ -288,14 +278,6 @@ const char* define_slices(Connection* connection, const SliceDefinition* slices,
   return reader.definition;
 }
 
-bool truncate_slices(Connection* connection, const char* filter) {
-  const bool queued =
-      queue_transaction(connection) && queue_command(connection, psprintf("TRUNCATE %s", filter));
-  if (!run_queued(connection, queued)) return false;
-  connection->changed = connection->removed = true;
-  return true;
-}
-
 bool read_owner(Connection* connection, const char* relation, Ownership* ownership) {
   *ownership = {};
   const bool queued =
@@ -308,10 +290,11 @@ bool read_owner(Connection* connection, const char* relation, Ownership* ownersh
   return true;
 }
 
-bool change_slices(Connection* connection, const char* command) {
+bool change_slices(Connection* connection, const char* command, bool alters) {
   if (!run_queued(connection, queue_transaction(connection) && queue_command(connection, command)))
     return false;
-  connection->changed = connection->removed = connection->altered = true;
+  connection->changed = connection->removed = true;
+  connection->altered |= alters;
   forget_relations(connection);
   return true;
 }

@@ -52,9 +52,6 @@ struct SliceDefinition {
 const char* define_slices(Connection* connection, const SliceDefinition* slices, bool* made,
                           PartState* state = nullptr);
 
-// Truncates the relation there, in the transaction. False: the connection has failed.
-bool truncate_slices(Connection* connection, const char* filter);
-
 // Who owns a relation with slices there?
 enum class Owned : uint8 { absent, by_us, by_others };
 struct Ownership {
@@ -66,9 +63,9 @@ struct Ownership {
 // False: the connection has failed.
 bool read_owner(Connection* connection, const char* relation, Ownership* ownership);
 
-// Runs a command that alters or drops such a relation, in the transaction, which then cannot commit
-// without the server. False: the connection has failed.
-bool change_slices(Connection* connection, const char* command);
+// Runs a command that empties such a relation, or alters or drops it, in the transaction, which
+// then cannot commit without the server. False: the connection has failed.
+bool change_slices(Connection* connection, const char* command, bool alters = true);
 
 // Gives the relation these options, but no other definition. Also raises 0A000 if the server's
 // version cannot do it.

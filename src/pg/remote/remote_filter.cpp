@@ -6,6 +6,7 @@
 #include "pg/remote/remote_filter.hpp"
 #include "pg/remote/remote_transaction.hpp"
 #include "pg/server/hooks.hpp"
+#include "pg/server/monotonic.hpp"
 
 namespace streamfilter::pg {
 namespace {
@@ -146,21 +147,6 @@ void take_seed(RemoteFilter* remote, uint64 seed) {
   remote->seed_known = true;
 }
 
-// nullptr: the connection has failed.
-const char* ask_for_definition(const RemoteFilter* remote, int server) {
-  bool made;
-  return define_slices(remote->connections[server], &remote->slices, &made);
-}
-
-// False: the server does not tell now.
-bool find_seed(RemoteFilter* remote, int server) {
-  if (!ensure_connected(remote->connections[server])) return false;
-  const char* found = ask_for_definition(remote, server);
-  if (found == nullptr) return false;
-  if (found[0] != '\0') take_seed(remote, definition_in(found).parameters.seed);
-  return true;
-}
-
 // Drops what a filter that was dropped here has left there because the server was lost: a new
 // filter of the same name must not take it over. False: the connection has failed.
 bool drop_remains(RemoteFilter* remote, int server) {
@@ -208,6 +194,9 @@ void warn_of_missing_keys(const RemoteFilter* remote, int server, int former) {
               remote->filter));
 }
 
+// A server that goes back to a backup older than the last look, before a transaction, is noticed.
+constexpr int kLookAgain = 60'000;  // ms
+
 // Makes sure that the slices exist. False: the connection has failed.
 bool define_on(RemoteFilter* remote, int server, bool* made) {
   Connection* connection = remote->connections[server];
@@ -225,17 +214,23 @@ bool define_on(RemoteFilter* remote, int server, bool* made) {
   }
   if (!is_as_asked(remote, server, found))
     raise_other_definition(remote, server, found, wanted.definition);
-  const bool is_other = has_gone_back(remote->relation->relid, static_cast<uint32>(server), state);
-  if (is_other && !(*made && remote->count > 1)) warn_of_missing_keys(remote, server, -1);
   // A relation made within a transaction may go with it.
+  const bool lasts = connection->level == 0 || state.life != 0;
+  const auto number = static_cast<uint32>(server);
+  if (lasts && has_gone_back(remote->relation->relid, number, state, *made) &&
+      !(*made && remote->count > 1))
+    warn_of_missing_keys(remote, server, -1);
   remote->opened[server] = *made && connection->level > 0 ? 0 : connection->number;
+  remote->look_again[server] = add_ms(monotonic_us(), kLookAgain);
   return true;
 }
 
 bool open_on(RemoteFilter* remote, int server, bool* made) {
   Connection* connection = remote->connections[server];
   return ask_again_if_ended(connection, [&] {
-    return remote->opened[server] == connection->number || define_on(remote, server, made);
+    return (remote->opened[server] == connection->number &&
+            (connection->level > 0 || monotonic_us() < remote->look_again[server])) ||
+           define_on(remote, server, made);
   });
 }
 
@@ -268,6 +263,7 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
   for (int i = 0; i < remote->count; ++i)
     remote->connections[i] = find_connection(relation->servers[i], relation->owner);
   remote->opened = static_cast<uint64*>(palloc0(sizeof(uint64) * relation->server_count));
+  remote->look_again = static_cast<int64*>(palloc0(sizeof(int64) * relation->server_count));
   remote->work =
       static_cast<SliceCounts*>(palloc0(sizeof(SliceCounts) * remote->parameters.slices));
   SliceDefinition* slices = &remote->slices;
@@ -281,8 +277,11 @@ RemoteFilter* make_remote_filter(const FilterRelation* relation) {
 
 const char* look_up_definition(const RemoteFilter* remote, int server) {
   const char* found = nullptr;
-  ask_again_if_ended(remote->connections[server],
-                     [&] { return (found = ask_for_definition(remote, server)) != nullptr; });
+  bool made;
+  Connection* connection = remote->connections[server];
+  ask_again_if_ended(connection, [&] {
+    return (found = define_slices(connection, &remote->slices, &made)) != nullptr;
+  });
   return found;
 }
 
@@ -305,7 +304,12 @@ void learn_seed(RemoteFilter* remote) {
   forget_lost_time();
   connect_together(remote->connections, remote->count);
   bool all_asked = true;
-  for (int i = 0; i < remote->count && !remote->seed_known; ++i) all_asked &= find_seed(remote, i);
+  for (int i = 0; i < remote->count && !remote->seed_known; ++i) {
+    const char* found = look_up_definition(remote, i);
+    all_asked &= found != nullptr;
+    if (found != nullptr && found[0] != '\0')
+      take_seed(remote, definition_in(found).parameters.seed);
+  }
   if (remote->seed_known || !all_asked) return;
   if (!pg_strong_random(&remote->parameters.seed, sizeof remote->parameters.seed))
     ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate a random seed"));
@@ -366,17 +370,12 @@ void flush_slice_work(RemoteFilter* remote) {
 
 namespace {
 
-[[noreturn]] void raise_lost(const RemoteFilter* remote, int server, const char* what) {
-  ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
-          errmsg("cannot %s filter \"%s\" now", what, remote->relation->name),
-          errdetail("Server \"%s\" is lost.", remote->connections[server]->name),
-          errhint("Repeat it when the server is back. Where it is gone for good, SET "
-                  "streamfilter.mode = off lets DROP act here only."));
-}
-
-void connect_homes(RemoteFilter* remote) {
+// The filter, with connections to all servers that are there.
+RemoteFilter* reach_parts(const FilterRelation* relation) {
+  RemoteFilter* remote = make_remote_filter(relation);
   forget_lost_time();
   connect_together(remote->connections, remote->count);
+  return remote;
 }
 
 // Who owns the relation on the server? Raises if the server is lost.
@@ -384,14 +383,15 @@ Ownership owner_at(RemoteFilter* remote, int server, const char* relation, const
   Connection* connection = remote->connections[server];
   Ownership found;
   if (!ask_again_if_ended(connection, [&] { return read_owner(connection, relation, &found); }))
-    raise_lost(remote, server, what);
+    raise_needs_server(remote, server, what);
   return found;
 }
 
 // ---- DROP ---------------------------------------------------------------------------------------
 
 void alter_at(RemoteFilter* remote, int server, const char* command, const char* what) {
-  if (!change_slices(remote->connections[server], command)) raise_lost(remote, server, what);
+  if (!change_slices(remote->connections[server], command))
+    raise_needs_server(remote, server, what);
 }
 
 void say_stays(const RemoteFilter* remote, int server, const char* relation, const char* detail) {
@@ -460,7 +460,7 @@ void call_at(RemoteFilter* remote, int server, const HolderFunction& function, u
   if (found != nullptr && found[0] == '\0') return;
   if (found == nullptr ||
       !call_slices(remote->connections[server], function.name, remote->filter, sum))
-    raise_lost(remote, server, function.what);
+    raise_needs_server(remote, server, function.what);
 }
 
 void say_renamed(const RemoteFilter* remote) {
@@ -472,36 +472,33 @@ void say_renamed(const RemoteFilter* remote) {
 }  // namespace
 
 void alter_on_holders(const FilterRelation* relation) {
-  RemoteFilter* remote = make_remote_filter(relation);
-  connect_homes(remote);
+  RemoteFilter* remote = reach_parts(relation);
   for (int i = 0; i < remote->count; ++i) {
     const Ownership found = owner_at(remote, i, remote->filter, "alter");
     if (found.owned == Owned::absent) continue;
     SliceDefinition to = remote->slices;
     to.producer = describe_producer(relation, i, found.identity);
-    if (!alter_slices(remote->connections[i], remote->filter, &to)) raise_lost(remote, i, "alter");
+    if (!alter_slices(remote->connections[i], remote->filter, &to))
+      raise_needs_server(remote, i, "alter");
   }
 }
 
 void rename_on_holders(const FilterRelation* relation, const char* schema, const char* name) {
-  RemoteFilter* remote = make_remote_filter(relation);
-  connect_homes(remote);
+  RemoteFilter* remote = reach_parts(relation);
   for (int i = 0; i < remote->count; ++i) rename_at(remote, i, schema, name);
   say_renamed(remote);
 }
 
 void drop_on_holders(const FilterRelation* relation) {
-  RemoteFilter* remote = make_remote_filter(relation);
-  connect_homes(remote);
+  RemoteFilter* remote = reach_parts(relation);
   for (int i = 0; i < remote->count; ++i)
     if (may_drop_at(remote, i))
       alter_at(remote, i, psprintf("DROP FOREIGN TABLE %s", remote->filter), "drop");
 }
 
 uint64 call_on_holders(const FilterRelation* relation, const HolderFunction& function) {
-  RemoteFilter* remote = make_remote_filter(relation);
+  RemoteFilter* remote = reach_parts(relation);
   uint64 sum = 0;
-  connect_homes(remote);
   for (int i = 0; i < remote->count; ++i) call_at(remote, i, function, &sum);
   return sum;
 }

@@ -15,6 +15,7 @@ struct RemoteFilter {
   int count;        // of servers
   Connection** connections;
   uint64* opened;          // number of the connection on which the relation was found; 0: none
+  int64* look_again;       // in monotonic_us(): when the relation there is asked for its state anew
   const char* filter;      // quoted, with its schema
   SliceDefinition slices;  // without `definition` and `producer`
   bool answered_in_full;   // no slice was unreachable when keys were last inserted

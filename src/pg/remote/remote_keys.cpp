@@ -464,7 +464,8 @@ void take_back_remote_key(RemoteFilter* remote, const Element& element) {
 void reset_remote_filter(RemoteFilter* remote) {
   note_changed(remote);
   for (int i = 0; i < remote->count; ++i)
-    if (!open_slices(remote, i) || !truncate_slices(remote->connections[i], remote->filter))
+    if (!open_slices(remote, i) ||
+        !change_slices(remote->connections[i], psprintf("TRUNCATE %s", remote->filter), false))
       raise_needs_server(remote, i, "truncate");
 }
 
@@ -473,9 +474,7 @@ Datum fetch_remote_value(RemoteFilter* remote, Oid type) {
   TextBuffer bytes;
   if (!open_slices(remote, 0) ||
       !fetch_value(remote->connections[0], remote->filter, remote->parameters.memory, &bytes))
-    ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
-            errmsg("the state of filter \"%s\" cannot be read now", remote->relation->name),
-            errdetail("Server \"%s\" is lost.", remote->connections[0]->name));
+    raise_needs_server(remote, 0, "read the state of");
   Oid function, io_param;
   getTypeBinaryInputInfo(type, &function, &io_param);
   return OidReceiveFunctionCall(function, &bytes, io_param, -1);

@@ -286,15 +286,8 @@ void send_rollback(Connection* connection) {
   if (connection->pg == nullptr) return;
   if (is_busy(connection)) return disconnect(connection);
   if (connection->level == 0) return;
-  connection->ending = queue_command(connection, "ROLLBACK") && send_queued(connection);
-}
-
-void finish_rollback(Connection* connection) {
-  if (!connection->ending) return;
-  connection->ending = false;
-  if (!receive(connection, Manner::quiet)) return;
   connection->level = connection->kept = 0;
-  if (connection->error != nullptr) disconnect(connection);
+  connection->ending = queue_command(connection, "ROLLBACK") && send_queued(connection);
 }
 
 void finish(Connection* connection) {
@@ -403,7 +396,7 @@ void commit_remote_transactions() {
 
 void roll_back_remote_transactions() {
   cancel_busy_connections();
-  run_together(send_rollback, finish_rollback);
+  run_together(send_rollback, finish_undo);
 }
 
 void end_remote_transactions(bool committed) {

@@ -200,14 +200,17 @@ FilterWork read_filter_work(Oid relation) {
   return result;
 }
 
-bool has_gone_back(Oid relation, uint32 server, const PartState& now) {
+bool has_gone_back(Oid relation, uint32 server, PartState now, bool made) {
+  constexpr int64 kEmpty = -1;  // it has no life yet
   if (server >= kMaxCountedSlices || counts == nullptr) return false;
   const LockHeld held(servers->lock, LW_EXCLUSIVE);
   CountEntry* entry = promote_counts({MyDatabaseId, relation, server});
   if (entry == nullptr) return false;
+  if (now.life == 0) now.life = kEmpty;
   const PartState before = entry->part;
   const bool same = before.life == now.life;
-  const bool back = before.life != 0 && (!same || (now.number != 0 && now.number < before.number));
+  const bool fewer = !same || (now.number != 0 && now.number < before.number);
+  const bool back = before.life != 0 && (made || (before.life != kEmpty && fewer));
   entry->part = same && now.number == 0 ? before : now;
   entry->slice[SliceCount::replaced] += back;
   return back;

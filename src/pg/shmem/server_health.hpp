@@ -41,15 +41,16 @@ void reset_counts(Oid relation);
 SliceCounts read_slice_counts(Oid relation, uint32 slice);
 FilterWork read_filter_work(Oid relation);
 
-// The state of a filter's part on a server, as that tells it when a session opens it: in which life
-// it is, and how many rows its log has had, which only grows within a life. Zeros: it does not
-// tell.
+// The state of a filter's part on a server, as that tells it when a session looks: in which life
+// it is, and how many rows its log has had, which only grows within a life. Zeros: it has no life
+// before its first key, or does not tell the number. The system identifier there would add nothing:
+// lives are random, and only copies of the whole server share one, with that identifier.
 struct PartState {
   int64 life, number;
 };
-// Remembers it until this server ends. Was the part made anew since, or has it gone back? Says so
-// once, and counts it.
-bool has_gone_back(Oid relation, uint32 server, const PartState& now);
+// Remembers it until this server ends. Was the part made anew since, now if `made`, or has it fewer
+// rows than at the last look? Says so once, and counts it.
+bool has_gone_back(Oid relation, uint32 server, PartState now, bool made);
 
 // For unlogged_file.cpp, while no other process runs: counts of filters.
 void visit_filter_work(void (*visit)(Oid database, Oid relation, const FilterWork& work, void* arg),

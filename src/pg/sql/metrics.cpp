@@ -3,6 +3,7 @@
 #include "pg/server/postgres.hpp"
 
 #include "pg/binding/trigger_binding.hpp"
+#include "pg/citus/citus_nodes.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/server/rows.hpp"
 #include "pg/shmem/server_health.hpp"
@@ -85,6 +86,7 @@ SF_FUNCTION(streamfilter_trigger_stat) {
   if (read_trigger_row(PG_GETARG_OID(0), &row) && find_kind(row.function, &kind) &&
       get_rel_relkind(row.table) != RELKIND_PARTITIONED_TABLE) {
     const Oid filter = filter_of_trigger(&row);
+    say_shows_one_node(filter);
     if (OidIsValid(filter)) result.put("filter", ObjectIdGetDatum(filter));
     result.put("kind", short_name(kind));
     flush_counters();

@@ -331,6 +331,7 @@ void put_life(NamedRow& row, Oid relid) {
   FilterSlot* slot = filter->slot;
   if (slot == nullptr || pg_atomic_read_u32(&slot->saved.has_header) == 0) return;
   row.put_count("life", slot->saved.identity);
+  if (!slot->saved.logged) return;  // nothing is logged of it: its numbers begin anew at a restart
   const uint64 number = pg_atomic_read_u64(&slot->log.next_number);
   pg_memory_barrier();
   PhaseGate* commits = &slot->log.commits;

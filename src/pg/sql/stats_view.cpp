@@ -185,17 +185,6 @@ void put_fault(ReturnSetInfo* set, const Fault& fault) {
   row.add_to(set);
 }
 
-// Once per session: views are for people, but also for tools that ask every minute.
-static void say_here_only(Oid filter) {
-  static bool is_told = false;
-  if (is_told || likely(!is_citus_loaded()) || !is_on_all_nodes(filter) || !speaks_for_all_nodes())
-    return;
-  is_told = true;
-  ereport(NOTICE, errmsg("views of filters show those of this node only"),
-          errhint("Type: SELECT * FROM run_command_on_all_nodes($$SELECT json_agg(s) FROM "
-                  "streamfilter_stats s$$)."));
-}
-
 // ---- resetting ----------------------------------------------------------------------------------
 
 // streamfilter_stats_reset: sets counters to zero, and leaves keys alone.
@@ -222,7 +211,7 @@ static void reset(Oid relid) {
 // streamfilter_stat(filter oid): one row of streamfilter_stats; NULLs if it is no filter (any
 // more).
 SF_FUNCTION(streamfilter_stat) {
-  say_here_only(PG_GETARG_OID(0));
+  say_shows_one_node(PG_GETARG_OID(0));
   NamedRow row(fcinfo);
   Fault fault;
   if (const FilterRelation* relation = show_filter_relation(PG_GETARG_OID(0), fault))
@@ -234,7 +223,7 @@ SF_FUNCTION(streamfilter_stat) {
 // streamfilter_tree_node(filter oid): one row of streamfilter_tree; NULLs if it is no filter (any
 // more), or in no tree.
 SF_FUNCTION(streamfilter_tree_node) {
-  say_here_only(PG_GETARG_OID(0));
+  say_shows_one_node(PG_GETARG_OID(0));
   NamedRow row(fcinfo);
   Fault fault;
   const FilterRelation* relation = show_filter_relation(PG_GETARG_OID(0), fault);
@@ -372,6 +361,7 @@ void put_rows(ReturnSetInfo* set, const FilterRelation* relation) {
 // streamfilter_tune(filter oid): rows of streamfilter_tuning; none if it is no filter (any more),
 // keeps no order of last sight, or has not been used yet.
 SF_FUNCTION(streamfilter_tune) {
+  say_shows_one_node(PG_GETARG_OID(0));
   ReturnSetInfo* set = begin_rows(fcinfo);
   Fault fault;
   const FilterRelation* relation = show_filter_relation(PG_GETARG_OID(0), fault);

@@ -25,10 +25,9 @@ inline bool is_header(ChangeType change) {
 // collations (saved_definition.hpp).
 struct SavedHeader {
   std::uint64_t columns;  // FilterSlot::key_signature
-  std::uint64_t shared;   // a number that filters of several nodes have in common; 0: none
   std::int64_t former;    // a life whose rows in the log are of this one, too; 0: none
 };
-static_assert(sizeof(SavedHeader) == 24);
+static_assert(sizeof(SavedHeader) == 16);
 
 struct LogRow {
   std::uint32_t filter;  // its OID
