@@ -354,7 +354,8 @@ format:
 	$(CLANG_FORMAT) -i $(FORMATTED)
 
 # Drawings in comments, which clang-format leaves alone (CommentPragmas): a ruler stands in one line, every row of a table
-# from its first bar to its last, a note behind it aside, and none is longer than a line may be.
+# from its first bar to its last, a note behind it aside, and none is longer than a line may be. And pictures of documents are as
+# their programs would draw them.
 COMMENT = ^ *(//|/?\*)
 broken = @! LC_ALL=C.UTF-8 grep -nP '$(1)' $(FORMATTED) || { echo "broken: $(2)"; exit 1; }
 
@@ -366,6 +367,7 @@ check-drawings:
 	$(call broken,$(COMMENT) +\|(?!.*\|( +\*.*)?$$),tables)
 	$(call broken,$(COMMENT) +[^| ][^|]*( \|[^|]*){3},tables)
 	$(call broken,^(?=.{101}) *(//|/?\*) (---|\||  ),drawn lines)
+	@for program in docs/draw_*.pl; do perl $$program --check || exit 1; done
 
 # How each source is compiled, for editors and clang-tidy.
 compile_commands: always

@@ -7,20 +7,13 @@ use utf8;
 use Exporter 'import';
 use File::Basename;
 use File::Spec;
+use lib dirname(__FILE__);
+use Files;
 
 our @EXPORT = qw(slurp rows_of text finish @lines);
 our @lines;    # of the picture, as SVG
 
 chdir dirname(dirname(File::Spec->rel2abs(__FILE__))) or die "$!\n";
-
-sub slurp
-{
-	my ($file) = @_;
-	open my $in, '<:encoding(UTF-8)', $file or die "$file: $!\n";
-	my $text = do { local $/; <$in> };
-	close $in;
-	return $text;
-}
 
 # The cells of a table that psql has printed in a page, below the line of its heads, which begins like that.
 sub rows_of
@@ -39,7 +32,7 @@ sub text
 	return;
 }
 
-# Writes the picture, or looks whether it is there as it would be drawn (--check, by docs/build_site.pl).
+# Writes the picture, or looks whether it is as it would be drawn (--check, by docs/build_site.pl).
 sub finish
 {
 	my ($picture, $source, $width, $height, $style) = @_;
@@ -53,14 +46,7 @@ text { font-family: sans-serif; font-size: 13px; fill: #222 }
 $style</style>
 <rect width="$width" height="$height" fill="white"/>
 END
-	if (($ARGV[0] // '') eq '--check')
-	{
-		exit 0 if -e $picture && slurp($picture) eq $svg;
-		die "$picture is not what $source says: $program draws it anew\n";
-	}
-	open my $out, '>:encoding(UTF-8)', $picture or die "$picture: $!\n";
-	print $out $svg;
-	close $out or die "$picture: $!\n";
+	make_or_check($picture, $svg, $program, $source);
 	return;
 }
 

@@ -13,6 +13,8 @@ use File::Copy;
 use File::Path qw(make_path);
 use File::Spec;
 use IPC::Open2;
+use lib dirname(__FILE__);
+use Files;
 
 my $root = dirname(dirname(File::Spec->rel2abs(__FILE__)));
 my $wants_pdf = @ARGV && $ARGV[0] eq '--pdf' ? shift @ARGV : 0;
@@ -22,32 +24,13 @@ my $site = File::Spec->rel2abs($ARGV[0] // "$root/build/site");
 # In the order of the PDF; what else is linked to comes behind.
 my @first = qw(README.md docs/README.md docs/tutorial.md docs/cookbook.md docs/operations.md docs/sizing.md docs/tools.md
   docs/reference/filters.md docs/reference/functions.md docs/reference/values.md
-  docs/reference/settings.md docs/kinds.md docs/advise.md docs/transactions.md
+  docs/reference/settings.md docs/kinds.md docs/windows.md docs/advise.md docs/transactions.md
   docs/when-rows-can-be-lost.md docs/modes.md docs/persistence.md docs/resizing.md docs/watching.md docs/troubleshooting.md);
 
 for my $program ('pandoc', $wants_pdf ? 'weasyprint' : ())
 {
 	next if grep { -x "$_/$program" } split /:/, $ENV{PATH};
 	die "$program is not installed\n  On Debian: apt install $program\n";
-}
-
-sub slurp
-{
-	my ($file) = @_;
-	open my $in, '<:encoding(UTF-8)', $file or die "$file: $!\n";
-	my $text = do { local $/; <$in> };
-	close $in;
-	return $text;
-}
-
-sub spew
-{
-	my ($file, $text) = @_;
-	make_path(dirname($file));
-	open my $out, '>:encoding(UTF-8)', $file or die "$file: $!\n";
-	print $out $text;
-	close $out or die "$file: $!\n";
-	return;
 }
 
 # The path of a link in a page, from the root: "docs/kinds.md".
@@ -120,7 +103,7 @@ my @sidebar = (
 	[ 'Begin' => qw(README.md docs/install.md docs/tutorial.md docs/cookbook.md docs/sizing.md docs/operations.md) ],
 	[ 'Use' => qw(docs/modes.md docs/resizing.md docs/watching.md docs/when-rows-can-be-lost.md docs/transactions.md docs/persistence.md
 		docs/engines.md docs/tools.md docs/security.md docs/troubleshooting.md) ],
-	[ 'Choose' => qw(docs/kinds.md docs/advise.md docs/internals/compare.md docs/benchmarks.md) ],
+	[ 'Choose' => qw(docs/kinds.md docs/windows.md docs/advise.md docs/internals/compare.md docs/benchmarks.md) ],
 	[ 'Several servers' => qw(docs/servers.md docs/slicing.md docs/trees.md) ],
 	[ 'Reference' => qw(docs/reference/filters.md docs/reference/functions.md docs/reference/values.md
 		docs/reference/settings.md docs/c-library.md docs/glossary.md) ],

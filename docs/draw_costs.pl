@@ -7,19 +7,11 @@ use strict;
 use warnings;
 use utf8;
 use File::Basename;
-use File::Spec;
+use lib dirname(__FILE__);
+use Drawing;
 
-chdir dirname(dirname(File::Spec->rel2abs(__FILE__))) or die "$!\n";
-my ($picture, $source) = ('docs/pictures/costs.svg', 'docs/benchmarks.md');
+my $source = 'docs/benchmarks.md';
 my $column = 2;    # five million rows
-
-sub slurp
-{
-	my ($file) = @_;
-	local $/;
-	open my $in, '<:encoding(UTF-8)', $file or die "$file: $!\n";
-	return <$in>;
-}
 
 my ($table) = slurp($source) =~ /^(\| rows; distinct \|.*?)\n\n/ms or die "$source has no table of bulk loads\n";
 my ($head, undef, @rows) = map { [ split /\s*\|\s*/ ] } split /\n/, $table;
@@ -38,15 +30,6 @@ die "$source: no figures in the table of bulk loads\n" unless @bars;
 my ($left, $row_height, $scale_width) = (300, 26, 420);
 my $longest = (sort { $b <=> $a } map { $_->[1] } @bars)[0];
 my ($width, $height) = ($left + $scale_width + 80, 44 + $row_height * @bars + 8);
-my @lines;
-sub text
-{
-	my ($x, $y, $class, $text) = @_;
-	$text =~ s/&/&amp;/g;
-	$text =~ s/</&lt;/g;
-	push @lines, qq(<text x="$x" y="$y" class="$class">$text</text>);
-	return;
-}
 
 my ($count, $new) = split /;\s*/, $head->[ $column + 1 ];
 text(12, 24, 'head', "Seconds to load $count rows, of which $new are new");
@@ -67,23 +50,7 @@ for my $i (0 .. $#bars)
 	text($left + $long + 6, $y + 17, 'value', sprintf '%.1f', $seconds);
 }
 
-my $svg = <<"END" . join("\n", @lines) . "\n</svg>\n";
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 $width $height" width="$width" height="$height">
-<!-- Drawn by docs/draw_costs.pl from the first table of docs/benchmarks.md. -->
-<style>
-text { font-family: sans-serif; font-size: 13px; fill: #222 }
-.head { font-weight: bold }
+finish('docs/pictures/costs.svg', "the first table of $source", $width, $height, <<'END');
 .name { text-anchor: end }
 .ours { fill: #335c85 } .others { fill: #c9b27c }
-</style>
-<rect width="$width" height="$height" fill="white"/>
 END
-
-if (($ARGV[0] // '') eq '--check')
-{
-	exit 0 if -e $picture && slurp($picture) eq $svg;
-	die "$picture is not what $source says: docs/draw_costs.pl draws it anew\n";
-}
-open my $out, '>:encoding(UTF-8)', $picture or die "$picture: $!\n";
-print $out $svg;
-close $out or die "$picture: $!\n";

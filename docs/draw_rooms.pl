@@ -7,9 +7,8 @@ use strict;
 use warnings;
 use File::Basename;
 use File::Find;
-
-chdir dirname(dirname(File::Spec->rel2abs(__FILE__))) or die "$!\n";
-my $picture = 'docs/pictures/rooms.svg';
+use lib dirname(__FILE__);
+use Drawing;
 
 my (@rooms, %purpose);
 open my $list, '<', 'src/ROOMS' or die "src/ROOMS: $!\n";
@@ -37,14 +36,7 @@ find({ no_chdir => 1, wanted => sub {
 my ($row, $left, $stairs, $top) = (24, 12, 780, 46);
 my $width  = $stairs + $row * @rooms + 12;
 my $height = $top + $row * @rooms + 12;
-my (@lines, @columns);
-
-sub text {
-	my ($x, $y, $class, $text) = @_;
-	$text =~ s/&/&amp;/g;
-	$text =~ s/</&lt;/g;
-	push @lines, qq(<text x="$x" y="$y" class="$class">$text</text>);
-}
+my @columns;
 
 text($left, 28, 'purpose', 'A room may use only rooms below it. Each bar ends in a column of its own; the dots above that end '
 	. 'are the rooms that include it.');
@@ -65,26 +57,12 @@ for my $i (0 .. $#rooms) {
 	}
 }
 
-my $svg = <<"END" . join("\n", @columns, @lines) . "\n</svg>\n";
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 $width $height" width="$width" height="$height">
-<!-- Drawn by docs/draw_rooms.pl from src/ROOMS and the includes below src/. -->
-<style>
-text { font-family: sans-serif; font-size: 12px; fill: #222 }
+unshift @lines, @columns;
+finish('docs/pictures/rooms.svg', 'src/ROOMS and the includes below src/', $width, $height, <<'END');
+text { font-size: 12px }
 .name { font-weight: bold }
 .end { font-weight: bold; text-anchor: end }
 .pg { fill: #dbe7f3 } .core { fill: #f5e6c8 } .capi { fill: #dff0dc }
 line { stroke: #ddd }
 circle { fill: #335c85 }
-</style>
-<rect width="$width" height="$height" fill="white"/>
 END
-
-if (($ARGV[0] // '') eq '--check') {
-	open my $drawn, '<', $picture or die "$picture: $!\n";
-	local $/;
-	exit 0 if <$drawn> eq $svg;
-	die "$picture is not what src/ROOMS and the includes say: perl docs/draw_rooms.pl draws it anew\n";
-}
-open my $out, '>', $picture or die "$picture: $!\n";
-print $out $svg;
-close $out or die "$picture: $!\n";

@@ -7,10 +7,8 @@ use strict;
 use warnings;
 use utf8;
 use File::Basename;
-use File::Spec;
-
-chdir dirname(dirname(File::Spec->rel2abs(__FILE__))) or die "$!\n";
-my $picture = 'docs/pictures/row.svg';
+use lib dirname(__FILE__);
+use Drawing;
 
 # Boxes: name => [ column, row, class, lines of text ]. Arrows: [ from, to, what it says ].
 my %boxes = (
@@ -40,16 +38,10 @@ my @arrows = (
 );
 
 my ($box_width, $box_height, $pitch, $column_width, $left, $top) = (230, 56, 84, 165, 12, 12);
-my @lines;
 sub place { my ($name) = @_; return ($left + $boxes{$name}[0] * $column_width, $top + $boxes{$name}[1] * $pitch); }
 
-sub text
-{
-	my ($x, $y, $class, $text) = @_;
-	push @lines, qq(<text x="$x" y="$y" class="$class">$text</text>);
-	return;
-}
-
+push @lines, '<defs><marker id="head" markerWidth="8" markerHeight="8" refX="6" refY="4" orient="auto">'
+  . '<path d="M0,0 L8,4 L0,8 z" fill="#555"/></marker></defs>';
 for my $name (sort { $boxes{$a}[1] <=> $boxes{$b}[1] || $boxes{$a}[0] <=> $boxes{$b}[0] } keys %boxes)
 {
 	my (undef, undef, $class, $title, @more) = @{ $boxes{$name} };
@@ -77,27 +69,10 @@ for my $arrow (@arrows)
 }
 
 my ($width, $height) = ($left * 2 + 2 * $column_width + $box_width, $top * 2 + 10 * $pitch + $box_height + 8);
-my $svg = <<"END" . join("\n", @lines) . "\n</svg>\n";
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 $width $height" width="$width" height="$height">
-<!-- Drawn by docs/draw_row.pl. -->
-<defs><marker id="head" markerWidth="8" markerHeight="8" refX="6" refY="4" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#555"/></marker></defs>
-<style>
-text { font-family: sans-serif; font-size: 12px; fill: #222 }
+finish('docs/pictures/row.svg', 'docs/draw_row.pl', $width, $height, <<'END');
+text { font-size: 12px }
 .title { font-weight: bold; font-size: 13px }
 .more { fill: #444 } .says { fill: #555; font-style: italic }
 .server { fill: #eee } .ours { fill: #dbe7f3 } .filter { fill: #f5e6c8 } .repeat { fill: #f3d9d5 }
 line { stroke: #555 }
-</style>
-<rect width="$width" height="$height" fill="white"/>
 END
-
-if (($ARGV[0] // '') eq '--check')
-{
-	local $/;
-	open my $drawn, '<:encoding(UTF-8)', $picture or die "$picture: $!\n";
-	exit 0 if <$drawn> eq $svg;
-	die "$picture is not what docs/draw_row.pl draws: run it\n";
-}
-open my $out, '>:encoding(UTF-8)', $picture or die "$picture: $!\n";
-print $out $svg;
-close $out or die "$picture: $!\n";

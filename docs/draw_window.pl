@@ -1,5 +1,5 @@
 #!/usr/bin/env perl
-# Draws docs/pictures/window.svg: a window's life, and that of one which repeats prolong. From the table of docs/kinds.md that says
+# Draws docs/pictures/window.svg: a window's life, and that of one which repeats prolong. From the table of docs/windows.md that says
 # which events were new.
 #
 #   docs/draw_window.pl            draws it anew
@@ -11,7 +11,7 @@ use File::Basename;
 use lib dirname(__FILE__);
 use Drawing;
 
-my @rows = rows_of('docs/kinds.md', q{at   | window '1 hour' | extend 'yes'});
+my @rows = rows_of('docs/windows.md', q{at   | window '1 hour' | extend 'yes'});
 my @lanes = ("window '1 hour': the window counts from the row that was kept", "with extend 'yes': each repeat prolongs it");
 my ($left, $top, $hour, $lane_height) = (44, 20, 130, 110);
 
@@ -51,7 +51,7 @@ for my $lane (0 .. $#lanes)
 	}
 }
 
-finish('docs/pictures/window.svg', 'docs/kinds.md', $right + 30, $bottom + 30, <<'END');
+finish('docs/pictures/window.svg', 'docs/windows.md', $right + 30, $bottom + 30, <<'END');
 .middle { text-anchor: middle; font-size: 12px }
 .grid { stroke: #ddd } .window { fill: #dbe7f3; stroke: #335c85 }
 .kept { fill: #335c85 } .discarded { fill: white; stroke: #a34a3f; stroke-width: 2 }

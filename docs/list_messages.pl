@@ -9,6 +9,8 @@ use utf8;
 use warnings;
 use File::Find;
 use File::Basename;
+use lib dirname(__FILE__);
+use Files;
 
 my $root = dirname(dirname(File::Spec->rel2abs(__FILE__)));
 
@@ -57,10 +59,7 @@ my @hidden;
 sub messages_of
 {
 	my ($file) = @_;
-	local $/;
-	open my $in, '<:encoding(UTF-8)', $file or die "$file: $!";
-	my $source = <$in>;
-	$source =~ s{//[^\n]*}{}g;
+	my $source = slurp($file) =~ s{//[^\n]*}{}gr;
 	my @found;
 	while ($source =~ /\bereport\s*\(/g)
 	{
@@ -99,13 +98,6 @@ find({ no_chdir => 1, wanted => sub {
 } }, "$root/src");
 
 binmode STDOUT, ':encoding(UTF-8)';
-sub slurp
-{
-	my ($file) = @_;
-	local $/;
-	open my $in, '<:encoding(UTF-8)', $file or die "$file: $!";
-	return <$in>;
-}
 
 if (@ARGV == 3 && $ARGV[0] eq '--check')
 {

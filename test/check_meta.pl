@@ -33,8 +33,7 @@ sub check_version
 push @wrong, map { "$_ is missing" } grep { !defined $meta->{$_} } qw(abstract maintainer license meta-spec name version provides);
 check_words('META.json', $meta, qw(abstract maintainer license meta-spec name version provides generated_by release_status
 	description tags no_index prereqs resources));
-check_words('resources', $meta->{resources}, qw(license homepage bugtracker repository));
-push @wrong, 'resources: there are none' if !%{ $meta->{resources} // {} };
+check_words('resources', $meta->{resources} // {}, qw(license homepage bugtracker repository));
 check_version('META.json', $meta->{version}, $ARGV[0]);
 check_version('meta-spec', $meta->{'meta-spec'}{version});
 for my $name (sort keys %{ $meta->{provides} // {} })

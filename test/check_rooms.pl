@@ -8,6 +8,8 @@
 use strict;
 use warnings;
 use File::Find;
+use lib 'docs';
+use Files;
 
 my (%rank, @findings);
 
@@ -124,8 +126,6 @@ my $most_sources = 3;
 # Fields of structs that the server keeps for itself. Only this header says what is known of them.
 my $private = 'pg/server/compat_private';
 my %known_field = map { $_ => 1 } map { /\w+/g } slurp("src/$private.hpp") =~ m{^//(.*)}mg;
-
-sub slurp { my ($file) = @_; local (@ARGV, $/) = ($file); return scalar <>; }
 
 my (%uses, %files, %defined_in, %defined, %uses_field, %runs, %registered);
 find({ no_chdir => 1, wanted => sub {

@@ -7,11 +7,10 @@ use strict;
 use warnings;
 use File::Basename;
 use File::Spec;
+use lib dirname(dirname(File::Spec->rel2abs(__FILE__))) . '/docs';
+use Files;
 
 chdir dirname(dirname(File::Spec->rel2abs(__FILE__))) or die "$!\n";
-my $list = 'test/t/README.md';
-
-sub slurp { my ($file) = @_; local @ARGV = $file; local $/; return scalar <>; }
 
 # The comment that a text begins with, up to the first line of it that is indented or empty, as one line.
 sub comment_of
@@ -52,11 +51,4 @@ END
 $readme .= "\n## $_\n\n" . join('', @{ $of_subject{$_} }) for sort keys %of_subject;
 $readme .= "\n## Modules\n\n" . join '', map { '- `' . basename($_) . '`: ' . (comment_of(slurp($_)) =~ s/ A test file (?:that \w+ such \w+ )?begins with$//r) . "\n" } sort glob 'test/t/*.pm';
 
-if (($ARGV[0] // '') eq '--check')
-{
-	exit 0 if -e $list && slurp($list) eq $readme;
-	die "$list is not what the heads of the files say: perl test/list_tests.pl makes it anew\n";
-}
-open my $out, '>', $list or die "$list: $!\n";
-print $out $readme;
-close $out or die "$list: $!\n";
+make_or_check('test/t/README.md', $readme, 'perl test/list_tests.pl', 'what the heads of the files say');
