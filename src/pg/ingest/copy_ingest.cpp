@@ -373,7 +373,7 @@ void copy_the_rest(CopyRows* rows) {
   MemoryContext caller = MemoryContextSwitchTo(rows->estate->es_query_cxt);
   rows->read = static_cast<Line*>(palloc0(sizeof(Line) * kRead));
   rows->kept = static_cast<Line*>(palloc(sizeof(Line) * kMaxWaitingRows));
-  rows->ingest = begin_ingest(rows->node, {insert_options(rows->copy), true, false},
+  rows->ingest = begin_ingest(rows->node, {insert_options(rows->copy), true, false, false},
                               {&rows->at, keep_line, rows}, false);
   ErrorContextCallback context = {error_context_stack, tell_line, rows};
   error_context_stack = &context;

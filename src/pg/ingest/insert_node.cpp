@@ -15,6 +15,7 @@ extern "C" {
 #include "pg/ingest/insert_node.hpp"
 #include "pg/ingest/target_rule.hpp"
 #include "pg/remote/connection.hpp"
+#include "pg/trigger/row_source.hpp"
 
 namespace streamfilter::pg {
 namespace {

@@ -66,7 +66,7 @@ ChangeType sort_of(const ChangeLog* log, const Change* change) {
 
 Size write_log_header(Relation table, FilterSlot* slot, ChangeType change, const Header* header,
                       int64 former) {
-  const SavedHeader saved{slot->key_signature, 0, former};
+  const SavedHeader saved{slot->key_signature, former};
   const PackedHeader packed(header->parameters);
   const char* collations = collations_of(slot->relation);
   const Size start = sizeof saved + packed.size, length = Min(strlen(collations), kRowData - start);
