@@ -36,7 +36,7 @@ sub in_transactions {
 # ---- one statement -------------------------------------------------------------------------------
 
 my @WAYS = (('select') x 5, ('copy_file') x 5, ('copy_stdin') x 3, ('values') x 2, qw(copy_program copy_where copy_freeze
-	unnest returning on_conflict cte block caught prepared merge self volatile limited cursor function));
+	unnest returning returning returning_query on_conflict cte block caught prepared merge self volatile limited cursor function));
 
 sub statement {
 	my ($self) = @_;
@@ -96,7 +96,21 @@ sub unnest {
 	return "INSERT INTO ${\$self->target(@columns)} SELECT $listed FROM unnest($arrays) AS u ($listed)" . $self->judged . ';';
 }
 
-sub returning { my ($self) = @_; return $self->insert('src') . ' RETURNING id, v;' }
+# Also what is not returned in batches.
+sub returning {
+	my ($self) = @_;
+	my $conflict = $self->{dice}->chance(20) ? ' ON CONFLICT DO NOTHING' : '';
+	return $self->insert('src', $conflict ? 'true' : ()) . "$conflict RETURNING "
+	  . $self->{dice}->one_of('id, v', '*', 't, tableoid::regclass', 'xmax, cmin, id + v', 'id, count_rows()', 'id, (SELECT count(*) FROM src)') . ';';
+}
+
+sub returning_query {
+	my ($self) = @_;
+	my $name = 'get' . ++$self->{names};
+	my $body = $self->quoted('select');
+	push @{ $self->{prelude} }, "CREATE FUNCTION $name() RETURNS SETOF int LANGUAGE plpgsql AS \$\$ BEGIN RETURN QUERY $body RETURNING id; END \$\$;";
+	return "SELECT $name();";
+}
 
 sub on_conflict { my ($self) = @_; return $self->insert('src', 'true') . ' ON CONFLICT DO NOTHING;' }
 

@@ -19,7 +19,7 @@ DECLARE
 BEGIN
   BEGIN
     FOR line IN EXECUTE statement LOOP returned := returned || line::text; END LOOP;
-    SELECT string_agg(x::text, '' ORDER BY ctid) INTO stored FROM t AS x;
+    SELECT string_agg(x.tableoid::regclass || x::text, '' ORDER BY x.tableoid::regclass::text COLLATE "C", x::text COLLATE "C") INTO stored FROM t AS x;
     SELECT string_agg(what, ' ' ORDER BY place) INTO logged FROM log;
     SELECT count(*)::text INTO known FROM generate_series(0, 300) AS k WHERE streamfilter_test('seen', k);
     RAISE EXCEPTION USING ERRCODE = 'ZZ001';
@@ -68,7 +68,7 @@ SELECT * FROM compare('INSERT INTO t (id, key, note) SELECT id, key, repeat(note
 SELECT * FROM compare('INSERT INTO t (id, key) SELECT i, i FROM generate_series(1, 3000) AS i RETURNING *');
 SELECT * FROM compare('INSERT INTO t (id, key) SELECT id + 1000, key FROM src ORDER BY note DESC RETURNING id');
 SELECT * FROM compare('INSERT INTO t (id, key, note) SELECT id, key, note FROM src WHERE false RETURNING id');
-SELECT * FROM compare('INSERT INTO t (id, key) VALUES ' || string_agg(format('(%s, %s)', i, i % 30), ', ') || ' RETURNING id') FROM generate_series(1, 40) AS i;
+SELECT compared.* FROM (SELECT 'INSERT INTO t (id, key) VALUES ' || string_agg(format('(%s, %s)', i, i % 30), ', ') FROM generate_series(1, 40) AS i) AS list (insert), compare(insert || ' RETURNING id') AS compared;
 SELECT * FROM compare('INSERT INTO t (id, key) VALUES (1, 1), (2, 1), (3, 2) RETURNING id');
 SELECT * FROM compare('INSERT INTO t (id, key) VALUES (1, 1) RETURNING id');
 EXPLAIN (VERBOSE, COSTS OFF) INSERT INTO t (id, key) SELECT id, key FROM src RETURNING id, key + 1 AS next, t;
@@ -119,8 +119,9 @@ BEGIN
   RETURN 'one';
 EXCEPTION WHEN too_many_rows THEN RETURN SQLERRM;
 END $$;
+SELECT tested AS before FROM streamfilter_stats WHERE filter = 'seen'::regclass \gset
 SELECT take_one();
-SELECT tested, rolled_back FROM streamfilter_stats WHERE filter = 'seen'::regclass;
+SELECT tested - :before AS judged FROM streamfilter_stats WHERE filter = 'seen'::regclass;
 -- A subtransaction, an error that is caught, the rows of before
 BEGIN;
 SAVEPOINT s;
@@ -131,7 +132,7 @@ COMMIT;
 TRUNCATE t, seen;
 
 -- What RETURNING may not call, because it could tell.
-SELECT * FROM compare('INSERT INTO t (key, note) SELECT key, note FROM src RETURNING currval(''t_id_seq'')');
+SELECT * FROM compare('INSERT INTO t (id, key) SELECT nextval(''t_id_seq'') * 0, key FROM src RETURNING id = currval(''t_id_seq'')');
 SELECT * FROM compare('INSERT INTO t (id, key) SELECT id, key FROM src RETURNING streamfilter_test(''seen'', 39)');
 SELECT * FROM compare('INSERT INTO t (id, key) SELECT id, key FROM src RETURNING (SELECT count(*) FROM t)');
 SELECT * FROM compare('INSERT INTO t (id, key) SELECT id, key FROM src RETURNING id, EXISTS (SELECT FROM log WHERE what = note)');
@@ -150,7 +151,6 @@ DROP DOMAIN few;
 -- Errors: of a row, of an index, of the source, of RETURNING; the first of them is told.
 ALTER TABLE t ADD PRIMARY KEY (id), ADD CHECK (key < 100), ALTER note SET NOT NULL;
 SELECT * FROM compare('INSERT INTO t (id, key, note) SELECT * FROM src RETURNING id');
-SELECT * FROM compare('INSERT INTO t (id, key) SELECT nullif(id, 150) / nullif(id, 149), key FROM src RETURNING id');
 SELECT * FROM compare('INSERT INTO t (id, key) SELECT id % 30, key FROM src WHERE id <= 40 RETURNING id');
 SELECT * FROM compare('INSERT INTO t (id, key) SELECT id, key FROM src RETURNING 1 / (id - 20)');
 SELECT * FROM compare('INSERT INTO t (id, key) SELECT 1 / (id - 150), key FROM src WHERE id > 149 RETURNING id');
@@ -234,6 +234,6 @@ SELECT * FROM compare('INSERT INTO t_2 SELECT id, key FROM src WHERE key > 3 RET
 SELECT * FROM compare('INSERT INTO t_2 SELECT id, key FROM src RETURNING id');
 DROP TABLE t;
 
-DROP FUNCTION answer_to, way_of, compare, explain_analyze, load, last_loaded, take_one, count_rows, is_known, note_row, note_news;
 DROP FOREIGN TABLE seen;
 DROP TABLE src, log, repeats;
+DROP FUNCTION answer_to, way_of, compare, explain_analyze, load, last_loaded, take_one, count_rows, is_known, note_row, note_news;
