@@ -28,6 +28,7 @@
 // changed where no hook ran (without preloading, with event triggers off) may not fit the header.
 #pragma once
 
+#include "core/format/layout.hpp"
 #include "pg/catalog/filter_relation.hpp"
 
 namespace streamfilter::pg {
