@@ -7,7 +7,7 @@ FROM generate_series(1, 6000) i;
 ANALYZE events;
 -- The bits of a Bloom filter in one slice, without the counters in front of them.
 CREATE FUNCTION bits(f streamfilter) RETURNS text
-LANGUAGE sql RETURN md5(substring(streamfilter_send(f) FROM 577 FOR length(streamfilter_send(f)) - 584));
+LANGUAGE sql RETURN md5(substring(streamfilter_send(f) FROM 129 FOR length(streamfilter_send(f)) - 136));
 
 -- ---- streamfilter_agg: a filter of the keys of a table ------------------------
 

@@ -371,8 +371,8 @@ BOOST_AUTO_TEST_CASE(endless_streams) {
   if (kSanitized) return;
   const std::uint64_t mean_gap = 50000, rows = 25 * mean_gap;
   for (const char* shape :
-       {"memory=50624, bits=8, bucket=4", "memory=50624, bits=5, bucket=3",
-        "memory=100608, bits=10, bucket=10", "memory=100608, bits=7, bucket=12"}) {
+       {"memory=50176, bits=8, bucket=4", "memory=50176, bits=5, bucket=3",
+        "memory=100160, bits=10, bucket=10", "memory=100160, bits=7, bucket=12"}) {
     Filter filter(std::string("clq(slices=1, ") + shape + ")");
     const double fpr = filter.fpr_bound();
     bench::ExponentialGaps stream(.5, static_cast<double>(mean_gap), 1);

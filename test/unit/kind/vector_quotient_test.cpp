@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(definitions_are_read_back) {
         "vqf(memory=64kB, growth=16)", "vqf(memory=64kB, origin='500,20,3')",
         "vqf(memory=192, bits=32, buckets=127)", "vqf(memory=64kB, bits=1, buckets=1)",
         "vqf(memory=64kB, window='1 hour')", "vqf(memory=64kB, window='1 hour', lateness='1 hour')",
-        "vqf(memory=64kB, window='1 hour', ages=8, extend=yes)", "vqf(memory=704, window='1 day')",
+        "vqf(memory=64kB, window='1 hour', ages=8, extend=yes)", "vqf(memory=256, window='1 day')",
         "vqf(memory=64kB, window='1000 rows', slices=3)", "vqf(memory=64kB, window='1 us')"})
     read_back(text);
   check_refused(
