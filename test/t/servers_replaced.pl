@@ -131,7 +131,7 @@ is(add(11, 20) . add(21, 30), '', '... once');
 
 # ---- by a session that keeps its connection ---------------------------------------------------------------------------------
 
-my $holder = open_session($node{p});
+my $holder = open_session();
 sub hold { my ($query) = @_; $holder->{stderr} = ''; $holder->query($query); return $holder->{stderr}; }
 sub replaced { return sql(q{SELECT replaced FROM streamfilter_slices WHERE filter = 'held'::regclass}); }
 sql(q{CREATE FOREIGN TABLE held (id int) SERVER lone OPTIONS (kind 'bloom', keys '10000')});
