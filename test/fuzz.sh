@@ -30,12 +30,17 @@ fuzz() {
 	return "$status"
 }
 
+# A linker that root runs replaces /dev/null by a file, if told to write there.
 has_libfuzzer() {
-	local compiler
+	local compiler out status=0
 	compiler=$(make -s -f test/fuzz/Makefile compiler)
-	[ -n "$compiler" ] && "$compiler" -x c++ -fsanitize=fuzzer,address,undefined -o /dev/null - 2>/dev/null <<-END
+	[ -n "$compiler" ] || return 1
+	out=$(mktemp)
+	"$compiler" -x c++ -fsanitize=fuzzer,address,undefined -o "$out" - 2>/dev/null <<-END || status=1
 		extern "C" int LLVMFuzzerTestOneInput(const unsigned char *, unsigned long) { return 0; }
 	END
+	rm -f "$out"
+	return "$status"
 }
 
 main() {

@@ -3,7 +3,7 @@
 # that are killed in the middle of a commit, promotions, and recovery to a point in time in between. A filter knows exactly the keys
 # of the model, or it is empty where it has said so.
 # STREAMFILTER_SECONDS: how long (60; in suite faults, 240), STREAMFILTER_SEED: the random numbers ("day": others each day); without,
-# always the same.
+# always the same; STREAMFILTER_RESTARTS: how many of a thousand transactions a restart follows (30).
 # flavours: quick faults
 use Sf;
 use Time::HiRes qw(time);
@@ -384,15 +384,25 @@ sub note_end
 	return;
 }
 
-sub restart
+# Gives whether it was a crash: also where a walsender of PostgreSQL fails an assertion while it stops, since its standby still asks.
+sub stop_somehow
 {
 	my $mode = one_of('fast', 'immediate');
+	my $from = -s $node->logfile;
 	push @script, "-- stop $mode";
 	disconnect();
 	$node->stop($mode);
+	my $failed = slurp_file($node->logfile, $from) =~ /FailedAssertion\("!pgStatLocal\.shmem->is_shutdown"/;
+	expect_crash($node, 6) if $failed;
+	return $failed || $mode eq 'immediate';
+}
+
+sub restart
+{
+	my $crash = stop_somehow();
 	$node->start;
 	$count{restart}++;
-	restarted($mode eq 'immediate');
+	restarted($crash);
 	return;
 }
 
@@ -411,8 +421,7 @@ sub promote
 	my ($standby) = @_;
 	$node->wait_for_catchup($standby);
 	push @script, '-- promotion';
-	disconnect();
-	$node->stop(one_of('fast', 'immediate'));
+	stop_somehow();
 	$standby->promote;
 	go_on_with($standby);
 	$count{promotion}++;
@@ -435,6 +444,7 @@ sub go_back
 	my ($past) = @_;
 	my ($then, @keys) = (copy(\%now), keys %tree);
 	run("SELECT pg_create_restore_point('moment')");
+	run('SELECT pg_switch_wal()');    # a crash must not lose the point
 	transact() for 1 .. 1 + int rand 5;
 	return if $failed;
 	end_prepared() if defined $prepared{model};
@@ -452,7 +462,7 @@ sub go_back
 sub compare_standby
 {
 	my ($standby) = @_;
-	$node->wait_for_catchup($standby);
+	$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));    # also of locks
 	my $primary = $session;
 	$session = $standby->background_psql('postgres', on_error_stop => 0);
 	my $model = copy(\%now);
@@ -482,7 +492,7 @@ while (!$failed && time < $end)
 	resize() if chance(.08);
 	use_tree('between transactions') if chance(.1);
 	end_prepared() if defined $prepared{model} && chance(.3);
-	restart() if chance(.03);
+	restart() if chance(($ENV{STREAMFILTER_RESTARTS} // 30) / 1000);
 	if (!defined $standby && !defined $past && !defined $prepared{model} && chance(.001))
 	{
 		$past = start_standby('past' . ++$standbys, "recovery_target_name = 'moment'\nrecovery_target_action = 'promote'", $node);

@@ -65,6 +65,19 @@ is(sql(q{SELECT known('e')}), 1000, 'to unlogged and undone by a savepoint');
 sql(qq{BEGIN; ALTER FOREIGN TABLE e OPTIONS ($to_unlogged); ALTER FOREIGN TABLE e OPTIONS ($to_logged); COMMIT});
 crash();
 is(sql(q{SELECT known('e')}), 1000, 'to unlogged and back in one transaction');
+sql(qq{BEGIN; ALTER FOREIGN TABLE e OPTIONS (SET memory '256kB'); SAVEPOINT s; ALTER FOREIGN TABLE e OPTIONS ($to_unlogged); ROLLBACK TO s; COMMIT});
+sql('INSERT INTO e VALUES (1001)');
+crash();
+is(known('e', 1, 1001), 1001, 'another size, to unlogged, and the latter undone');
+sql(qq{BEGIN; ALTER FOREIGN TABLE e OPTIONS ($to_unlogged); SAVEPOINT s; ALTER FOREIGN TABLE e OPTIONS ($to_logged); ROLLBACK TO s; COMMIT});
+$node->restart;
+is(sql(q{SELECT known('e')}), 1000, 'to unlogged, and back undone: it is unlogged, and all is there after a clean restart');
+sql(qq{BEGIN; ALTER FOREIGN TABLE e OPTIONS ($to_logged); SAVEPOINT s; ALTER FOREIGN TABLE e OPTIONS (SET memory '128kB'); ROLLBACK TO s; COMMIT});
+crash();
+is(sql(q{SELECT known('e')}), 1000, 'to logged, and another size undone');
+sql(qq{BEGIN; ALTER FOREIGN TABLE e OPTIONS (SET memory '128kB'); SAVEPOINT s; ALTER FOREIGN TABLE e OPTIONS ($to_unlogged); RELEASE s; SAVEPOINT t; ALTER FOREIGN TABLE e OPTIONS ($to_logged); RELEASE t; COMMIT});
+crash();
+is(sql(q{SELECT known('e')}), 1000, 'another size, to unlogged and back, in savepoints that stay');
 
 sql('TRUNCATE c');
 crash();
@@ -127,6 +140,17 @@ alter('q', q{SET memory '128kB'});
 sql(q{TRUNCATE r; INSERT INTO r VALUES (3)});
 $node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 is(sql(q{SELECT known('q') || ' ' || known('r')}, $standby), '0 1', 'it follows what emptied them');
+
+# Nobody looks there while the filter is unlogged, and the primary restarts meanwhile.
+filter('v', $logged);
+$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
+is(known('v', 1, 2000, $standby), 1000, 'a standby knows a filter');
+alter('v', $to_unlogged);
+$node->restart;
+sql(q{INSERT INTO v VALUES (2000)});
+alter('v', $to_logged);
+$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
+is(known('v', 1, 2000, $standby), 1001, '... and what came while it was unlogged');
 $node->stop('immediate');
 $standby->promote;
 is(sql(q{SELECT known('p')}, $standby), 0, 'promoted: an unlogged filter is empty');

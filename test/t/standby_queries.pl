@@ -1,7 +1,7 @@
 # On a standby filters can be tested; what would remember says why it does not.
 # A standby follows row by row, whatever runs on the primary: transactions with more than 64 savepoints, whose ids PostgreSQL
-# does not list any more, and many at once. The filter is not read anew for that. It is where more than 512 ranges of ids ran
-# before the latest 32,768: the answers stay right, and it follows row by row when they are gone.
+# does not list any more, and many at once. The filter is not read anew for that. It is where more than 512 gaps lie between
+# the rows of its log that have come: the answers stay right, and it follows row by row when an image has taken the place of those rows.
 # flavours: faults
 use Sf;
 use FaultPoints;
@@ -120,6 +120,32 @@ $restored = restored();
 sql('INSERT INTO events VALUES (4)');
 is(known_there(1, 1000), 4, 'it follows again');
 is(restored(), $restored, 'row by row');
+
+# --- More gaps between the rows of the log than there is room for ---------------------------------------------------------------
+
+# Each second row is of a transaction that rolls back; the first is prepared, and commits in the end.
+$primary->safe_psql('postgres', join ';', q{BEGIN; INSERT INTO events VALUES (25000); PREPARE TRANSACTION 'first'},
+	map { ("BEGIN; INSERT INTO events VALUES (@{[ 24000 + $_ ]}); PREPARE TRANSACTION 'gap'", "INSERT INTO events VALUES (@{[ 26000 + $_ ]})", q{ROLLBACK PREPARED 'gap'}) } 1 .. 520);
+is(known_there(26001, 26520), 520, 'more than 512 gaps: all that has come is known');
+is(known_there(24001, 25000), 0, '... and nothing else');
+for my $i (521 .. 523)
+{
+	$restored = restored();
+	sql("INSERT INTO events VALUES (@{[ 26000 + $i ]})");
+	is(known_there(26001, 26999), $i, "... after another key: $i");
+	isnt(restored(), $restored, '... for which all is read');
+}
+$restored = restored();
+is(known_there(26001, 26999), 523, '... and as long as nothing comes');
+is(restored(), $restored, '... it is not read again');
+sql(q{COMMIT PREPARED 'first'; DELETE FROM seen WHERE id IN (SELECT generate_series(26001, 26999))});
+is(known_there(24001, 26999), 1, 'nothing is lost, and nothing was played twice');
+sql(q{SELECT streamfilter_save('seen')});
+is(known_there(24001, 26999), 1, 'an image takes the place of all these rows');
+$restored = restored();
+sql('INSERT INTO events VALUES (27000)');
+is(known_there(24001, 27000), 2, '... then it follows again');
+is(restored(), $restored, '... row by row');
 
 # --- A session that fails while it reads all of a new image --------------------------------------------------------------------
 

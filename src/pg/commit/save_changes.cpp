@@ -30,7 +30,6 @@ void note_saved(TransactionChanges* changes) {
   if (changes->saving.writes_header) pg_atomic_write_u32(&saved->has_header, 1);
   if (changes->saving.drops_saved) pg_atomic_write_u32(&saved->has_header, 0);
   if (changes->saving.saved_at == 0) return;
-  if (saved->logged) pg_atomic_write_u32(&saved->has_header, 1);
   saved->last_saved = changes->saving.saved_at;
   changes->slot->set_aside[0] = '\0';  // the save has replaced it
   pg_atomic_fetch_sub_u64(&log->bytes,
@@ -46,7 +45,7 @@ bool has_header(const TransactionChanges* changes) {
 // added while the filter was unlogged.
 bool replaces_saved(const TransactionChanges* changes) {
   if (!is_kept_logged(changes->slot)) return false;
-  return changes->saving.needs_image || changes->log.last_merge != kNoChange ||
+  return is_made_logged(changes->slot) || changes->log.last_merge != kNoChange ||
          !changes->slot->saved.logged || changes->saving.forgotten_level > 0 ||
          (!has_header(changes) && pg_atomic_read_u64(&changes->slot->applied) > 0);
 }
@@ -91,17 +90,12 @@ bool is_to_be_noted(const TransactionChanges* changes) {
 }
 
 void note_contents(TransactionChanges* changes) {
-  const Oid relation = changes->slot->relation;
   changes->saving.drops_saved = ends_emptied(changes);
   changes->saving.writes_header = !changes->saving.drops_saved;
-  if (changes->saving.drops_saved) {
-    delete_saved_state(relation);
-    return;
-  }
-  Relation log = open_state_table(StateTable::log, relation, RowExclusiveLock);
-  if (log == nullptr) return;
-  write_log_header(log, changes->slot, ChangeType::memory, changes->header);
-  table_close(log, NoLock);
+  if (changes->saving.drops_saved)
+    delete_saved_state(changes->slot->relation);
+  else
+    note_kept_in_memory(changes->slot);
 }
 
 // An image that was only asked for lacks this transaction's changes: the log has them.
@@ -116,7 +110,6 @@ void save_image(TransactionChanges* changes) {
   write_image(&save, state);
   finish_save(&save);
   if (state != nullptr) pfree(state);
-  changes->saving.writes_header = true;
 }
 
 void log_changes(Relation log, TransactionChanges* changes) {
@@ -137,7 +130,8 @@ bool is_dropped(const TransactionChanges* changes) {
 
 bool has_unsaved_state(const TransactionChanges* changes) {
   return is_alive(changes) && is_kept_logged(changes->slot) &&
-         (changes->saving.needs_image || changes->saving.wanted_level > 0);
+         ((is_made_logged(changes->slot) && changes->saving.saved_at == 0) ||
+          changes->saving.wanted_level > 0);
 }
 
 bool is_saved(const TransactionChanges* changes) {

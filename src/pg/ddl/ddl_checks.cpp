@@ -128,17 +128,6 @@ void load_before(const AlterTableStmt* statement) {
     use_filter(filter_handle(relid), Use::test_granted);
 }
 
-bool has_slot(Oid database, Oid relation) {
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  bool found = OidIsValid(relation) && first_slot_of(database, relation) != nullptr;
-  for (int i = 0; i < shared_state->slot_count && !OidIsValid(relation) && !found; ++i) {
-    const FilterSlot* slot = &shared_state->slots[i];
-    found = slot->state != SlotState::free && slot->database == database;
-  }
-  LWLockRelease(shared_state->directory_lock);
-  return found;
-}
-
 void free_dropped_filter(Oid relation) {
   if (is_filter(relation)) {
     drop_on_servers(relation);
@@ -147,18 +136,15 @@ void free_dropped_filter(Oid relation) {
                           [relation] { delete_saved_state(relation); });
     leave_tree(relation);
   }
-  if (has_slot(MyDatabaseId, relation) || has_counts(MyDatabaseId, relation))
-    drop_at_commit(MyDatabaseId, relation);
+  drop_at_commit(MyDatabaseId, relation);
 }
 
 void free_dropped(Oid class_id, Oid object) {
   if (class_id == RelationRelationId && get_rel_relkind(object) == RELKIND_FOREIGN_TABLE)
     free_dropped_filter(object);
-  else if (class_id == DatabaseRelationId &&
-           (has_slot(object, InvalidOid) || has_counts(object, InvalidOid) ||
-            has_trigger_counts(object, InvalidOid) || has_log_pages(object)))
+  else if (class_id == DatabaseRelationId)
     drop_at_commit(object, InvalidOid);
-  else if (class_id == TriggerRelationId && has_trigger_counts(MyDatabaseId, object))
+  else if (class_id == TriggerRelationId)
     drop_trigger_at_commit(object);
 }
 
@@ -283,22 +269,15 @@ void warn_of_losses(const FilterRelation* relation, const Problem& problem) {
           errhint("Fill it anew, for example with streamfilter_warm()."));
 }
 
-// In place of all that is saved, the log says that the filter is kept in memory only.
-void keep_in_memory(FilterSlot* slot) {
-  delete_saved_state(slot->relation);
-  Relation log = open_state_table(StateTable::log, slot->relation, RowExclusiveLock);
-  if (log == nullptr) return;
-  write_log_header(log, slot, ChangeType::memory, block_of(slot));
-  table_close(log, NoLock);
-}
-
 // A filter that becomes logged is saved at commit.
 void change_persistence(const FilterRelation* relation, FilterSlot* slot, bool resized) {
   const bool logged = relation->options.persistence == Persistence::logged;
   if (resized ? logged : is_kept_logged(slot) == logged) return;
   keep_at_commit(slot, logged);
-  begin_changes(slot, block_of(slot))->saving.needs_image = logged;
-  if (!logged) keep_in_memory(slot);
+  begin_changes(slot, block_of(slot));
+  if (logged) return;
+  delete_saved_state(slot->relation);
+  note_kept_in_memory(slot);
 }
 
 // What to do about options that contradict each other. Definitions that were accepted before,

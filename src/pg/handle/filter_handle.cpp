@@ -89,11 +89,6 @@ void note_rows_counted(FilterHandle* filter) {
   dirty = filter;
 }
 
-void end_locks() {
-  ++lock_epoch;
-  ++handle_epoch;
-}
-
 // Frees parts that the next use loads anew.
 void free_parts(FilterHandle* filter) {
   MemoryContextDelete(filter->validity.context);
@@ -442,7 +437,8 @@ void flush_counters() {
 
 void end_subtransaction_of_handles() {
   flush_counters();
-  end_locks();
+  ++lock_epoch;
+  ++handle_epoch;
 }
 
 void end_transaction_of_handles() {

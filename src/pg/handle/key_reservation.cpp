@@ -21,11 +21,9 @@ namespace streamfilter::pg {
 bool is_in_filter(const FilterHandle* filter, const Element& element) {
   if (filter->header->parameters.k1 > 0)
     return test_in_slices(filter->slot, filter->header, element);
-  LWLock* lock = slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash));
-  LWLockAcquire(lock, LW_SHARED);
-  const bool seen = test(filter->header, element);
-  LWLockRelease(lock);
-  return seen;
+  const LockHeld held(slice_lock(filter->slot, slice_of(filter->header->parameters, element.hash)),
+                      LW_SHARED);
+  return test(filter->header, element);
 }
 
 namespace {

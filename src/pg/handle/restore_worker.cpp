@@ -32,21 +32,27 @@ void begin_work(Oid database) {
   SetConfigOption("lock_timeout", "1s", PGC_SUSET, PGC_S_OVERRIDE);
 }
 
+template <typename Work>
+void in_transaction(const Work& work) {
+  const MemoryContext caller = CurrentMemoryContext;
+  StartTransactionCommand();
+  PushActiveSnapshot(GetTransactionSnapshot());
+  work();
+  PopActiveSnapshot();
+  CommitTransactionCommand();
+  MemoryContextSwitchTo(caller);
+}
+
 // Skips templates: they hold no filters, and a session in one blocks CREATE DATABASE.
 List* list_databases() {
   List* databases = NIL;
   const MemoryContext caller = CurrentMemoryContext;
-  StartTransactionCommand();
-  PushActiveSnapshot(GetTransactionSnapshot());
   const auto look_at = [&](const FormData_pg_database& database, HeapTuple, TupleDesc) {
     if (!database.datallowconn || database.datistemplate) return;
     const InContext context(caller);
     databases = lappend_oid(databases, database.oid);
   };
-  scan_catalog<FormData_pg_database>(DatabaseRelationId, look_at);
-  PopActiveSnapshot();
-  CommitTransactionCommand();
-  MemoryContextSwitchTo(caller);
+  in_transaction([&] { scan_catalog<FormData_pg_database>(DatabaseRelationId, look_at); });
   return databases;
 }
 
@@ -57,13 +63,12 @@ struct SavedFilter {
 };
 
 uint64 rows_of(Oid relid) {
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  const LockHeld held(shared_state->directory_lock, LW_SHARED);
   FilterSlot* slot = find_slot(MyDatabaseId, relid, SlotState::counted);
   uint64 rows = 0;
   if (slot != nullptr)
     for (const RowCount count : {RowCount::accepted, RowCount::discarded, RowCount::tested})
       rows += pg_atomic_read_u64(slot->stats.counts[count]);
-  LWLockRelease(shared_state->directory_lock);
   return rows;
 }
 
@@ -89,15 +94,6 @@ List* list_saved() {
     return one->memory > other->memory ? -1 : one->memory < other->memory ? 1 : 0;
   });
   return saved;
-}
-
-template <typename Work>
-void in_transaction(const Work& work) {
-  StartTransactionCommand();
-  PushActiveSnapshot(GetTransactionSnapshot());
-  work();
-  PopActiveSnapshot();
-  CommitTransactionCommand();
 }
 
 // Of a tree, DDL locks the filters from the root down. A use of a filter locks it, then its

@@ -96,8 +96,8 @@ const Work* latest_keep(const FilterSlot* slot) {
   return item;
 }
 
-// Needs directory_lock.
 void publish_definitions() {
+  const DirectoryChange held;
   for (const Work* item = work; item != nullptr; item = item->next) {
     if (item->action == Action::empty && item->live != nullptr &&
         item->live->generation == item->generation)
@@ -146,14 +146,14 @@ void roll_back(SubTransactionId subtransaction) {
   bool building = false;
   for (const Work* item = work; item != nullptr; item = item->next)
     if (item->slot != nullptr && is_of(item, subtransaction)) end_copy(item->slot);
-  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-  free_work([&](const Work* item) {
-    const bool leaves = is_of(item, subtransaction);
-    building |= leaves && item->action == Action::build;
-    return leaves;
-  });
-  LWLockRelease(shared_state->directory_lock);
-  give_back_slots();
+  {
+    const DirectoryChange held;
+    free_work([&](const Work* item) {
+      const bool leaves = is_of(item, subtransaction);
+      building |= leaves && item->action == Action::build;
+      return leaves;
+    });
+  }
   if (building) ConditionVariableBroadcast(&shared_state->built);
 }
 
@@ -171,10 +171,6 @@ struct SlotsOfRelation {
   FilterSlot* building = nullptr;  // another session is building it
   FilterSlot* outdated = nullptr;  // live, but not the transaction's state
 };
-
-bool is_own_pending(const FilterSlot* slot) {
-  return slot->state == SlotState::pending && slot->owner == MyProcPid;
-}
 
 SlotsOfRelation find_slots(const FilterRelation* relation) {
   SlotsOfRelation found;
@@ -241,52 +237,41 @@ void free_states_of_subtransaction(Oid relation, const FilterSlot* except = null
 // one is still `needed`. Takes directory_lock.
 Reservation reserve_once(const FilterRelation* relation, uint64 size, const ServerOptions& server,
                          TimestampTz now, Work* item, bool needed) {
-  Reservation result = Reservation::done;
-  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  const DirectoryChange held;
   const SlotsOfRelation found = find_slots(relation);
-  if ((found.usable != nullptr && !needed) || found.building != nullptr) {
-    result = Reservation::exists;
-  } else {
-    // A former state is useless, unless this (sub)transaction rolls back.
-    if (!needed) free_states_of_subtransaction(relation->relid);
-    if (found.outdated != nullptr && !needed && !is_uncommitted(relation))
-      free_slot(found.outdated);
-    FilterSlot* slot = find_free_slot();
-    FilterSlot* counted = find_slot(MyDatabaseId, relation->relid, SlotState::counted);
-    if (slot != nullptr && slot->state == SlotState::counted && counted != nullptr) slot = counted;
-    // Bytes that wait in the file stay with their slot until the filter is there.
-    if (slot != nullptr && slot->waits != 0) slot = nullptr;
-    if (slot == nullptr) {
-      result = Reservation::no_slot;
-    } else if (server.max_filters != PG_INT32_MAX &&
-               filters_in_use(relation->server, relation->relid) >= server.max_filters) {
-      result = Reservation::too_many;
-    } else if (server.memory_limit != PG_UINT64_MAX &&
-               (counted_bytes(size) > server.memory_limit ||
-                memory_in_use(relation->server, relation->relid) >
-                    server.memory_limit - counted_bytes(size))) {
-      result = Reservation::over_limit;
-    } else if (!take_space(slot, size)) {
-      result = Reservation::no_space;
-    } else {
-      SavedStatistic before[kMaxSavedStatistics];
-      const bool known = counted != nullptr && counted->key_signature == key_signature(relation);
-      const int count = known ? save_statistics(counted->stats, before) : 0;
-      enter_slot(slot, MyDatabaseId, relation->relid, SlotState::building);
-      slot->server = relation->server;
-      slot->owner = MyProcPid;
-      slot->key_signature = key_signature(relation);
-      slot->generation = shared_state->next_generation++;
-      reset_counters(slot, now);
-      load_statistics(&slot->stats, before, count);
-      slot->waits = counted != nullptr && counted != slot ? counted->waits : 0;
-      item->slot = slot;
-      push(item);
-    }
-  }
-  LWLockRelease(shared_state->directory_lock);
-  give_back_slots();
-  return result;
+  if ((found.usable != nullptr && !needed) || found.building != nullptr) return Reservation::exists;
+  // A former state is useless, unless this (sub)transaction rolls back.
+  if (!needed) free_states_of_subtransaction(relation->relid);
+  if (found.outdated != nullptr && !needed && !is_uncommitted(relation)) free_slot(found.outdated);
+  FilterSlot* slot = find_free_slot();
+  FilterSlot* counted = find_slot(MyDatabaseId, relation->relid, SlotState::counted);
+  // Bytes that wait in the file stay with their slot until the filter is there.
+  if (slot != nullptr && slot->state == SlotState::counted && counted != nullptr &&
+      counted->waits == 0)
+    slot = counted;
+  if (slot == nullptr) return Reservation::no_slot;
+  if (server.max_filters != PG_INT32_MAX &&
+      filters_in_use(relation->server, relation->relid) >= server.max_filters)
+    return Reservation::too_many;
+  if (server.memory_limit != PG_UINT64_MAX && (counted_bytes(size) > server.memory_limit ||
+                                               memory_in_use(relation->server, relation->relid) >
+                                                   server.memory_limit - counted_bytes(size)))
+    return Reservation::over_limit;
+  if (!take_space(slot, size)) return Reservation::no_space;
+  SavedStatistic before[kMaxSavedStatistics];
+  const bool known = counted != nullptr && counted->key_signature == key_signature(relation);
+  const int count = known ? save_statistics(counted->stats, before) : 0;
+  enter_slot(slot, MyDatabaseId, relation->relid, SlotState::building);
+  slot->server = relation->server;
+  slot->owner = MyProcPid;
+  slot->key_signature = key_signature(relation);
+  slot->generation = shared_state->next_generation++;
+  reset_counters(slot, now);
+  load_statistics(&slot->stats, before, count);
+  slot->waits = counted != nullptr ? counted->waits : 0;
+  item->slot = slot;
+  push(item);
+  return Reservation::done;
 }
 
 // As reserve_once, once memory of former states is free.
@@ -369,24 +354,21 @@ void open_slot(FilterSlot* slot, const FilterRelation* relation, Work* item) {
   ConditionVariableBroadcast(&shared_state->built);
 }
 
-struct Build {
-  const FilterRelation* relation;
-  Work* item;
-};
-
-void open_early(void* arg) {
-  const auto* build = static_cast<const Build*>(arg);
-  open_slot(build->item->slot, build->relation, build->item);
-}
-
 // Fills the filter with what is saved, if anything is; if this transaction empties it, only where
 // it cannot be left for later.
 void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
            Work* item, bool empties) {
   back(slot, relation);
   slot->saved.logged = relation->options.persistence == Persistence::logged;
-  Build building = {relation, item};
-  const Opening opening = {open_early, &building, empties};
+  struct Build {
+    const FilterRelation* relation;
+    Work* item;
+  } building = {relation, item};
+  const auto open = [](void* arg) {
+    const auto* of = static_cast<const Build*>(arg);
+    open_slot(of->item->slot, of->relation, of->item);
+  };
+  const Opening opening = {open, &building, empties};
   const bool early = (opens_early || empties) && !is_uncommitted(relation);
   restore_filter(slot, relation, parameters, early ? &opening : nullptr);
   if (slot->state == SlotState::building) open_slot(slot, relation, item);
@@ -416,10 +398,7 @@ void commit_persistence() {
 
 void commit_definitions() {
   if (work == nullptr) return;
-  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   publish_definitions();
-  LWLockRelease(shared_state->directory_lock);
-  give_back_slots();
   forget_dropped_counts();
   work = nullptr;
 }
@@ -447,18 +426,18 @@ static void for_each_prepared(Function&& f) {
     if (item->action != Action::drop || !OidIsValid(item->relation)) continue;
     FilterSlot* slot = first_slot_of(item->database, item->relation);
     for (; slot != nullptr; slot = next_slot_of(slot))
-      if (slot->state == SlotState::live || is_own_pending(slot)) f(ChangeType::drop, slot);
+      if (slot->state == SlotState::live ||
+          (slot->state == SlotState::pending && slot->owner == MyProcPid))
+        f(ChangeType::drop, slot);
   }
 }
 
 bool prepare_definitions() {
   if (work == nullptr) return add_prepared(nullptr, 0);
+  // An item makes two changes at most, and each pending slot may be dropped.
   uint32 count = 0;
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  for_each_prepared([&count](ChangeType, FilterSlot*) { ++count; });
-  LWLockRelease(shared_state->directory_lock);
-  auto* changes = allocate<SlotChange>(count + 1);
-  // The locks on the relations keep their slots unchanged.
+  for (const Work* item = work; item != nullptr; item = item->next) count += 3;
+  auto* changes = allocate<SlotChange>(count);
   uint32 at = count;
   LWLockAcquire(shared_state->directory_lock, LW_SHARED);
   for_each_prepared([&](ChangeType change, FilterSlot* slot) {
@@ -470,12 +449,10 @@ bool prepare_definitions() {
 
 void leave_prepared_definitions() {
   if (work == nullptr) return;
-  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  const DirectoryChange held;
   for (const Work* item = work; item != nullptr; item = item->next)
     if (item->action == Action::define)
       is_last_word(item) ? static_cast<void>(item->slot->owner = 0) : free_slot(item->slot);
-  LWLockRelease(shared_state->directory_lock);
-  give_back_slots();
   work = nullptr;
 }
 
@@ -507,11 +484,6 @@ bool peek_seed(const FilterRelation* relation, uint64* seed) {
 
 namespace {
 
-uint64 size_that_waits(Oid relid) {
-  const LockHeld held(shared_state->directory_lock, LW_SHARED);
-  return waiting_bytes(MyDatabaseId, relid);
-}
-
 bool is_building(const FilterRelation* relation) {
   const LockHeld held(shared_state->directory_lock, LW_SHARED);
   return find_slots(relation).building != nullptr;
@@ -530,11 +502,10 @@ FilterSlot* attach_by_worker(const FilterRelation* relation) {
   BackgroundWorkerHandle* worker = start_restore_worker(MyDatabaseId, relation->relid);
   if (worker == nullptr) return nullptr;
   FilterSlot* slot = nullptr;
-  LockWait wait(relation->relid);
-  ConditionVariablePrepareToSleep(&shared_state->built);
-  while ((slot = peek_slot(relation)) == nullptr && is_running(worker))
-    wait.sleep(&shared_state->built, kLook);
-  ConditionVariableCancelSleep();
+  LockWait(relation->relid)
+      .sleep_while(
+          &shared_state->built,
+          [&] { return (slot = peek_slot(relation)) == nullptr && is_running(worker); }, kLook);
   return slot;
 }
 
@@ -554,7 +525,7 @@ FilterSlot* attach_slot(const FilterRelation* relation, bool empties) {
   const ServerOptions server = server_options(server_of_oid(relation->server)->options);
   const TimestampTz now = GetCurrentTimestamp();
   uint64 size = room_for(parameters);
-  if (const uint64 waits = size_that_waits(relation->relid);
+  if (const uint64 waits = waiting_bytes(MyDatabaseId, relation->relid);
       waits > size && saved_life_of(relation).header == ChangeType::memory)
     size = waits;
   for (;;) {
@@ -568,10 +539,9 @@ FilterSlot* attach_slot(const FilterRelation* relation, bool empties) {
     if (reservation != Reservation::exists) raise_no_room(relation, size, server, reservation);
 
     // Another session is building it: wait until it has finished or failed.
-    LockWait wait(relation->relid);
-    ConditionVariablePrepareToSleep(&shared_state->built);
-    while (is_building(relation)) wait.sleep(&shared_state->built);
-    ConditionVariableCancelSleep();
+    LockWait(relation->relid).sleep_while(&shared_state->built, [&] {
+      return is_building(relation);
+    });
     if (FilterSlot* slot = peek_slot(relation)) return slot;
   }
 }
@@ -587,10 +557,9 @@ void start_empty(Oid relid) {
   delete_saved_state(relid);
   Work* item = new_work(Action::empty);
   item->relation = relid;
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  const LockHeld held(shared_state->directory_lock, LW_SHARED);
   item->live = find_slot(MyDatabaseId, relid, SlotState::live);
   if (item->live != nullptr) item->generation = item->live->generation;
-  LWLockRelease(shared_state->directory_lock);
   push(item);
 }
 
@@ -605,6 +574,12 @@ void keep_at_commit(FilterSlot* slot, bool logged) {
 bool is_kept_logged(const FilterSlot* slot) {
   const Work* own = latest_keep(slot);
   return own != nullptr ? own->logged : slot->saved.logged;
+}
+
+bool is_made_logged(FilterSlot* slot) {
+  if (const Work* own = latest_keep(slot)) return own->logged;
+  return slot->saved.logged && slot->state == SlotState::pending &&
+         pg_atomic_read_u32(&slot->saved.has_header) == 0 && pg_atomic_read_u64(&slot->applied) > 0;
 }
 
 // Takes a slot beside the filter's, whose state is still needed.
@@ -624,10 +599,8 @@ FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& para
   back(item->slot, relation);
   fill(item->slot, arg);
   open_slot(item->slot, relation, item);
-  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  const DirectoryChange held;
   free_states_of_subtransaction(relation->relid, item->slot);
-  LWLockRelease(shared_state->directory_lock);
-  give_back_slots();
   return item->slot;
 }
 
@@ -647,18 +620,15 @@ void define_copy(FilterSlot* copy) {
     if (item->slot == copy) item->action = Action::define;
 }
 
-void drop_at_commit(Oid database, Oid relation) {
-  Work* item = new_work(Action::drop);
+static void push_drop(Action action, Oid database, Oid object) {
+  Work* item = new_work(action);
   item->database = database;
-  item->relation = relation;
+  item->relation = object;
   push(item);
 }
 
-void drop_trigger_at_commit(Oid trigger) {
-  Work* item = new_work(Action::drop_trigger);
-  item->database = MyDatabaseId;
-  item->relation = trigger;
-  push(item);
-}
+void drop_at_commit(Oid database, Oid relation) { push_drop(Action::drop, database, relation); }
+
+void drop_trigger_at_commit(Oid trigger) { push_drop(Action::drop_trigger, MyDatabaseId, trigger); }
 
 }  // namespace streamfilter::pg

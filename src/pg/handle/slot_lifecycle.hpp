@@ -31,6 +31,9 @@ void start_empty(Oid relid);
 // transaction has it.
 void keep_at_commit(FilterSlot* slot, bool logged);
 bool is_kept_logged(const FilterSlot* slot);
+// Has it made the filter logged, or filled this slot, so that an image must be saved? Asked of the
+// slot and the work at commit: a savepoint takes its part of both along.
+bool is_made_logged(FilterSlot* slot);
 
 // Makes a slot for the definition, filled by `fill`, in place of the latest one. Frees earlier ones
 // that no savepoint can bring back. Raises as attach_slot.

@@ -123,12 +123,6 @@ void check_slices(const Resize* resize, const Parameters& parameters) {
           errmsg("filter \"%s\" is being resized by another session", relation->name));
 }
 
-// Saves first, so that transactions that commit while the copy is saved need not.
-void save_if_unsaved(FilterHandle* filter) {
-  if (filter->slot->saved.logged && pg_atomic_read_u32(&filter->slot->saved.has_header) == 0)
-    save_at_commit(filter);
-}
-
 // Returns false if there is nothing to do.
 bool begin_resize(Resize* resize) {
   require_own_filter(resize->relid);
@@ -143,7 +137,9 @@ bool begin_resize(Resize* resize) {
     return false;
   }
   if (copy_of(filter->slot) != nullptr) raise_in_use(now);
-  save_if_unsaved(filter);
+  // Saves first, so that transactions that commit while the copy is saved need not.
+  if (filter->slot->saved.logged && pg_atomic_read_u32(&filter->slot->saved.has_header) == 0)
+    save_at_commit(filter);
   return true;
 }
 
@@ -276,13 +272,6 @@ void lock_resized(const Resize* resize, Progress* progress) {
   }
 }
 
-void alter_filter(const Resize* resize, const FilterRelation* now) {
-  const char* command = alter_command(now, resize->memory);
-  if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
-    elog(ERROR, "could not run \"%s\"", command);
-  CommandCounterIncrement();
-}
-
 // No other session uses the filter: the copy has all keys that transactions have added, or is about
 // to get them.
 void swap(Resize* resize) {
@@ -304,7 +293,10 @@ void swap(Resize* resize) {
     PopActiveSnapshot();
   }
   define_copy(resize->copy);
-  alter_filter(resize, now);
+  const char* command = alter_command(now, resize->memory);
+  if (SPI_execute(command, false, 0) != SPI_OK_UTILITY)
+    elog(ERROR, "could not run \"%s\"", command);
+  CommandCounterIncrement();
   const FilterRelation* altered = load_filter_relation(resize->relid);
   if (peek_slot(altered) != resize->copy) raise_changed(wanted->name, "It was altered.");
   warn_of_rate(altered, block_of(resize->former), block_of(resize->copy));

@@ -67,6 +67,7 @@ void begin_saved(FilterSlot* slot, const FilterSlot* former, const FilterRelatio
   SavedState* saved = &slot->saved;
   saved->logged = relation->options.persistence == Persistence::logged;
   saved->identity = begin_life();
+  pg_atomic_write_u64(&slot->applied, 1);  // it holds what is not saved: is_made_logged
   // That an unlogged one has contents is noted already, or an ALTER notes it.
   pg_atomic_write_u32(&saved->has_header,
                       saved->logged ? 0 : pg_atomic_read_u32(&former->saved.has_header));
@@ -226,7 +227,7 @@ bool resize_filter(const FilterRelation* relation, Problem& problem) {
   FilterSlot* slot = attach_filled(relation, parameters, fill, &resizing);
   warn_of_rate(relation, state, block_of(slot));
   if (is_copy) pfree(const_cast<Header*>(state));
-  begin_changes(slot, block_of(slot))->saving.needs_image = true;
+  begin_changes(slot, block_of(slot));
   return true;
 }
 

@@ -16,6 +16,14 @@ class LockWait {
   // happened. Raises 55P03, too.
   void sleep(ConditionVariable* variable, long most = -1);
 
+  // Sleeps as long as lasts() says so.
+  template <typename Condition>
+  void sleep_while(ConditionVariable* variable, const Condition& lasts, long most = -1) {
+    ConditionVariablePrepareToSleep(variable);
+    while (lasts()) sleep(variable, most);
+    ConditionVariableCancelSleep();
+  }
+
  private:
   void say_how_long(int64 passed) const;
 

@@ -29,6 +29,7 @@ extern "C" {
 namespace streamfilter::pg {
 
 SharedState* shared_state = nullptr;
+int stored_filters = 0;
 
 namespace {
 
@@ -123,16 +124,16 @@ void start_directory(char* memory) {
 
 }  // namespace
 
-int all_slots() { return std::min(max_filters + kSpareSlots, kMaxSlots); }
+int all_slots() { return std::min(std::max(max_filters, stored_filters) + kSpareSlots, kMaxSlots); }
 
 void request_shared_state(MemoryCall* call) {
   call->go_on();
+  for_each_section(&SharedSection::request);
   RequestAddinShmemSpace(add_size(add_size(directory_bytes(), arena_bytes()), PG_CACHE_LINE_SIZE));
   has_played = starts_in_recovery();
   if (has_played) RequestAddinShmemSpace(played_bytes());
   RequestNamedLWLockTranche(kDirectoryTranche, 1);
   RequestNamedLWLockTranche(kSliceTranche, kSliceLocks);
-  for_each_section(&SharedSection::request);
 }
 
 void start_shared_state(MemoryCall* call) {
@@ -165,12 +166,6 @@ char* reserve_segment(uint64 size) {
     shared_state->segments_in_use += size;
     return segment.start;
   }
-  return nullptr;
-}
-
-Place* find_segment(const char* start) {
-  for (Place& segment : shared_state->segments)
-    if (segment.start == start) return &segment;
   return nullptr;
 }
 
@@ -221,12 +216,9 @@ void raise_count(FilterSlot* slot, uint64 number) {
   }
 }
 
-static uint32 number_of_lock(const FilterSlot* slot, uint32 slice) {
-  return (static_cast<uint32>(slot - shared_state->slots) * 67 + slice) % kSliceLocks;
-}
-
 LWLock* slice_lock(const FilterSlot* slot, uint32 slice) {
-  return note_slice_lock(&shared_state->slice_locks[number_of_lock(slot, slice)].lock);
+  const uint32 number = static_cast<uint32>(slot - shared_state->slots) * 67 + slice;
+  return note_slice_lock(&shared_state->slice_locks[number % kSliceLocks].lock);
 }
 
 namespace {
@@ -299,7 +291,10 @@ void enter_slot(FilterSlot* slot, Oid database, Oid relation, SlotState state) {
 int filters_in_memory() { return shared_state->slot_count - shared_state->free_count; }
 
 FilterSlot* find_free_slot(bool is_spare) {
-  return is_spare || filters_in_memory() < max_filters ? shared_state->first_free : nullptr;
+  if (!is_spare && filters_in_memory() >= max_filters) return nullptr;
+  FilterSlot* slot = shared_state->first_free;
+  while (slot != nullptr && slot->waits != 0) slot = slot->after_free;
+  return slot;
 }
 
 bool take_dynamic(Place* place, uint64 size) {
@@ -339,6 +334,7 @@ void free_slot(FilterSlot* slot) {
   slot->database = slot->relation = InvalidOid;
   slot->owner = MyProcPid;
   slot->generation = 0;
+  slot->waits = 0;
   pg_atomic_write_u32(&slot->copy.to, 0);
   if (pg_atomic_read_u32(&slot->pins) == 0) free_bytes(slot);
 }
@@ -352,12 +348,6 @@ void unpin_slot(FilterSlot* slot) {
   if (frees) give_back_slots();
 }
 
-void free_emptied(FilterSlot* slot) {
-  shared_state->emptied_bytes -= slot->place.size;
-  free_place(&shared_state->dynamic, &slot->place);
-  move_slot(slot, SlotState::free);
-}
-
 void make_live(FilterSlot* slot) {
   constexpr SlotState kFormer[] = {SlotState::live, SlotState::counted};
   for (const SlotState former : kFormer)
@@ -369,7 +359,7 @@ void note_kept(FilterSlot* slot, bool logged) {
   slot->saved.logged = logged;
   pg_atomic_write_u32(&slot->saved.has_header, 1);
   if (logged) return;
-  slot->saved.last_saved = slot->saved.image = 0;
+  slot->saved.last_saved = 0;
   pg_atomic_write_u64(&slot->log.bytes, 0);
 }
 
@@ -416,7 +406,8 @@ char* take_segment(uint64 wanted, uint64 least, uint64* size) {
 
 // Until the memory is given back, no filter may use the place.
 void give_back_segment(char* start) {
-  Place* segment = find_segment(start);
+  Place* segment = shared_state->segments;
+  while (segment->start != start) ++segment;
   give_back_memory(start, segment->size);
   const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);
   shared_state->segments_in_use -= segment->size;
@@ -452,13 +443,12 @@ int errhint_more_memory() {
 
 MemoryUse memory_use() {
   MemoryUse use = {};
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  const LockHeld held(shared_state->directory_lock, LW_SHARED);
   const Region& arena = shared_state->arena;
   use.free = arena.size - arena.in_use;
   use.largest_free = largest_gap(&arena);
   use.dynamic = shared_state->dynamic.in_use;
   use.slots_in_use = filters_in_memory();
-  LWLockRelease(shared_state->directory_lock);
   const uint64 limit = dynamic_limit(), left = limit > use.dynamic ? limit - use.dynamic : 0;
   use.total = arena.size + Max(limit, use.dynamic);
   use.free += left;
@@ -505,7 +495,9 @@ void give_back_all() {
   while (FilterSlot* slot = take_emptied()) {
     give_back_memory(slot->place.start, slot->place.size);
     LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
-    free_emptied(slot);
+    shared_state->emptied_bytes -= slot->place.size;
+    free_place(&shared_state->dynamic, &slot->place);
+    move_slot(slot, SlotState::free);
     LWLockRelease(shared_state->directory_lock);
     // The postmaster, which reads the file of unlogged filters, has no PGPROC, and nobody waits
     // yet.
@@ -601,12 +593,10 @@ bool renew_block(FilterSlot* slot) {
   memcpy(static_cast<void*>(block), block_of(slot), sizeof(Header));
   for (uint32 i = 0; i < block->parameters.slices; ++i) format_zeroes(block, i);
   count_work(Work::bytes, sizeof(SliceState) * block->parameters.slices);
-  LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+  const DirectoryChange held;
   exchange_places(region_of(slot), &slot->place, region_of(spare), &spare->place);
   slot->block = block;
   free_slot(spare);
-  LWLockRelease(shared_state->directory_lock);
-  give_back_slots();
   return true;
 }
 
@@ -633,12 +623,6 @@ namespace {
 
 uint64 bit_of(uint32 range) { return UINT64CONST(1) << range; }
 
-bool take_over_place(FilterSlot* slot) {
-  uint32 nobody = 0;
-  return pg_atomic_compare_exchange_u32(&slot->restoring.restorer, &nobody,
-                                        static_cast<uint32>(MyProcPid));
-}
-
 }  // namespace
 
 void begin_ranges(FilterSlot* slot, uint32 count) {
@@ -663,10 +647,6 @@ void end_range(FilterSlot* slot, uint32 range) {
   ConditionVariableBroadcast(&shared_state->built);
 }
 
-void miss_ranges(FilterSlot* slot, uint64 ranges) {
-  pg_atomic_fetch_or_u64(&slot->restoring.missing, ranges);
-}
-
 void end_restoring(FilterSlot* slot) {
   // An error may call this twice, and somebody else have taken over in between.
   auto own = static_cast<uint32>(MyProcPid);
@@ -675,19 +655,16 @@ void end_restoring(FilterSlot* slot) {
 }
 
 bool wait_for_ranges(FilterSlot* slot, uint64 ranges) {
-  bool restored = true;
-  LockWait wait(slot->relation);
+  bool takes_over = false;
   pg_atomic_fetch_or_u64(&slot->restoring.wanted, ranges);
-  ConditionVariablePrepareToSleep(&shared_state->built);
-  while ((pg_atomic_read_u64(&slot->restoring.missing) & ranges) != 0) {
-    if (take_over_place(slot)) {
-      restored = false;
-      break;
-    }
-    wait.sleep(&shared_state->built);
-  }
-  ConditionVariableCancelSleep();
-  return restored;
+  LockWait(slot->relation).sleep_while(&shared_state->built, [&] {
+    if ((pg_atomic_read_u64(&slot->restoring.missing) & ranges) == 0) return false;
+    uint32 nobody = 0;
+    takes_over = pg_atomic_compare_exchange_u32(&slot->restoring.restorer, &nobody,
+                                                static_cast<uint32>(MyProcPid));
+    return !takes_over;
+  });
+  return !takes_over;
 }
 
 }  // namespace streamfilter::pg

@@ -39,8 +39,7 @@ struct SavedState {
   int64 identity;                       // of this life (saved_definition.hpp)
   TimestampTz last_saved;               // 0: never
   TimestampTz restored;                 // 0: not restored
-  TimestampTz image;                    // of the image at the last look, and
-  int64 header;                         // the number of the log's newest header then
+  int64 header;                         // number of the log's newest one at the last look
   pg_atomic_uint64 next_worker;         // when a worker may be started again, in monotonic_us()
 };
 
@@ -243,7 +242,8 @@ struct SharedState {
   FilterSlot slots[FLEXIBLE_ARRAY_MEMBER];
 };
 
-// streamfilter.max_filters plus some to spare.
+// streamfilter.max_filters, or as many as the file of unlogged filters has, plus some to spare.
+extern int stored_filters;
 int all_slots();
 
 // nullptr until the library is preloaded and shared memory exists.
@@ -304,7 +304,8 @@ inline bool is_in_use(const FilterSlot* slot) {
   return slot->state != SlotState::free && slot->state != SlotState::counted;
 }
 
-// A free slot, otherwise a `counted` one; it stays so until enter_slot. nullptr if there is none.
+// A free slot, otherwise a `counted` one for which no bytes wait; it stays so until enter_slot.
+// nullptr if there is none, or streamfilter.max_filters, which spare ones may exceed, is reached.
 FilterSlot* find_free_slot(bool is_spare = false);
 
 // Finds a place for the slot's block in the arena, otherwise in dynamic memory, where back_slot
@@ -357,14 +358,23 @@ uint64 dynamic_left();
 // long. Takes directory_lock. Cannot fail.
 void give_back_slots();
 
+// Holds directory_lock, exclusive, until the end of the block; then calls give_back_slots.
+class DirectoryChange {
+ public:
+  DirectoryChange() { LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE); }
+  ~DirectoryChange() {
+    LWLockRelease(shared_state->directory_lock);
+    give_back_slots();
+  }
+  DirectoryChange(const DirectoryChange&) = delete;
+  DirectoryChange& operator=(const DirectoryChange&) = delete;
+};
+
 // Helps, and waits until all is given back. Takes directory_lock; may raise.
 void wait_for_emptied();
 
 // A worker that runs this function in a database from a consistent state on, once.
 BackgroundWorker make_worker(const char* function, const char* name);
-
-// Marks an emptied slot's memory as given back. Needs directory_lock.
-void free_emptied(FilterSlot* slot);
 
 // Empties a large filter, which nobody else uses, by a block of dynamic memory in place of its own.
 // Takes directory_lock. False: that is not cheaper, or cannot be done.
@@ -417,9 +427,6 @@ uint32 next_range(FilterSlot* slot);
 
 // Marks the range as restored.
 void end_range(FilterSlot* slot, uint32 range);
-
-// These are missing again.
-void miss_ranges(FilterSlot* slot, uint64 ranges);
 
 // This process restores it no longer, and may have left ranges out. Cannot fail.
 void end_restoring(FilterSlot* slot);

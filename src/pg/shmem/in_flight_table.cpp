@@ -400,11 +400,6 @@ Size further_bytes() {
                         sizeof(pg_atomic_uint64) * static_cast<Size>(all_slots()));
 }
 
-void init_further() {
-  ConditionVariableInit(&further->grown);
-  for (FurtherTable& table : further->tables) pg_atomic_init_u32(&table.partitions, kClosed);
-}
-
 Size in_flight_bytes() {
   return add_size(further_bytes() + mul_size(sizeof(InFlightPartition), partition_count + 1),
                   mul_size(mul_size(sizeof(InFlightEntry), partition_capacity), partition_count));
@@ -427,7 +422,8 @@ void start_in_flight() {
                                                            partition_capacity);
   if (!is_new) return;
   memset(start, 0, in_flight_bytes());
-  init_further();
+  ConditionVariableInit(&further->grown);
+  for (FurtherTable& table : further->tables) pg_atomic_init_u32(&table.partitions, kClosed);
   LWLockPadded* locks = GetNamedLWLockTranche(kTranche);
   for (uint32 i = 0; i < partition_count; ++i) {
     partitions[i].lock = &locks[i].lock;

@@ -123,12 +123,6 @@ void note_row(Oid file, BlockNumber page, Oid filter) {
   if ((known & kKnown) != 0 && (known & bit) == 0) pg_atomic_fetch_or_u64(word, bit);
 }
 
-bool has_log_pages(Oid database) {
-  for (uint32 i = 0; shared != nullptr && i < chunk_count(); ++i)
-    if (database_of(pg_atomic_read_u64(&shared->chunks[i].owner)) == database) return true;
-  return false;
-}
-
 void forget_log_pages(Oid database) {
   const LockHeld held(shared->lock, LW_EXCLUSIVE);
   for (uint32 i = 0; i < chunk_count(); ++i) {

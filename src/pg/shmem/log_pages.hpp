@@ -39,8 +39,7 @@ bool make_room_for_page(Oid file, BlockNumber page);
 // A row of the filter was added to the page.
 void note_row(Oid file, BlockNumber page, Oid filter);
 
-// Is there something to forget of a dropped database?
-bool has_log_pages(Oid database);
+// Call for a dropped database.
 void forget_log_pages(Oid database);
 
 // For shared memory.

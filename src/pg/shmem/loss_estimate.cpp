@@ -21,11 +21,9 @@ double discarding_rate(const FilterSlot* slot, const Parameters& parameters, dou
   const FilterOps* ops = find_ops(parameters.kind);
   double sum = 0;
   for (uint32 i = 0; i < parameters.slices; ++i) {
-    LWLock* lock = slice_lock(slot, i);
-    LWLockAcquire(lock, LW_SHARED);
+    const LockHeld held(slice_lock(slot, i), LW_SHARED);
     const double rate =
         ops->estimate(parameters, slice_at(static_cast<const Header*>(block_of(slot)), i)).fpr;
-    LWLockRelease(lock);
     if (rate <= passing) sum += rate / parameters.slices;
   }
   return sum;

@@ -155,15 +155,6 @@ void add_filter_counts(Oid relation, const RowCounts& added) {
     entry->filter.counts += added;
 }
 
-bool has_counts(Oid database, Oid relation) {
-  if (counts == nullptr) return false;
-  bool found = false;
-  const LockHeld held(servers->lock, LW_SHARED);
-  for_each_entry<CountEntry>(
-      counts, [&](const CountEntry* entry) { found |= is_of(&entry->key, database, relation); });
-  return found;
-}
-
 void forget_counts(Oid database, Oid relation) {
   if (counts == nullptr) return;
   const LockHeld held(servers->lock, LW_EXCLUSIVE);

@@ -33,7 +33,6 @@ constexpr uint32 kMaxCountedSlices = 256;
 void add_slice_counts(Oid relation, uint32 slice, const SliceCounts& added);
 void add_filter_counts(Oid relation, const RowCounts& counts);
 // Forgets a dropped filter's counts; InvalidOid: all of the database.
-bool has_counts(Oid database, Oid relation);
 void forget_counts(Oid database, Oid relation);
 // Sets counts of a filter of this database to zero, or of all (InvalidOid).
 void reset_counts(Oid relation);

@@ -41,18 +41,9 @@ HTAB* entries = nullptr;
 HTAB* all_pending = nullptr;
 PendingTriggerCounts* dirty = nullptr;
 
-CountEntry* find_counts(Oid database, Oid trigger) {
-  const CountKey key = {database, trigger};
+CountEntry* find_counts(Oid trigger) {
+  const CountKey key = {MyDatabaseId, trigger};
   return static_cast<CountEntry*>(hash_search(entries, &key, HASH_FIND, nullptr));
-}
-
-CountEntry* find_counts(Oid trigger) { return find_counts(MyDatabaseId, trigger); }
-
-bool has_entries(Oid database) {
-  bool found = false;
-  for_each_entry<CountEntry>(
-      entries, [&](const CountEntry* entry) { found |= entry->key.database == database; });
-  return found;
 }
 
 // Evicts an entry that has not counted for long enough.
@@ -152,15 +143,6 @@ bool read_trigger_counts(Oid trigger, TriggerCounts* counts, TimestampTz* since)
   if (entry != nullptr) *counts = entry->counts.read();
   *since = entry != nullptr ? entry->since : shared->since;
   return entry != nullptr || !shared->full;
-}
-
-bool has_trigger_counts(Oid database, Oid trigger) {
-  if (shared == nullptr) return false;
-  // This session's counts reach shared memory at the end of the transaction.
-  if (all_pending != nullptr && hash_search(all_pending, &trigger, HASH_FIND, nullptr) != nullptr)
-    return true;
-  const LockHeld held(shared->lock, LW_SHARED);
-  return OidIsValid(trigger) ? find_counts(database, trigger) != nullptr : has_entries(database);
 }
 
 void forget_trigger_counts(Oid database, Oid trigger) {

@@ -33,8 +33,7 @@ void flush_trigger_counts();
 // The counts of a trigger, and since when it counts. False: not known, because there was no room.
 bool read_trigger_counts(Oid trigger, TriggerCounts* counts, TimestampTz* since);
 
-// Are there counts to forget for a trigger, or for a whole database (InvalidOid)?
-bool has_trigger_counts(Oid database, Oid trigger);
+// Of a dropped trigger, or a whole database (InvalidOid).
 void forget_trigger_counts(Oid database, Oid trigger);
 
 // Sets the counts to zero for a filter's triggers, or for all in this database (InvalidOid).

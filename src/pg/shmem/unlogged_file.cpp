@@ -2,7 +2,8 @@
 // postmaster writes it when everything else has stopped, and reads it before anything else starts.
 // The file belongs to the shutdown's checkpoint: after a crash, a restored backup or a promotion,
 // the last checkpoint is another one, and filters start empty. pg_upgrade copies relations only, so
-// an administrator copies the old data directory's file under another name.
+// an administrator copies the old data directory's file under another name. Nothing in the file
+// depends on the size of the server's blocks.
 #include "pg/server/postgres.hpp"
 
 extern "C" {
@@ -77,15 +78,6 @@ bool read_control_file(ControlFileData* control) {
   COMP_CRC32C(sum, control, offsetof(ControlFileData, crc));
   FIN_CRC32C(sum);
   return whole && EQ_CRC32C(sum, control->crc);
-}
-
-// The last checkpoint, if it is a shutdown's.
-bool read_checkpoint(uint64* system, uint64* checkpoint) {
-  ControlFileData control;
-  if (!read_control_file(&control)) return false;
-  *system = control.system_identifier;
-  *checkpoint = control.checkPoint;
-  return control.state == DB_SHUTDOWNED;
 }
 
 // For logged filters only the counters. Skips filters that a prepared transaction may have emptied:
@@ -176,8 +168,6 @@ void write_work(Oid database, Oid relation, const FilterWork& work, void* file) 
   write_records(static_cast<FILE*>(file), record, stats);
 }
 
-void count_filter(Oid, Oid, const FilterWork&, void* count) { ++*static_cast<uint64*>(count); }
-
 // Calls f(slot) for all slots that the file has, until it returns false.
 template <typename Function>
 bool for_each_kept(Function f) {
@@ -223,11 +213,11 @@ void write_file(int code, Datum) {
   const NoRaise marked;
   uint64 count = 0;
   for_each_kept([&count](const FilterSlot*) { return ++count > 0; });
-  visit_filter_work(count_filter, &count);
-  FileHeader header{};
-  if (count == 0 || !read_checkpoint(&header.system, &header.checkpoint)) return;
-  header.magic = kFileMagic;
-  header.count = count;
+  visit_filter_work([](Oid, Oid, const FilterWork&, void* all) { ++*static_cast<uint64*>(all); },
+                    &count);
+  ControlFileData control;
+  if (count == 0 || !read_control_file(&control) || control.state != DB_SHUTDOWNED) return;
+  FileHeader header = {kFileMagic, control.system_identifier, control.checkPoint, count, 0};
   header.sum = sum_of_record(header);
   if (write_durably(header)) return;
   write_stderr("could not write file \"%s\", unlogged filters will be empty: %s\n", kFile,
@@ -267,6 +257,10 @@ bool read_block(FILE* file, FilterSlot* slot, const FilterRecord& record) {
 }
 
 void start_live(FilterSlot* slot, const FilterRecord& record) {
+  // Above all numbers that rows of this life had: a row takes longer than a microsecond.
+  const auto number = static_cast<uint64>(record.saved);
+  pg_atomic_write_u64(&slot->log.next_number, number);
+  raise_count(slot, number - 1);
   // The filter was used before: if it becomes logged, it starts with an image.
   pg_atomic_write_u64(&slot->applied, 1);
   slot->saved.last_saved = record.saved;
@@ -299,7 +293,6 @@ bool read_filter(FILE* file, uint64 number) {
         errdetail("Its bytes stay in \"%s\", and its use says which setting to raise.", kWaiting));
     // Also beyond max_filters: who uses it needs a place, and these bytes none.
     slot = find_free_slot(true);
-    if (slot != nullptr && slot->state != SlotState::free) slot = nullptr;
     if (slot != nullptr) enter_slot(slot, record.database, record.relation, SlotState::counted);
   }
   if (slot == nullptr) return true;
@@ -322,18 +315,13 @@ bool read_filter(FILE* file, uint64 number) {
   return true;
 }
 
-// Is it the file of the last shutdown?
-bool is_of_this_past(const FileHeader& header) {
-  uint64 system, checkpoint;
-  return !starts_in_recovery() && read_checkpoint(&system, &checkpoint) &&
-         header.system == system && header.checkpoint == checkpoint;
-}
-
-// Was it copied from another data directory? One of this server's own could be of any age.
-bool is_of_old_cluster(const FileHeader& header) {
+// Is it the file of the last shutdown? Or, after pg_upgrade, of another data directory: one of this
+// server's own could be of any age.
+bool is_expected(const FileHeader& header, bool upgraded) {
   ControlFileData control;
-  return !starts_in_recovery() && read_control_file(&control) &&
-         header.system != control.system_identifier;
+  if (starts_in_recovery() || !read_control_file(&control)) return false;
+  if (header.system != control.system_identifier) return upgraded;
+  return !upgraded && control.state == DB_SHUTDOWNED && header.checkpoint == control.checkPoint;
 }
 
 // The file has another name before anything of it is read: a start that dies of what it holds does
@@ -354,26 +342,29 @@ void set_aside_unread() {
 }
 
 bool is_of_other_version(const FileHeader& header) {
-  return header.magic != kFileMagic &&
-         static_cast<uint32>(header.magic) == static_cast<uint32>(kFileMagic);
+  const uint64 differs = header.magic ^ kFileMagic;
+  return differs != 0 && (differs & ~(uint64{0xff} << kVersionShift)) == 0;
 }
 
-bool read_filters(FILE* file, FileHeader* header, bool (*belongs)(const FileHeader&)) {
-  bool good = fread(header, sizeof *header, 1, file) == 1 &&
-              header->sum == sum_of_record(*header) && header->magic == kFileMagic &&
-              belongs(*header);
+bool read_header(FILE* file, FileHeader* header) {
+  return fread(header, sizeof *header, 1, file) == 1 && header->sum == sum_of_record(*header) &&
+         header->magic == kFileMagic;
+}
+
+bool read_filters(FILE* file, FileHeader* header, bool upgraded) {
+  bool good = read_header(file, header) && is_expected(*header, upgraded);
   const uint64 count = good ? header->count : 0;
   for (uint64 i = 0; i < count; ++i) good &= read_filter(file, i);
   return good;
 }
 
-void read_file(const char* name, bool (*belongs)(const FileHeader&)) {
+void read_file(const char* name, bool upgraded) {
   if (!rename_to_read(name)) return;
   FILE* file = AllocateFile(kReading, PG_BINARY_R);
   if (file == nullptr)
     ereport(LOG, errcode_for_file_access(), errmsg("could not open file \"%s\": %m", kReading));
   FileHeader header{};
-  const bool good = file != nullptr && read_filters(file, &header, belongs);
+  const bool good = file != nullptr && read_filters(file, &header, upgraded);
   if (file != nullptr) FreeFile(file);
   if (is_any_waiting && rename(kReading, kWaiting) == 0 && good) return;
   if (good) {
@@ -395,9 +386,9 @@ void read_files() {
   set_aside_unread();
   unlink(kWaiting);  // the file has it, or a crash has ended its life
   is_any_waiting = false;
-  read_file(kFile, is_of_this_past);
+  read_file(kFile, /*upgraded=*/false);
   const bool reads_upgraded = !IsBinaryUpgrade && !is_any_waiting;
-  if (reads_upgraded) read_file(kUpgraded, is_of_old_cluster);
+  if (reads_upgraded) read_file(kUpgraded, /*upgraded=*/true);
   give_back_slots();  // slots whose bytes were damaged
   // After a crash the file must not be found.
   unlink(kFile);
@@ -407,7 +398,18 @@ void read_files() {
 
 }  // namespace
 
+void count_stored_filters() {
+  uint64 count = 0;
+  for (const char* name : {kFile, kUpgraded}) {
+    FILE* file = fopen(name, PG_BINARY_R);
+    if (FileHeader header; file != nullptr && read_header(file, &header)) count += header.count;
+    if (file != nullptr) fclose(file);
+  }
+  stored_filters = static_cast<int>(Min(count, uint64{PG_UINT16_MAX}));
+}
+
 uint64 waiting_bytes(Oid database, Oid relation) {
+  const LockHeld held(shared_state->directory_lock, LW_SHARED);
   const FilterSlot* slot = find_slot(database, relation, SlotState::counted);
   return slot != nullptr && slot->waits != 0 ? slot->size : 0;
 }

@@ -141,10 +141,8 @@ namespace {
 
 // The first slot after nullptr. While the relation is locked, its slots stay in their list.
 FilterSlot* slot_after(const FilterSlot* slot, Oid relid) {
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
-  FilterSlot* next = slot != nullptr ? next_slot_of(slot) : first_slot_of(MyDatabaseId, relid);
-  LWLockRelease(shared_state->directory_lock);
-  return next;
+  const LockHeld held(shared_state->directory_lock, LW_SHARED);
+  return slot != nullptr ? next_slot_of(slot) : first_slot_of(MyDatabaseId, relid);
 }
 
 // Notes for the end of the transaction that nothing is saved any more. Slots of uncommitted

@@ -107,6 +107,7 @@ constexpr Callbacks kCallbacks = {kRelationSteps, kCatalogSteps, at_transaction_
 // ---- shared memory ------------------------------------------------------------------------------
 
 constexpr SharedSection kSections[] = {
+    {count_stored_filters, nullptr, start_unlogged_file},
     {request_in_flight, start_in_flight, nullptr},
     {request_arrivals, start_arrivals, nullptr},
     {request_citus_transactions, start_citus_transactions, nullptr},
@@ -121,7 +122,6 @@ constexpr SharedSection kSections[] = {
 #endif
     {nullptr, nullptr, report_dynamic_memory},
     {nullptr, nullptr, start_wait_events},
-    {nullptr, nullptr, start_unlogged_file},
 };
 
 }  // namespace

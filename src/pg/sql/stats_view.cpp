@@ -76,14 +76,13 @@ Numbers read_numbers(const FilterRelation* relation) {
     return numbers;
   }
   if (shared_state == nullptr) return numbers;
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  const LockHeld held(shared_state->directory_lock, LW_SHARED);
   if (FilterSlot* slot = slot_with_counts(relation)) {
     numbers.counts = slot->stats.counts.read();
     numbers.lost = lost_rows(slot);
     numbers.stats_reset = time_in(slot->stats.stats_reset);
     if (slot->state != SlotState::counted) read_state(numbers, slot, relation);
   }
-  LWLockRelease(shared_state->directory_lock);
   return numbers;
 }
 
@@ -173,9 +172,8 @@ RowCounts counts_to_show(const FilterRelation* relation) {
   RowCounts counts;
   flush_counters();
   if (shared_state == nullptr) return counts;
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  const LockHeld held(shared_state->directory_lock, LW_SHARED);
   if (const FilterSlot* slot = slot_with_counts(relation)) counts = slot->stats.counts.read();
-  LWLockRelease(shared_state->directory_lock);
   return counts;
 }
 
@@ -305,7 +303,7 @@ struct Counts {
 // False: the filter has not been used yet.
 bool read_counts(const FilterRelation* relation, Counts* counts) {
   if (shared_state == nullptr) return false;
-  LWLockAcquire(shared_state->directory_lock, LW_SHARED);
+  const LockHeld held(shared_state->directory_lock, LW_SHARED);
   FilterSlot* slot = slot_with_counts(relation);
   if (slot != nullptr) {
     for (unsigned i = 0; i < kMaxRanks; ++i)
@@ -313,7 +311,6 @@ bool read_counts(const FilterRelation* relation, Counts* counts) {
     for (unsigned i = 0; i <= kFillSteps; ++i)
       counts->misses[i] = pg_atomic_read_u64(&slot->stats.missed_at[i]);
   }
-  LWLockRelease(shared_state->directory_lock);
   return slot != nullptr;
 }
 

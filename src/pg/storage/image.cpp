@@ -78,18 +78,16 @@ class ImageWriter {
   int32 count_ = 0;
 };
 
-const char* bytes_of_slice(const Header* header, uint32 slice) {
-  return reinterpret_cast<const char*>(slice_at(header, slice).state);
-}
-
-// Writes slice by slice, each as it is at some time.
-void write_slices(ImageWriter* writer, const FilterSlot* slot) {
-  const Header* header = block_of(slot);
-  const Size size = header->parameters.slice_bytes;
-  char* buffer = static_cast<char*>(MemoryContextAllocHuge(CurrentMemoryContext, size));
-  for (uint32 i = 0; i < header->parameters.slices; ++i) {
-    copy_locked_slice(slot, i, buffer);
-    writer->write_slice(i, buffer, size);
+// Writes slice by slice, each as it is at some time; or those of `state`.
+void write_slices(ImageWriter* writer, const FilterSlot* slot, const Header* state) {
+  const Parameters& parameters = block_of(slot)->parameters;
+  const Size size = parameters.slice_bytes;
+  auto* buffer = static_cast<char*>(MemoryContextAllocHuge(CurrentMemoryContext, size));
+  for (uint32 i = 0; i < parameters.slices; ++i) {
+    if (state == nullptr) copy_locked_slice(slot, i, buffer);
+    writer->write_slice(
+        i, state == nullptr ? buffer : reinterpret_cast<const char*>(slice_at(state, i).state),
+        size);
   }
   pfree(buffer);
 }
@@ -103,8 +101,7 @@ bool begin_save(SlotSave* save, FilterSlot* slot, const char* name, FilterSlot* 
   save->slot = slot;
   save->former = former;
   FilterSlot* filled = former != nullptr ? former : slot;
-  if (!open_state_tables(slot->relation, RowExclusiveLock, RowExclusiveLock, &save->tables))
-    return false;
+  if (!open_state_tables(slot->relation, RowExclusiveLock, &save->tables)) return false;
   CommandCounterIncrement();  // makes rows visible that this command has written or deleted before
   // Transactions that added to it have committed, so the snapshot sees their rows.
   save->log_bytes = pg_atomic_read_u64(&filled->log.bytes);
@@ -117,13 +114,8 @@ bool begin_save(SlotSave* save, FilterSlot* slot, const char* name, FilterSlot* 
 
 void write_image(SlotSave* save, const Header* state) {
   FilterSlot* slot = save->slot;
-  const Parameters& parameters = block_of(slot)->parameters;
   ImageWriter writer(save->tables.images, slot->relation, slot->saved.identity);
-  if (state == nullptr)
-    write_slices(&writer, slot);
-  else
-    for (uint32 i = 0; i < parameters.slices; ++i)
-      writer.write_slice(i, bytes_of_slice(state, i), parameters.slice_bytes);
+  write_slices(&writer, slot, state);
   writer.write_header(block_of(slot));
   TransactionChanges* changes = begin_changes(slot, block_of(slot));
   changes->saving.saved_at = writer.saved();
@@ -137,7 +129,9 @@ void write_image(SlotSave* save, const Header* state) {
 void finish_save(SlotSave* save) {
   FilterSlot* slot = save->slot;
   // If the image is damaged one day, the log must still be readable.
-  begin_changes(slot, block_of(slot))->saving.logged_bytes +=
+  Saving* saving = &begin_changes(slot, block_of(slot))->saving;
+  saving->writes_header = true;
+  saving->logged_bytes +=
       write_log_header(save->tables.log, slot, ChangeType::image, block_of(slot),
                        save->former != nullptr ? save->former->saved.identity : 0);
   UnregisterSnapshot(save->snapshot);
@@ -201,7 +195,7 @@ void vacuum_heap(Relation heap) {
 
 void vacuum_after_image(Oid filter) {
   StateTables tables;
-  if (!open_state_tables(filter, AccessShareLock, AccessShareLock, &tables)) return;
+  if (!open_state_tables(filter, AccessShareLock, &tables)) return;
   if (is_latest_image_old(tables.images, filter))
     for (Relation heap : {tables.images, tables.log})
       if (ConditionalLockRelationOid(RelationGetRelid(heap), ShareUpdateExclusiveLock))
@@ -224,8 +218,7 @@ bool has_rows(Relation table, Oid filter, Snapshot snapshot) {
 
 bool is_anything_saved(Oid relation) {
   StateTables tables;
-  if (!has_state_tables(relation) ||
-      !open_state_tables(relation, AccessShareLock, AccessShareLock, &tables))
+  if (!has_state_tables(relation) || !open_state_tables(relation, AccessShareLock, &tables))
     return false;
   Snapshot snapshot = register_latest_snapshot();
   const bool found =
@@ -243,8 +236,7 @@ uint64 delete_saved_state(Oid relation) {
     if (slot != nullptr) spoil_copy(slot);
   }
   StateTables tables;
-  if (!is_anything_saved(relation) ||
-      !open_state_tables(relation, RowExclusiveLock, RowExclusiveLock, &tables))
+  if (!is_anything_saved(relation) || !open_state_tables(relation, RowExclusiveLock, &tables))
     return 0;
   CommandCounterIncrement();
   Snapshot snapshot = register_latest_snapshot();

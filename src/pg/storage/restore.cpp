@@ -135,7 +135,6 @@ void note_state(const StateReading& reading, const Choice& choice) {
   saved->identity = choice.found ? choice.identity : life_of_empty(reading);
   note_set_aside(reading.slot, reading.relation, choice.set_aside);
   saved->last_saved = choice.use_image ? image.saved : 0;
-  saved->image = image.saved;
   saved->header = reading.log.header.number;
   pg_atomic_write_u32(&saved->has_header, choice.found);
   pg_atomic_write_u64(&reading.slot->log.bytes, reading.log.bytes);
@@ -244,10 +243,8 @@ namespace {
 // An unlogged filter is empty: has it lost something, or never had it? Rows of the next life have
 // higher numbers.
 void note_lost(FilterSlot* slot, const FilterRelation* relation, const SavedLife& saved) {
-  const bool lost = saved.header == ChangeType::memory;
   pg_atomic_write_u64(&slot->log.next_number, saved.next_number);
-  pg_atomic_write_u32(&slot->saved.has_header, lost);
-  if (!lost) return;
+  if (saved.header != ChangeType::memory) return;
   slot->why_empty = WhyEmpty::lost;
   ereport(
       WARNING, errmsg("filter \"%s\" starts empty", relation->name),
@@ -310,7 +307,7 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
   auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
       CurrentMemoryContext, room_for(parameters), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
   // An error on the way: what the slot says of the image is not yet so of its bytes.
-  if (PlayedRows* played = played_rows(slot)) played->next = 0;
+  slot->standby.replayed = InvalidXLogRecPtr;
   load(slot, relation, parameters, copy, /*zeroes=*/true);
   // More has been replayed in between; or it is another life, with another seed, which sessions
   // read.
@@ -339,10 +336,10 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
 // changes that do not commute, the later has the higher one.
 //
 // All is read again (load_again) where news cannot be told: there was no header; an error came
-// while news were played, or there are too many gaps (next = 0); the log cannot be read; or there
-// is another header: a new life, or an image, which has taken rows of the log with it. Sessions
-// read the filter meanwhile, so it is read into private memory and copied slice by slice: for a
-// while some slices are older than others, each right for its keys.
+// while news were played (replayed = 0); there are too many gaps (next = 0), until an image has
+// taken the log's rows with it; the log cannot be read; or there is another header: a new life, or
+// an image. Sessions read the filter meanwhile, so it is read into private memory and copied slice
+// by slice: for a while some slices are older than others, each right for its keys.
 //
 // The first look after a promotion is the last: from then on changes come by commits.
 
@@ -352,12 +349,14 @@ namespace {
 bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   SavedState* saved = &slot->saved;
   PlayedRows* played = played_rows(slot);
-  // Before there was a header to be found, the seed was not known.
-  if (played == nullptr || played->next == 0 || pg_atomic_read_u32(&saved->has_header) == 0)
-    return false;
+  XLogRecPtr* latest = &slot->standby.replayed;
   const bool standby = RecoveryInProgress();
   const XLogRecPtr replayed = standby ? GetXLogReplayRecPtr(nullptr) : InvalidXLogRecPtr;
-  if (standby && replayed == slot->standby.replayed) return true;
+  if (standby && replayed == *latest) return true;
+  // Before there was a header to be found, the seed was not known.
+  if (played == nullptr || played->next == 0 || *latest == InvalidXLogRecPtr ||
+      pg_atomic_read_u32(&saved->has_header) == 0)
+    return false;
   StateReading reading;
   if (!begin_reading(&reading, slot, relation, "following")) return true;
   reading.played = copy_played(played);
@@ -369,7 +368,7 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   complete = complete && newest.number == saved->header && newest.identity == saved->identity;
   if (complete) {
     Header* block = block_of(slot);
-    played->next = 0;  // an error in between: all must be read again
+    *latest = InvalidXLogRecPtr;  // an error in between: all must be read again
     replay_rows(reading, block, PG_INT64_MIN, saved->identity);
     pg_atomic_write_u64(&slot->log.next_number, reading.next_number);
     pg_atomic_fetch_add_u64(&slot->log.bytes, static_cast<int64>(reading.log.bytes));
@@ -400,15 +399,11 @@ void empty_unlogged(FilterSlot* slot, const FilterRelation* relation, bool promo
 
 void follow_log(FilterSlot* slot, const FilterRelation* relation) {
   StandbyLook* look = &slot->standby;
-  LockWait wait(relation->relid);
   // One session works at a time; the others wait until the filter is as new as they need.
-  ConditionVariablePrepareToSleep(&shared_state->built);
-  for (;;) {
+  LockWait(relation->relid).sleep_while(&shared_state->built, [look] {
     uint32 idle = 0;
-    if (pg_atomic_compare_exchange_u32(&look->following, &idle, 1)) break;
-    wait.sleep(&shared_state->built);
-  }
-  ConditionVariableCancelSleep();
+    return !pg_atomic_compare_exchange_u32(&look->following, &idle, 1);
+  });
   // Also when this process is told to end.
   PG_ENSURE_ERROR_CLEANUP(stop_following, PointerGetDatum(slot));
   {

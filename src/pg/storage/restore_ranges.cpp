@@ -129,25 +129,23 @@ bool empty_used_slice(FilterSlot* slot, uint32 slice, bool (*sound)(const Filter
   const LockHeld held(slice_lock(slot, slice), LW_EXCLUSIVE);
   const bool empties = sound == nullptr || !sound(slot, slice);
   if (empties) {
-    miss_ranges(slot, ranges_of_slice(slot, slice));
-    slot->restoring.without_image |= ranges_of_slice(slot, slice);
+    const uint64 ranges = ranges_of_slice(slot, slice);
+    pg_atomic_fetch_or_u64(&slot->restoring.missing, ranges);
+    slot->restoring.without_image |= ranges;
     format_slice(block_of(slot), slice);
   }
   return empties;
-}
-
-void read_image_of(StateReading* reading, uint32 number, const Range& range) {
-  if ((reading->slot->restoring.without_image >> number & 1) != 0) return;
-  reading->chunks = &range.chunks;
-  if (const char* damage = try_to_read(read_image, reading)) reading->image.damage = damage;
-  reading->chunks = nullptr;
 }
 
 // False: the log must be read again.
 bool restore_range(StateReading* reading, const LoggedChanges& log, uint32 number) {
   FilterSlot* slot = reading->slot;
   const Range range = range_at(slot, number);
-  read_image_of(reading, number, range);
+  if ((slot->restoring.without_image >> number & 1) == 0) {
+    reading->chunks = &range.chunks;
+    if (const char* damage = try_to_read(read_image, reading)) reading->image.damage = damage;
+    reading->chunks = nullptr;
+  }
   if (reading->image.damage != nullptr) {
     warn_damaged(slot, reading->relation, "image", reading->image.damage);
     reading->image.damage = nullptr;
@@ -193,16 +191,15 @@ bool is_awaited_alone(Oid relation) {
   LOCKTAG tag;
   SET_LOCKTAG_RELATION(tag, MyDatabaseId, relation);
   LWLock* partition = LockHashPartitionLock(LockTagHashCode(&tag));
-  bool found = false;
-  LWLockAcquire(partition, LW_SHARED);
-  for (uint32 i = 0; i < ProcGlobal->allProcCount && !found; ++i) {
+  const LockHeld held(partition, LW_SHARED);
+  for (uint32 i = 0; i < ProcGlobal->allProcCount; ++i) {
     const volatile PGPROC& session = ProcGlobal->allProcs[i];
     const LOCK* lock = session.waitLock;  // of another partition, it may be gone at any time
-    found = lock != nullptr && session.waitLockMode >= ExclusiveLock &&
-            memcmp(&lock->tag, &tag, sizeof tag) == 0;
+    if (lock != nullptr && session.waitLockMode >= ExclusiveLock &&
+        memcmp(&lock->tag, &tag, sizeof tag) == 0)
+      return true;
   }
-  LWLockRelease(partition);
-  return found;
+  return false;
 }
 
 // Others want the filter for themselves, and nobody waits for a range.
@@ -213,19 +210,14 @@ bool is_to_give_way(FilterSlot* slot) {
 // The ranges of these bits. False: there is more to do, with the log as it is then.
 bool restore_missing(StateReading* reading, const LoggedChanges& log, uint64 ranges) {
   FilterSlot* slot = reading->slot;
-  volatile bool goes_on = true;  // with this log
-  PG_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
-  {
-    while (goes_on && (pg_atomic_read_u64(&slot->restoring.missing) & ranges) != 0) {
-      CHECK_FOR_INTERRUPTS();
-      if (is_to_give_way(slot)) give_way();
-      goes_on = restore_range(reading, log, next_range(slot));
-      stop_at(FaultPoint::restore_range);
-    }
-    if (goes_on && is_whole(slot)) goes_on = check_rows(*reading);
+  bool goes_on = true;  // with this log
+  while (goes_on && (pg_atomic_read_u64(&slot->restoring.missing) & ranges) != 0) {
+    CHECK_FOR_INTERRUPTS();
+    if (is_to_give_way(slot)) give_way();
+    goes_on = restore_range(reading, log, next_range(slot));
+    stop_at(FaultPoint::restore_range);
   }
-  PG_END_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
-  return goes_on;
+  return goes_on && (!is_whole(slot) || check_rows(*reading));
 }
 
 // It is being dropped.
@@ -249,7 +241,7 @@ bool go_on(FilterSlot* slot, const FilterRelation* relation, uint64 ranges) {
   reading.snapshot = register_latest_snapshot();
   if (const char* damage = try_to_read(read_log, &reading))
     warn_damaged(slot, relation, "log", damage);
-  reading.image.saved = slot->saved.image;
+  reading.image.saved = slot->saved.last_saved;
   reading.image.read = slot->restoring.image_rows_read;
   reading.progress->begin(
       "reading image", static_cast<uint64>(Max(slot->restoring.image_rows - reading.image.read, 0)),
@@ -260,11 +252,13 @@ bool go_on(FilterSlot* slot, const FilterRelation* relation, uint64 ranges) {
   return is_done;
 }
 
-void restore_rest(FilterSlot* slot, const FilterRelation* relation, uint64 ranges) {
+// Begins by first().
+template <typename First>
+void restore_rest(FilterSlot* slot, const FilterRelation* relation, uint64 ranges,
+                  const First& first) {
   PG_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
   {
-    while (!go_on(slot, relation, ranges)) {
-    }
+    for (bool is_done = first(); !is_done;) is_done = go_on(slot, relation, ranges);
   }
   PG_END_ENSURE_ERROR_CLEANUP(on_error, PointerGetDatum(slot));
   end_restoring(slot);
@@ -327,10 +321,9 @@ void restore_by_ranges(StateReading* reading, int64 first_row, const Opening* op
   reading->slot->restoring.image_rows_read = reading->image.read;
   begin_ranges(reading->slot, count_ranges(reading->slot));
   opening->open(opening->arg);
-  if (opening->leaves_rest || restore_missing(reading, log, PG_UINT64_MAX))
-    end_restoring(reading->slot);
-  else
-    restore_rest(reading->slot, reading->relation, PG_UINT64_MAX);
+  if (opening->leaves_rest) return end_restoring(reading->slot);
+  restore_rest(reading->slot, reading->relation, PG_UINT64_MAX,
+               [&] { return restore_missing(reading, log, PG_UINT64_MAX); });
 }
 
 namespace {
@@ -350,7 +343,7 @@ void start_worker(FilterSlot* slot) {
 void await_slices(FilterSlot* slot, const FilterRelation* relation, uint64 ranges) {
   const bool has_worker = restore_workers > 0 && !is_restore_worker;
   if (wait_for_ranges(slot, ranges)) return;
-  restore_rest(slot, relation, has_worker ? ranges : PG_UINT64_MAX);
+  restore_rest(slot, relation, has_worker ? ranges : PG_UINT64_MAX, [] { return false; });
   if (has_worker && !is_whole(slot)) start_worker(slot);
 }
 

@@ -18,6 +18,7 @@ constexpr char kImageName[] = "streamfilter_image";
 constexpr AttrNumber kFilterColumn = 1;  // in both heaps
 constexpr int kLogColumns = 5;
 constexpr int kImageColumns = 7;
+static_assert(BLCKSZ > kRowData, "a row fills a page of 8 kB, or a part of a larger one");
 
 bytea* make_bytea(const char* data, Size size) {
   auto* result = static_cast<bytea*>(palloc(VARHDRSZ + size));
@@ -40,8 +41,6 @@ Size insert_tuple(Relation table, const Datum* values, BlockNumber* page) {
   heap_freetuple(tuple);
   return bytes;
 }
-
-bool is_log(Relation table) { return RelationGetDescr(table)->natts == kLogColumns; }
 
 // Reads a row of `columns` columns, all of them NOT NULL.
 bool deform(Relation table, HeapTuple tuple, int columns, Datum* values) {
@@ -196,10 +195,10 @@ void empty_state_tables(const StateTables& tables) {
   }
 }
 
-bool open_state_tables(Oid filter, LOCKMODE images, LOCKMODE log, StateTables* tables) {
-  tables->images = open_state_table(StateTable::image, filter, images);
+bool open_state_tables(Oid filter, LOCKMODE lock, StateTables* tables) {
+  tables->images = open_state_table(StateTable::image, filter, lock);
   if (tables->images == nullptr) return false;
-  tables->log = open_state_table(StateTable::log, filter, log);
+  tables->log = open_state_table(StateTable::log, filter, lock);
   if (tables->log == nullptr) table_close(tables->images, NoLock);
   return tables->log != nullptr;
 }
@@ -233,7 +232,7 @@ StateScan::StateScan(Relation table, Oid filter, Snapshot snapshot, const Chunks
   const Oid index = index_of(table);
   if (OidIsValid(index))
     places_ = begin_index_scan(table, index, snapshot, keys, count);
-  else if (is_log(table))
+  else if (RelationGetDescr(table)->natts == kLogColumns)
     pages_ = begin_page_scan(table, filter, snapshot, &keys[0]);
   else
     rows_ = table_beginscan_strat(table, snapshot, count, keys, true, false);

@@ -60,7 +60,7 @@ struct StateTables {
   Relation images;
   Relation log;
 };
-bool open_state_tables(Oid filter, LOCKMODE images, LOCKMODE log, StateTables* tables);
+bool open_state_tables(Oid filter, LOCKMODE lock, StateTables* tables);
 void close_state_tables(const StateTables& tables);
 
 // Opens the heaps of all filters of the database under an AccessExclusiveLock; then gives both new,

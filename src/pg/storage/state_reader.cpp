@@ -244,8 +244,7 @@ void replay_row(FilterSlot* slot, Header* block, const LogRow& row) {
 
 bool begin_reading(StateReading* reading, FilterSlot* slot, const FilterRelation* relation,
                    const char* what, bool sorts) {
-  if (!open_state_tables(relation->relid, AccessShareLock, AccessShareLock, &reading->tables))
-    return false;
+  if (!open_state_tables(relation->relid, AccessShareLock, &reading->tables)) return false;
   reading->context =
       AllocSetContextCreate(CurrentMemoryContext, "streamfilter restore", ALLOCSET_DEFAULT_SIZES);
   reading->caller = MemoryContextSwitchTo(reading->context);

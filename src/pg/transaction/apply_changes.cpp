@@ -120,11 +120,7 @@ void apply_probes(const ChangeLog* log, uint32 start, uint32 count, Header* head
   for (uint32 i = 0; i < count; ++i) {
     if (!is_pending(reader.next()->what())) continue;
     const Element element = reader.element();
-    if (slot == nullptr) {
-      insert_new(header, element);
-      continue;
-    }
-    insert_new_in_slices(slot, header, element);
+    slot == nullptr ? insert_new(header, element) : insert_new_in_slices(slot, header, element);
   }
 }
 
@@ -236,11 +232,8 @@ void apply_changes(const ChangeLog* log, Header* header, FilterSlot* slot) {
 bool test_in_slices(const FilterSlot* slot, const Header* header, const Element& element) {
   for (unsigned i = 0; i < probes(header->parameters); ++i) {
     const KeyProbe probe = probe_of(header->parameters, element.hash, i);
-    LWLock* lock = slice_lock(slot, probe.slice);
-    LWLockAcquire(lock, LW_SHARED);
-    const bool seen = test_probe(header, element, probe);
-    LWLockRelease(lock);
-    if (!seen) return false;
+    const LockHeld held(slice_lock(slot, probe.slice), LW_SHARED);
+    if (!test_probe(header, element, probe)) return false;
   }
   return true;
 }
@@ -251,14 +244,12 @@ void insert_new_in_slices(const FilterSlot* slot, Header* header, const Element&
   const bool seen = by_probe && !anyway && test_in_slices(slot, header, element);
   for (unsigned i = 0; i < probes(parameters); ++i) {
     const KeyProbe probe = probe_of(parameters, element.hash, i);
-    LWLock* lock = slice_lock(slot, probe.slice);
-    LWLockAcquire(lock, LW_EXCLUSIVE);
+    const LockHeld held(slice_lock(slot, probe.slice), LW_EXCLUSIVE);
     if (!by_probe)
       insert(header, element);
     else if (!seen)
       insert_probe(header, element, probe);
     if (by_probe && i == 0) count_insertion(header, probe.slice, seen);
-    LWLockRelease(lock);
     if (seen) break;
   }
 }

@@ -92,11 +92,6 @@ FilterSlot* slot_of(const PreparedKey& key) { return &shared_state->slots[key.tr
 
 bool is_of_live_slot(const PreparedKey& key) { return slot_of(key)->generation == key.generation; }
 
-// While its filter is being loaded, a key brought into the filter could be overwritten.
-bool is_being_loaded(const PreparedKey& key) {
-  return is_of_live_slot(key) && slot_of(key)->state == SlotState::building;
-}
-
 bool is_key(const PreparedKey& key) { return key.change <= ChangeType::repeat; }
 
 // Such a key is not in the table of keys in flight; other sessions are told to wait for any key.
@@ -348,6 +343,7 @@ class KeySlot {
   KeySlot(const KeySlot&) = delete;
   KeySlot& operator=(const KeySlot&) = delete;
 
+  // While it is being loaded, a key brought into the filter could be overwritten.
   enum class State : uint8 { gone, loading, ready };
 
   State enter(const PreparedKey& key) {
@@ -355,9 +351,9 @@ class KeySlot {
     if (slot == slot_ && key.generation == generation_) return state_;
     leave();
     const LockHeld held(shared_state->directory_lock, LW_SHARED);
-    state_ = !is_of_live_slot(key)  ? State::gone
-             : is_being_loaded(key) ? State::loading
-                                    : State::ready;
+    state_ = !is_of_live_slot(key)                ? State::gone
+             : slot->state == SlotState::building ? State::loading
+                                                  : State::ready;
     if (state_ == State::ready) pin_slot(slot);
     slot_ = slot;
     generation_ = key.generation;
@@ -436,13 +432,11 @@ class Ending {
       if (at == last_) break;
     }
     if (first == kNone) return;
-    LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
+    const DirectoryChange held;
     for (uint32 at = first;; at = key_at(at).next) {
       if (key_at(at).done) define(key_at(at), committed_);
       if (at == last_) break;
     }
-    LWLockRelease(shared_state->directory_lock);
-    give_back_slots();
   }
 
   PreparedTransaction* of_;
@@ -596,14 +590,12 @@ void refuse_to_prepare_changes() {
 
 namespace {
 
-enum class StoreResult : uint8 { done, too_many_keys, too_many_transactions };
-
-// Takes the lock.
-StoreResult store_all(FullTransactionId transaction, uint64 count, const SlotChange* slots,
-                      uint32 slot_count) {
+// False: there are too many keys, or *full: transactions. Takes the lock.
+bool store_all(FullTransactionId transaction, uint64 count, const SlotChange* slots,
+               uint32 slot_count, bool* full) {
   const LockHeld held(prepared->lock, LW_EXCLUSIVE);
-  if (!has_room_for(transaction)) return StoreResult::too_many_transactions;
-  if (!has_room_for(count)) return StoreResult::too_many_keys;
+  *full = !has_room_for(transaction);
+  if (*full || !has_room_for(count)) return false;
   // Persistence first, as at COMMIT: the last change says whether an unlogged filter has contents.
   const auto store_slots = [&](bool persistence) {
     for (uint32 i = 0; i < slot_count; ++i)
@@ -615,7 +607,7 @@ StoreResult store_all(FullTransactionId transaction, uint64 count, const SlotCha
        changes = changes->next)
     store_keys(changes, transaction);
   store_slots(false);
-  return StoreResult::done;
+  return true;
 }
 
 }  // namespace
@@ -632,11 +624,9 @@ bool add_prepared(const SlotChange* slots, uint32 slot_count) {
   if (count == 0) return false;
   if (overflowed || transaction_capacity() == 0) raise_too_many();
   resolve_without_waiting();
-  for (;;) {
-    const StoreResult result = store_all(transaction, count, slots, slot_count);
-    if (result == StoreResult::done) return true;
-    if (result == StoreResult::too_many_transactions || !make_room_for(count)) raise_too_many();
-  }
+  for (bool full; !store_all(transaction, count, slots, slot_count, &full);)
+    if (full || !make_room_for(count)) raise_too_many();
+  return true;
 }
 
 void remove_prepared(FullTransactionId transaction) {

@@ -346,7 +346,7 @@ void apply_transaction_changes() {
 void publish_transaction_changes() {
   for (TransactionChanges* changes = all_changes; changes != nullptr; changes = changes->next) {
     // Changes undone by a savepoint leave nothing to save.
-    if (is_alive(changes) && (changes->log.count > 0 || changes->saving.needs_image))
+    if (is_alive(changes) && changes->log.count > 0)
       pg_atomic_fetch_add_u64(&changes->slot->applied, 1);
     withdraw_registrations(changes);
   }

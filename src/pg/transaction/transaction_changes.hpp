@@ -20,7 +20,6 @@ struct Savepoint {
 
 // What the transaction saves of its changes (pg/commit).
 struct Saving {
-  bool needs_image;    // nothing is saved of the state before these changes
   bool committing;     // enter_phase was called, for `epoch`
   bool replaced;       // the saved state is deleted, or replaced by an image
   bool writes_header;  // this transaction saves the header
