@@ -232,9 +232,9 @@ void JointLikelihood::add_registers(const unsigned char* a, const unsigned char*
 
 namespace {
 
-// What is known of a value of probability q, in the order of `came_`, has the probability
-//   one + e E + a A + b B,   E = exp(-(x + y + z) q) - 1, A = exp(-(x + y) q) - 1, B = exp(-(y + z) q) - 1.
-// The last of `came_` says nothing.
+// What is known of a value of probability q, in the order of `came_`, whose last says nothing, has
+// the probability one + e E + a A + b B. There E = exp(-(x + y + z) q) - 1, that the value has come
+// to neither, less 1; so are A = exp(-(x + y) q) - 1 for the first and B = exp(-(y + z) q) - 1.
 struct Outcome {
   double one, e, a, b;
 };
@@ -276,11 +276,11 @@ JointLikelihood::Hypothesis JointLikelihood::suppose(double y, double a, double 
   return {slope / line, std::sqrt(std::max(variance, 1e-4 / registers / registers))};
 }
 
-// Twice: where the likelihood says a standard error more, or less, than what is supposed. The
-// middle of that interval is stated, and half its width. If it reaches an end, beyond which no
-// number can be, the most likely number is, and how far the other end is away. At none, chance
-// makes numbers seem larger far more seldom than an error says: a seventh of it is what two of
-// three stay below.
+// The numbers from which the most likely one is a standard error away are the ends of an interval:
+// its middle is stated, and half its width. If it reaches none or all, beyond which no number can
+// be, the most likely number is stated, and how far the other end is away. Where there is none,
+// chance makes most numbers seem smaller than that and few much larger: two of three stay below a
+// seventh of the error.
 double JointLikelihood::both(double first, double second, double& error) const noexcept {
   const double registers = static_cast<double>(registers_), a = first / registers,
                b = second / registers, most = std::min(a, b);
