@@ -121,7 +121,8 @@ class JointLikelihood {
     ++came_[exponent][(of_first ? kYes : kNo) * 3 + (of_second ? kYes : kNo)];
   }
 
-  // The number of keys of both that is most likely where each has so many, and its standard error.
+  // The number of keys of both where each has so many, and its standard error; at none or all, how
+  // far it may be off in two of three cases.
   double both(double first, double second, double& error) const noexcept;
 
  private:
