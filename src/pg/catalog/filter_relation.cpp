@@ -164,7 +164,7 @@ bool read_servers(FilterRelation* relation, Fault& fault) {
               relation->name);
     return fault.add_hint("Create it on SERVER streamfilter, or leave out option servers.");
   }
-  relation->servers = allocate<Oid>(list_length(names));
+  relation->servers = allocate<Oid>(Max(1, list_length(names)));
   if (options.is_remote && !add_server(relation, own, fault)) return false;
   for (const auto* word : each<char>(names))
     if (!add_named_server(relation, word, own->fdwid, fault)) return false;

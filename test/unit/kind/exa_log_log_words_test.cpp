@@ -269,13 +269,13 @@ BOOST_AUTO_TEST_CASE(damaged_compact_forms_are_refused) {
       continue;
     }
     if (reader.parameters().memory > 1 << 20) continue;
-    std::vector<std::uint64_t> block(reader.parameters().memory / 8 + 1);
+    std::vector<std::uint64_t> block(block_bytes(reader.parameters()) / 8 + 1);
     Header* header = reinterpret_cast<Header*>(block.data());
     format(header, reader.parameters());
     if (!read_compact(reader, header, problem))
       ++refused;
     else
-      BOOST_REQUIRE(check(header, reader.parameters().memory, problem));
+      BOOST_REQUIRE(check(header, block_bytes(reader.parameters()), problem));
   }
   BOOST_TEST(refused > 10000u);
 }
