@@ -94,7 +94,8 @@ SFLT_API sflt_status sflt_define(sflt_definition* definition, const char* text,
 #define SFLT_MAX_DEFINITION 2048
 SFLT_API size_t sflt_print_definition(const sflt_definition* definition, char* buffer, size_t size);
 
-/* The bytes that a filter takes: those of its slices, and 512. Option `memory` counts 64 of these. */
+/* The bytes that a filter takes: those of its slices, and 512. Option `memory` counts 64 of these.
+ */
 SFLT_API uint64_t sflt_size(const sflt_definition* definition);
 
 /* The seed of the hashes of its keys. */
