@@ -245,7 +245,7 @@ JointLikelihood::Hypothesis JointLikelihood::suppose(double y, double a, double 
   const double registers = static_cast<double>(registers_), least = 1e-6 / registers;
   y = std::max(y, least);
   const double x = std::max(a - y, least), z = std::max(b - y, least);
-  double slope = 0, of[3][3] = {};  // Fisher's information of x, y and z
+  double slope = 0, log = 0, of[3][3] = {};  // Fisher's information of x, y and z
   for (unsigned j = 1; j <= kMaxExponent; ++j) {
     const double q = std::ldexp(1, -static_cast<int>(j)), none = std::expm1(-(x + y + z) * q),
                  no_a = std::expm1(-(x + y) * q), no_b = std::expm1(-(y + z) * q);
@@ -260,6 +260,7 @@ JointLikelihood::Hypothesis JointLikelihood::suppose(double y, double a, double 
                    by[] = {by_e + by_a, by_e + by_a + by_b, by_e + by_b};
       if (!(p > 0)) continue;
       slope += values(i) / p * (by[1] - by[0] - by[2]);
+      log += values(i) * std::log(p);
       for (unsigned row = 0; row < 3; ++row)
         for (unsigned column = 0; column < 3; ++column)
           of[row][column] += known[i] / p * by[row] * by[column];
@@ -271,7 +272,7 @@ JointLikelihood::Hypothesis JointLikelihood::suppose(double y, double a, double 
   const double all = of[1][1] * minor(0, 2) - of[1][0] * minor(1, 2) - of[1][2] * minor(0, 1),
                line = of[0][0] + of[1][1] + of[2][2] + 2 * (of[0][2] - of[0][1] - of[1][2]),
                variance = minor(0, 2) / all - y / registers;
-  return {slope / line, std::sqrt(std::max(variance, 1e-4 / registers / registers))};
+  return {slope / line, std::sqrt(std::max(variance, 1e-4 / registers / registers)), log};
 }
 
 // The numbers from which the most likely one is a standard error away are the ends of an interval:
@@ -302,6 +303,12 @@ double JointLikelihood::both(double first, double second, double& error) const n
   if (low <= 0 || high >= most) {
     both = find(0, 0);
     away = std::max({high - both, both - low, error_at(std::min(most, both + error_at(both)))});
+    // A few keys among millions: information is as if nothing else could be, and all can be.
+    constexpr unsigned kParts = 16;
+    const double least = suppose(both, a, b).log - .5;
+    for (unsigned i = 0; i <= kParts; ++i)
+      if (const double y = most * i / kParts; suppose(y, a, b).log > least)
+        away = std::max(away, std::fabs(y - both));
   }
   error = registers * std::min(away, most);
   if (error > .5) error = std::max(error, 1.0);  // numbers are whole

@@ -126,11 +126,11 @@ class JointLikelihood {
   double both(double first, double second, double& error) const noexcept;
 
  private:
-  // If the number is y for each register: by how much the most likely one exceeds it, and the
-  // standard error of that by Fisher's information, without what only the numbers of keys vary by,
-  // which are Poisson distributed here.
+  // If the number is y for each register: by how much the most likely one exceeds it, the standard
+  // error of that by Fisher's information, without what only the numbers of keys vary by, which are
+  // Poisson distributed here, and the logarithm of its likelihood.
   struct Hypothesis {
-    double more, error;
+    double more, error, log;
   };
   Hypothesis suppose(double y, double a, double b) const noexcept;
 

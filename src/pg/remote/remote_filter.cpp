@@ -220,7 +220,8 @@ bool define_on(RemoteFilter* remote, int server, bool* made) {
   if (lasts && has_gone_back(remote->relation->relid, number, state, *made) &&
       !(*made && remote->count > 1))
     warn_of_missing_keys(remote, server, -1);
-  remote->opened[server] = *made && connection->level > 0 ? 0 : connection->number;
+  remote->opened[server] =
+      connection->level > 0 && (*made || state.life == 0) ? 0 : connection->number;
   remote->look_again[server] = add_ms(monotonic_us(), kLookAgain);
   return true;
 }

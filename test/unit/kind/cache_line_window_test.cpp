@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(windows_are_as_in_the_reference) {
         }
         BOOST_TEST(filter.is_valid());
         require_bytes(filter, reference);
-        BOOST_TEST(repeats > 60u);
+        BOOST_TEST(repeats > 40u);
         BOOST_TEST(erased > 6u);
         BOOST_TEST(gone > 0u);  // later than the window
       }

@@ -389,7 +389,7 @@ BOOST_AUTO_TEST_CASE(an_insertion_says_what_a_test_said_before) {
 // Two filters that saw parts of a stream, as tokens or registers, merge to one that saw both.
 BOOST_AUTO_TEST_CASE(any_mixture_merges_to_one_form) {
   const char text[] = "ell(memory=2kB, slices=1)";
-  const auto hashes = keys_of(7, 1400);
+  const auto hashes = keys_of(7, 2000);
   bool mixed[2][2] = {};
   for (unsigned all = 50; all <= hashes.size(); all += 50)
     for (const unsigned share : {0, 10, 50, 90}) {
