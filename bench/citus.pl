@@ -3,7 +3,7 @@
 #
 #   test/citus.sh --bench          as test/citus.sh runs its tests, on what was built; BENCH_ROWS=100000 is a short run
 #
-# A coordinator without shards and two workers on one machine: compare the columns, not machines.The gate of a filter
+# A coordinator without shards and two workers on one machine: compare the columns, not machines. The gate of a filter
 # (prepare_to_write()) is part of `ours`.
 use Sf;
 use CitusCluster;
