@@ -156,6 +156,10 @@ inline std::uint64_t tick_of(const Parameters& p, const SliceState& state,
                                                     : tick_at(element.time, p.integer(kTickLength));
 }
 
+inline void count_evicted(SliceState& state, std::uint64_t lost) noexcept {
+  evicted(state) = std::min(evicted(state) + lost, kMaxInsertions);
+}
+
 inline void count_row(const Parameters& p, SliceState& state) noexcept {
   rows(state) += rows(state) < kMaxInsertions;
   clock(state) = rows(state) / p.integer(kTickLength);

@@ -178,7 +178,7 @@ void replace(const Parameters& p, Slice slice, const Place& place, unsigned i, u
 
 void replace_any(const Parameters& p, Slice slice, const Place& place) noexcept {
   const std::uint64_t chance = mix64(place.remainder + place.line[0]);
-  ++evicted(*slice.state);
+  count_evicted(*slice.state, 1);
   replace(p, slice, place, 0, static_cast<unsigned>(scale(chance, shape_of(p).slots)), 0);
 }
 
@@ -209,7 +209,7 @@ void replace_oldest(const Parameters& p, Slice slice, const Place& place,
                     std::uint64_t then) noexcept {
   std::uint64_t slots[2];
   const std::uint64_t epoch = find_oldest(p, slice, place, slots);
-  evicted(*slice.state) += is_kept(p, *slice.state, std::min(then, epoch));
+  count_evicted(*slice.state, is_kept(p, *slice.state, std::min(then, epoch)));
   if (then < epoch) return;
   const unsigned first = count_ones<false>(slots[0]), all = first + count_ones<false>(slots[1]),
                  which = static_cast<unsigned>(scale(mix64(place.remainder + place.line[0]), all));
@@ -334,7 +334,7 @@ class Absorption {
     };
     std::uint64_t slots[2] = {low_bits(kMaxSlots), 0}, oldest = epoch;
     if (has_window(p_)) oldest = find_oldest(p_, slice_, key_.place, slots);
-    evicted(*slice_.state) += is_kept(p_, *slice_.state, std::min(epoch, oldest));
+    count_evicted(*slice_.state, is_kept(p_, *slice_.state, std::min(epoch, oldest)));
     if (epoch < oldest) return;
     unsigned which = 2, last = 0;
     std::uint64_t least =
@@ -401,7 +401,7 @@ void set_present(const Parameters& p, Slice slice, const Turns& turns) noexcept 
 void merge(const Parameters& p, Slice into, ConstSlice from) noexcept {
   SliceState& state = *into.state;
   std::uint64_t added = used(*from.state);
-  evicted(state) = std::min(evicted(state) + evicted(*from.state), kMaxInsertions);
+  count_evicted(state, evicted(*from.state));
   if (used(state) == 0 && rows(state) == 0) {
     std::memcpy(into.body(), from.body(), into.bytes);
     used(state) = used(*from.state);
