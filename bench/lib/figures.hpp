@@ -57,7 +57,7 @@ class Filter {
       std::fprintf(stderr, "%s: %s\n%s\n", definition.c_str(), problem.message, problem.detail);
       std::exit(2);
     }
-    bytes_.resize((p.memory + 7) / 8);
+    bytes_.resize(block_bytes(p) / 8);
     format(header(), p);
   }
 

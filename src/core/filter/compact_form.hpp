@@ -17,7 +17,7 @@
 #pragma once
 
 #include "core/bits/rice_bits.hpp"
-#include "core/filter/filter.hpp"
+#include "core/filter/packed_header.hpp"
 #include "core/kind/exa_log_log_words.hpp"
 
 namespace streamfilter {
@@ -26,7 +26,7 @@ using exa_log_log::Word;
 
 constexpr std::uint32_t kCompactMagic = 0x434c4653;  // "SFLC"
 constexpr std::uint8_t kCompactVersion = 1;
-constexpr std::size_t kHostWord = 4, kLeastCompact = 13;
+constexpr std::size_t kLeastCompact = 13;
 constexpr Kind kKindOfWords = Kind::ell;  // the words of this form are those of its slices
 
 // Are these the bytes behind the host's word of a compact form?
@@ -115,7 +115,7 @@ class CompactReader {
 // corrupt, with some keys added.
 bool merge_compact(CompactReader& reader, Header* into, Problem& problem) noexcept;
 
-// Makes the filter of an open reader, in parameters().memory bytes that format() has been used on.
+// Makes the filter of an open reader, in a block that format() has been used on.
 // Errors: corrupt.
 bool read_compact(CompactReader& reader, Header* filter, Problem& problem) noexcept;
 

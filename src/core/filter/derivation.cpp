@@ -17,13 +17,13 @@ constexpr double kForgettable = 0.01;  // a key counts as remembered up to this 
 bool derive_in_memory(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (!definition.is_given(Common::slices)) p.slices = default_slices(p.memory);
-  const std::uint64_t least = sizeof(Header) + p.slices * kMinSliceBytes;
+  const std::uint64_t least = kStoredHeader + p.slices * kMinSliceBytes;
   if (p.memory < least) {
     problem.set(Error::too_small, "memory of %llu bytes is too small for a filter", llu(p.memory));
     return problem.add_hint("A filter of %u %s needs at least %llu bytes.", p.slices,
                             p.slices == 1 ? "slice" : "slices", llu(least));
   }
-  p.slice_bytes = (p.memory - sizeof(Header)) / p.slices & ~std::uint64_t{63};
+  p.slice_bytes = (p.memory - kStoredHeader) / p.slices & ~std::uint64_t{63};
   p.key_shift = 0;
   if (!find_ops(p.kind)->derive(definition, problem)) return false;
   derive_probes(p);

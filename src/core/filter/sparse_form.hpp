@@ -7,8 +7,7 @@
 //   8    kCompactVersion
 //   9    kind
 //   10   bits of a unit, 1 or 8
-//   11   which of the 54 words of the parameters are not 0, a bit each, in 7 bytes
-//   18   numbers of variable length (core/bits/rice_bits.hpp): these words; how many units
+//   11   the parameters, as in a packed header; a number of variable length: how many units
 //   …    the units of the slices that differ from 0, or from a fresh state of the random numbers:
 //        how many equal ones lie between, by a Golomb-Rice code; with 8 bits, their difference; up
 //        to a whole byte, 0 bits
@@ -41,15 +40,17 @@ class SparseReader {
 
   const Parameters& parameters() const noexcept { return parameters_; }
 
-  // Makes the filter in parameters().memory bytes, 8-byte aligned. Its counters are what they were
+  // Makes the filter in block_bytes, 8-byte aligned. Its counters are what they were
   // when it was written; for a stranger's bytes, check() follows. Errors: corrupt.
   bool read(Header* filter, Problem& problem) const noexcept;
 
  private:
-  bool read_parameters(const unsigned char* end) noexcept;
+  bool read_parameters(Kind kind) noexcept;
   bool add_units(unsigned char* bytes, Problem& problem) const noexcept;
 
   Parameters parameters_{};
+  unsigned char written_[kMostPacked];  // these, as they were written
+  std::size_t written_size_ = 0;
   const void* body_ = nullptr;
   RiceBits bits_{};
   unsigned unit_ = 0;

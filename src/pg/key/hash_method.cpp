@@ -148,12 +148,6 @@ Oid find_inside(Oid type, IsWanted is_wanted) {
 }  // namespace
 
 Oid find_unhashable(Oid type) {
-  type = getBaseType(type);
-  const Method method = method_of(type);
-  if (method == Method::procedure) return lacks_procedure(type) ? type : InvalidOid;
-  if (method != Method::array && method != Method::range && method != Method::multirange &&
-      method != Method::record)
-    return InvalidOid;
   return find_inside(type, [](Oid inner) {
     return method_of(inner) == Method::procedure && lacks_procedure(inner);
   });

@@ -52,8 +52,9 @@ class ImageWriter {
 
   // The last row: it makes the image complete.
   void write_header(const Header* header) {
+    const PackedHeader packed(header->parameters);
     row_.chunks = count_ + 1;
-    write(0, reinterpret_cast<const char*>(header), sizeof *header);
+    write(0, reinterpret_cast<const char*>(packed.bytes), packed.size);
   }
 
   TimestampTz saved() const { return row_.saved; }

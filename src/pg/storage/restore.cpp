@@ -15,8 +15,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// An image has neither chunks of zeros nor the padding behind the last slice, and the room may have
-// been another filter's.
+// An image has no chunks of zeros, and the room may have been another filter's.
 void clear_body(Header* block, uint64 room) {
   constexpr uint64 kStep = 16 * 1024 * 1024;
   char* bytes = reinterpret_cast<char*>(block);
@@ -58,7 +57,7 @@ void find_header(StateReading* of, Choice* choice) {
     if (!reading.image.found) return;
     parameters = reading.image.parameters;
   }
-  if (choice->set_aside == nullptr && parameters.memory > reading.room)
+  if (choice->set_aside == nullptr && block_bytes(parameters) > reading.room)
     choice->set_aside = "It is larger than the filter.";
   choice->found = choice->set_aside == nullptr;
   if (choice->found) reading.block->parameters = parameters;
@@ -93,9 +92,16 @@ void note_set_aside(FilterSlot* slot, const FilterRelation* relation, const char
 // Collations may have changed since, for example with an upgrade of the operating system or the
 // server.
 void check_collations(const FilterRelation* relation, const LogRows& log, Choice* choice) {
-  if (log.header.size <= sizeof(SavedHeader)) return;
-  const Size size = log.header.size - sizeof(SavedHeader);
-  const char *before = log.header.data + sizeof(SavedHeader), *now = collations_of(relation->relid);
+  const char* packed = log.header.data + sizeof(SavedHeader);
+  Parameters parameters;
+  Size start;
+  if (Problem ignored;
+      log.header.filter == 0 ||
+      !unpack_header(packed, log.header.size - sizeof(SavedHeader), parameters, start, ignored))
+    return;
+  const Size size = log.header.size - sizeof(SavedHeader) - start;
+  if (size == 0) return;
+  const char *before = packed + start, *now = collations_of(relation->relid);
   if (strncmp(before, now, size) == 0 && (now[size] == '\0' || log.header.size == kRowData)) return;
   if (!choice->found) choice->set_aside = "The collations of its keys are others now.";
   ereport(
@@ -117,7 +123,7 @@ int64 life_of_empty(const StateReading& reading) {
   const LogRow& row = reading.prepared;
   Parameters parameters;
   if (row.filter == 0 || take_parameters(row, reading.relation, &parameters) != nullptr ||
-      parameters.memory > reading.room)
+      block_bytes(parameters) > reading.room)
     return begin_life();
   reading.block->parameters = parameters;
   return row.identity;
@@ -192,7 +198,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   reading.block = block;
   if (standby) reading.played = copy_played(nullptr);
   reading.is_fresh = zeroes && block == block_of(slot) && is_dynamic(slot);
-  reading.room = parameters.memory;
+  reading.room = room_for(parameters);
   const char* damage = try_to_read(read_prepared, &reading);
   reading.snapshot = register_latest_snapshot();
   stop_at(FaultPoint::restore);
@@ -299,7 +305,7 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
   const Parameters parameters = block->parameters;
   if (has_other_geometry(slot, relation)) return retire(slot, relation);
   auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
-      CurrentMemoryContext, parameters.memory, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+      CurrentMemoryContext, room_for(parameters), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
   // An error on the way: what the slot says of the image is not yet so of its bytes.
   slot->standby.replayed = InvalidXLogRecPtr;
   load(slot, relation, parameters, copy, /*zeroes=*/true);

@@ -26,7 +26,7 @@ void keep_newest(LogRow* kept, const LogRow& row) {
 
 SavedHeader header_in(const LogRow& row) {
   SavedHeader saved;
-  memcpy(static_cast<void*>(&saved), row.data, sizeof saved);
+  memcpy(&saved, row.data, sizeof saved);
   return saved;
 }
 
@@ -161,10 +161,10 @@ const char* place_chunk(StateReading* reading, const ImageRow& row) {
 }
 
 const char* take_image_header(const StateReading& reading, const ImageRow& row, SavedImage* image) {
-  if (row.size != sizeof(Header)) return "Its header has another size.";
   image->chunks = row.chunks;
   reading.progress->begin("reading image", static_cast<uint64>(Max(row.chunks, 0)), "rows");
-  const char* refused = take_parameters(row.data, reading.relation, 0, &image->parameters);
+  const char* refused =
+      take_parameters(row.data, row.size, reading.relation, 0, &image->parameters);
   image->found = refused == nullptr;
   return refused;
 }
@@ -228,7 +228,8 @@ const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {
 }
 
 const char* take_parameters(const LogRow& row, const FilterRelation* relation, Parameters* result) {
-  return take_parameters(row.data, relation, header_in(row).columns, result);
+  return take_parameters(row.data + sizeof(SavedHeader), row.size - sizeof(SavedHeader), relation,
+                         header_in(row).columns, result);
 }
 
 namespace {

@@ -468,7 +468,7 @@ int64 count_value(Datum value) {
 
 // The relative standard error for many keys; 0: not known.
 double relative_error_of(Datum value) {
-  const Parameters& p = get_value_header(value)->parameters;
+  const Parameters& p = parameters_of_value(value);
   const auto error = find_ops(p.kind)->distinct_error;
   return error != nullptr ? error(p) : 0;
 }
