@@ -82,7 +82,7 @@ class Filter {
 
 // The `memory` of a filter of one slice that keeps `body` bytes for its cells.
 inline std::uint64_t memory_for(std::uint64_t body) {
-  return sizeof(streamfilter::Header) + sizeof(streamfilter::SliceState) + (body + 63) / 64 * 64;
+  return streamfilter::kStoredHeader + sizeof(streamfilter::SliceState) + (body + 63) / 64 * 64;
 }
 
 // Error rates by class: among new elements, and among repeats.

@@ -1,25 +1,21 @@
 #include "core/filter/filter.hpp"
 
 namespace streamfilter {
-namespace {
-
 // The element as one of its slices sees it.
-Element at_probe(const Element& element, const KeyProbe& probe) noexcept {
+static Element at_probe(const Element& element, const KeyProbe& probe) noexcept {
   return {probe.hash, element.importance, element.time};
 }
 
 // Keys prefetched at once, some cache lines each: as many as a core can wait for.
 constexpr std::size_t kFetchedAtOnce = 16;
 
-void prefetch_some(const Header* header, const Element* elements, const bool* has_key,
-                   std::size_t count) noexcept {
+static void prefetch_some(const Header* header, const Element* elements, const bool* has_key,
+                          std::size_t count) noexcept {
   Prefetches prefetches;
   for (std::size_t i = 0; i < std::min(count, kFetchedAtOnce); ++i)
     if (has_key[i]) prefetch(header, elements[i], prefetches);
   prefetches.start();
 }
-
-}  // namespace
 
 void format_header(Header* header, const Parameters& parameters) noexcept {
   std::memset(static_cast<void*>(header), 0, sizeof *header);

@@ -143,8 +143,8 @@ void put_parameters(const Parameters& p, RiceWriter& out) noexcept {
   each_number(Put{out}, sets, p);
 }
 
-bool take_parameters(const unsigned char*& at, const unsigned char* end, Kind kind,
-                     Parameters& parameters) noexcept {
+bool ParametersReader::derive(const unsigned char*& at, const unsigned char* end,
+                              Kind kind) noexcept {
   const unsigned char* start = at;
   Sets sets;
   Parameters p{};
@@ -160,14 +160,28 @@ bool take_parameters(const unsigned char*& at, const unsigned char* end, Kind ki
   Definition definition = definition_of(p);
   Problem ignored;
   if (!complete(definition, ignored)) return false;
-  parameters = definition.parameters;
+  parameters_ = definition.parameters;
   // There is one way to write parameters.
-  unsigned char again[kMostPacked];
-  RiceWriter out(again, sizeof again);
-  put_parameters(parameters, out);
-  const std::size_t size = out.finish();
-  return size <= sizeof again && size == static_cast<std::size_t>(at - start) &&
-         std::equal(start, at, again);
+  constexpr std::size_t kRoom = sizeof written_ - kNumbersAt;
+  RiceWriter out(written_ + kNumbersAt, kRoom);
+  put_parameters(parameters_, out);
+  numbers_ = out.finish();
+  return numbers_ <= kRoom && numbers_ == static_cast<std::size_t>(at - start) &&
+         std::equal(start, at, written_ + kNumbersAt);
+}
+
+bool ParametersReader::take(const unsigned char*& at, const unsigned char* end,
+                            Kind kind) noexcept {
+  if (numbers_ > 0 && parameters_.kind == kind &&
+      end - at >= static_cast<std::ptrdiff_t>(numbers_) &&
+      std::memcmp(at, written_ + kNumbersAt, numbers_) == 0) {
+    at += numbers_;
+    return true;
+  }
+  header_ = 0;
+  if (derive(at, end, kind)) return true;
+  numbers_ = 0;
+  return false;
 }
 
 PackedHeader::PackedHeader(const Parameters& parameters) noexcept {
@@ -180,10 +194,14 @@ PackedHeader::PackedHeader(const Parameters& parameters) noexcept {
   size = (out.finish() + kStoredHeader - 1) / kStoredHeader * kStoredHeader;
 }
 
-bool unpack_header(const void* bytes, std::size_t length, Parameters& parameters, std::size_t& size,
-                   Problem& problem) noexcept {
+bool ParametersReader::unpack(const void* bytes, std::size_t length, std::size_t& size,
+                              Problem& problem) noexcept {
   const auto* start = static_cast<const unsigned char*>(bytes);
   std::uint32_t magic = 0;
+  size = header_;
+  if (size > 0 && size <= length &&
+      std::memcmp(start + kHostWord, written_ + kHostWord, size - kHostWord) == 0)
+    return true;
   if (length < kStoredHeader)
     return problem.set(Error::corrupt, "truncated streamfilter: %zu bytes", length);
   std::memcpy(&magic, start + kHostWord, sizeof magic);
@@ -191,12 +209,22 @@ bool unpack_header(const void* bytes, std::size_t length, Parameters& parameters
     return problem.set(Error::corrupt, "these bytes are not a streamfilter");
   if (!check_version(start[kVersionAt], problem)) return false;
   const unsigned char* at = start + kNumbersAt;
-  if (!take_parameters(at, start + std::min(length, kMostPacked), Kind{start[kKindAt]}, parameters))
+  if (!take(at, start + std::min(length, kMostPacked), Kind{start[kKindAt]}))
     return problem.set(Error::corrupt, "damaged streamfilter: invalid parameters");
   size = static_cast<std::size_t>(at - start + kStoredHeader - 1) / kStoredHeader * kStoredHeader;
   const auto is_zero = [](unsigned char byte) { return byte == 0; };
-  return (size <= length && std::all_of(at, start + size, is_zero)) ||
-         problem.set(Error::corrupt, "damaged streamfilter: invalid header");
+  if (size > length || !std::all_of(at, start + size, is_zero))
+    return problem.set(Error::corrupt, "damaged streamfilter: invalid header");
+  std::memcpy(written_, start, header_ = size);
+  return true;
+}
+
+bool unpack_header(const void* bytes, std::size_t length, Parameters& parameters, std::size_t& size,
+                   Problem& problem) noexcept {
+  ParametersReader reader;
+  if (!reader.unpack(bytes, length, size, problem)) return false;
+  parameters = reader.parameters();
+  return true;
 }
 
 std::uint64_t checksum(const Header* header) noexcept {

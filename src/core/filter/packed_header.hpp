@@ -39,10 +39,27 @@ bool unpack_header(const void* bytes, std::size_t length, Parameters& parameters
 // Of a whole filter: its packed header, behind the host's word, and its slices.
 std::uint64_t checksum(const Header* header) noexcept;
 
-// The numbers alone, for other forms. Reading completes them; false: they are no parameters.
+// The numbers alone, for other forms.
 void put_parameters(const Parameters& parameters, RiceWriter& out) noexcept;
-bool take_parameters(const unsigned char*& at, const unsigned char* end, Kind kind,
-                     Parameters& parameters) noexcept;
+
+// Reads filters one behind another, and derives the parameters of alike ones once.
+class ParametersReader {
+ public:
+  // The numbers alone. False: they are no parameters; then parameters() is not to be used.
+  bool take(const unsigned char*& at, const unsigned char* end, Kind kind) noexcept;
+
+  // A packed header, like unpack_header.
+  bool unpack(const void* bytes, std::size_t length, std::size_t& size, Problem& problem) noexcept;
+
+  const Parameters& parameters() const noexcept { return parameters_; }
+
+ private:
+  bool derive(const unsigned char*& at, const unsigned char* end, Kind kind) noexcept;
+
+  Parameters parameters_;
+  unsigned char written_[kMostPacked];    // as in a packed header
+  std::size_t numbers_ = 0, header_ = 0;  // bytes: of the numbers; of the header, if there was one
+};
 
 // Bytes of a stored filter.
 inline std::uint64_t stored_bytes(const Parameters& parameters) noexcept {

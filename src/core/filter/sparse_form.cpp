@@ -118,45 +118,27 @@ std::size_t write_sparse(const Header* header, const SparsePlan& plan,
   return out.finish();
 }
 
-// Those of the filter before are not derived again.
-bool SparseReader::read_parameters(Kind kind) noexcept {
-  const unsigned char* start = bits_.at;
-  if (written_size_ > 0 && parameters_.kind == kind &&
-      bits_.end - start >= static_cast<std::ptrdiff_t>(written_size_) &&
-      std::memcmp(start, written_, written_size_) == 0) {
-    bits_.at += written_size_;
-    return true;
-  }
-  written_size_ = 0;
-  if (!take_parameters(bits_.at, bits_.end, kind, parameters_) ||
-      !find_ops(kind)->has_sparse_form || bits_.at - start > std::ptrdiff_t{sizeof written_})
-    return false;
-  written_size_ = static_cast<std::size_t>(bits_.at - start);
-  std::memcpy(written_, start, written_size_);
-  return true;
-}
-
 bool SparseReader::open(const void* body, std::size_t length, Problem& problem) noexcept {
   if (!is_readable(body, length, problem)) return false;
   const auto* at = static_cast<const unsigned char*>(body) + sizeof kCompactMagic;
   body_ = body;
   bits_ = {at + 3, at - sizeof kCompactMagic + length - sizeof(Checksum)};
   unit_ = at[2];
-  if ((unit_ != 1 && unit_ != 8) || !read_parameters(Kind{at[1]}) ||
-      !read_number(bits_.at, bits_.end, count_))
+  if ((unit_ != 1 && unit_ != 8) || !parameters_.take(bits_.at, bits_.end, Kind{at[1]}) ||
+      !find_ops(parameters().kind)->has_sparse_form || !read_number(bits_.at, bits_.end, count_))
     return problem.set(Error::corrupt, "damaged streamfilter: invalid compact header");
-  const std::uint64_t places = places_of(parameters_, unit_);
+  const std::uint64_t places = places_of(parameters(), unit_);
   if (count_ > places)
     return problem.set(Error::corrupt,
                        "damaged streamfilter: %llu places, where there is room for %llu",
                        llu(count_), llu(places));
-  if (least_bits(parameters_, unit_, count_) <= bits_.size()) return true;
+  if (least_bits(parameters(), unit_, count_) <= bits_.size()) return true;
   return problem.set(Error::corrupt, "truncated streamfilter: %llu places in %zu bytes",
                      llu(count_), static_cast<std::size_t>(bits_.end - bits_.at));
 }
 
 bool SparseReader::add_units(unsigned char* bytes, Problem& problem) const noexcept {
-  const std::uint64_t places = places_of(parameters_, unit_);
+  const std::uint64_t places = places_of(parameters(), unit_);
   const unsigned rice = rice_parameter(places, count_);
   std::uint64_t bit = 0, next = 0, payload;
   for (std::uint64_t i = 0; i < count_; ++i) {
@@ -181,7 +163,7 @@ bool SparseReader::add_units(unsigned char* bytes, Problem& problem) const noexc
 }
 
 bool SparseReader::read(Header* filter, Problem& problem) const noexcept {
-  const Parameters& p = parameters_;
+  const Parameters& p = parameters();
   std::memset(static_cast<void*>(filter), 0, block_bytes(p));
   format_header(filter, p);
   for (std::uint32_t i = 0; i < p.slices; ++i)

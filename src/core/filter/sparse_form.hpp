@@ -32,25 +32,22 @@ bool plan_sparse(const Header* header, std::size_t most, SparsePlan& plan) noexc
 std::size_t write_sparse(const Header* header, const SparsePlan& plan,
                          unsigned char* bytes) noexcept;
 
-// Reads any bytes. Can be reused: checks parameters once for consecutive filters with the same.
+// Reads any bytes; can be reused.
 class SparseReader {
  public:
   // Takes the bytes behind the host's word, without a copy. Errors: corrupt, newer_version.
   bool open(const void* body, std::size_t length, Problem& problem) noexcept;
 
-  const Parameters& parameters() const noexcept { return parameters_; }
+  const Parameters& parameters() const noexcept { return parameters_.parameters(); }
 
   // Makes the filter in block_bytes, 8-byte aligned. Its counters are what they were
   // when it was written; for a stranger's bytes, check() follows. Errors: corrupt.
   bool read(Header* filter, Problem& problem) const noexcept;
 
  private:
-  bool read_parameters(Kind kind) noexcept;
   bool add_units(unsigned char* bytes, Problem& problem) const noexcept;
 
-  Parameters parameters_{};
-  unsigned char written_[kMostPacked];  // these, as they were written
-  std::size_t written_size_ = 0;
+  ParametersReader parameters_;
   const void* body_ = nullptr;
   RiceBits bits_{};
   unsigned unit_ = 0;

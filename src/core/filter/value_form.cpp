@@ -167,20 +167,16 @@ bool read_binary(const void* bytes, std::size_t length, Header* block, Problem& 
 
 // ---- one slice ----------------------------------------------------------------------------------
 
-namespace {
-
-bool is_empty_but_filled(const Parameters& parameters, ConstSlice slice) noexcept {
+static bool is_empty_but_filled(const Parameters& parameters, ConstSlice slice) noexcept {
   return slice.state->insertions == 0 &&
          find_ops(parameters.kind)->estimate(parameters, slice).fill > 0;
 }
 
-bool damaged(const char* detail, Problem& problem) noexcept {
+static bool damaged(const char* detail, Problem& problem) noexcept {
   problem.set(Error::corrupt, "these bytes are not the state of a slice");
   problem.add_detail("%s", detail);
   return problem.add_hint("Give what streamfilter_export has returned.");
 }
-
-}  // namespace
 
 std::uint64_t packet_size(const Parameters& parameters) noexcept {
   return PackedHeader(parameters).size + parameters.slice_bytes + kChecksumBytes;

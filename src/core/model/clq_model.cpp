@@ -99,8 +99,6 @@ double moved(double others, double length, double buckets) noexcept {
   return sum / length;
 }
 
-namespace {
-
 // Where each ball falls into the emptier of two bins, the share s(k) of bins with at least k balls
 // changes by s(k-1)^2 - s(k)^2, and a bin with k gets the next with a rate of s(k) + s(k+1). From
 // this, with very many bins: the probability that a bin which has got a ball gets at least d more
@@ -110,7 +108,7 @@ constexpr double kLogOdds[] = {0,       0.66949, 1.35479, 2.06632, 2.80624, 3.56
                                5.13679, 5.92949, 6.7244,  7.52035, 8.31678, 9.11342};
 constexpr double kTailRate = 1.59362;  // beyond: p falls by exp(-this) for each ball
 
-double probability_of_more(double d) noexcept {
+static double probability_of_more(double d) noexcept {
   constexpr unsigned kLast = std::size(kLogOdds) - 1;
   const double at = 2 * std::fabs(d);
   double odds = kLogOdds[kLast] + (at - kLast) / 2 * kTailRate;
@@ -120,8 +118,6 @@ double probability_of_more(double d) noexcept {
   }
   return 1 / (1 + std::exp(d < 0 ? -odds : odds));
 }
-
-}  // namespace
 
 // How many of the others are in the key's slice varies; three points stand for the normal
 // distribution.
@@ -135,11 +131,9 @@ double fnr_of_two(double others, double length, double lines, double slices) noe
               probability_of_more(length - mean + deviation));
 }
 
-namespace {
-
 // The mean of fnr_after(lag) over the lags of all repeats.
 template <typename Rate>
-double mean_of_repeats(const Stream& stream, Rate fnr_after) noexcept {
+static double mean_of_repeats(const Stream& stream, Rate fnr_after) noexcept {
   const Ages age(stream, 1e-3 * stream.distinct());
   double negatives = 0, repeats = 0;
   for (unsigned i = 1; i <= Ages::kSteps; ++i) {
@@ -154,7 +148,7 @@ double mean_of_repeats(const Stream& stream, Rate fnr_after) noexcept {
 
 // Of so many keys that came to a line of two: those held in the mean. One with `others` behind it
 // is there unless they were so many more than its line should have got.
-double held_of_two(double keys, unsigned length) noexcept {
+static double held_of_two(double keys, unsigned length) noexcept {
   constexpr int kParts = 64;
   double held = 0;
   for (int i = 0; i < kParts; ++i)
@@ -164,7 +158,7 @@ double held_of_two(double keys, unsigned length) noexcept {
 
 // Where a key has two lines, of draws each key is found that is held; at one gap, repeats come in
 // the order in which their keys have entered, which is as even as that was.
-Prediction predict_two(const LineShape& shape, double lines, const Stream& stream) noexcept {
+static Prediction predict_two(const LineShape& shape, double lines, const Stream& stream) noexcept {
   const double values = std::ldexp(1, static_cast<int>(shape.bits)) - 1;
   // Fingerprints of so many keys, for each line: one that is in either line enters neither.
   const auto different = [&](double keys) noexcept {
@@ -186,8 +180,6 @@ Prediction predict_two(const LineShape& shape, double lines, const Stream& strea
                    probability_of_more(shape.length - different(stream.distinct_in(lag)));
           })};
 }
-
-}  // namespace
 
 // A key is found if its fingerprint is among the last `length` different ones. All are equally
 // likely to be, so one that nobody has shown is with probability fpr(); and a key that was seen is

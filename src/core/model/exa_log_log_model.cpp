@@ -130,10 +130,6 @@ FOR_WIDE_REGISTERS void merge_wide(unsigned char* into, const unsigned char* fro
 
 // x / (e^x - 1), and its derivative, from e^x - 1.
 double share(double x, double e) noexcept { return x / e; }
-double slope_of_share(double x, double e) noexcept {
-  return x < 1e-5 ? -.5 : share(x, e) * (1 / x - 1 - 1 / e);
-}
-
 }  // namespace
 
 void merge_registers(unsigned char* into, const unsigned char* from, std::uint64_t count) noexcept {
@@ -186,7 +182,7 @@ double Likelihood::distinct() const noexcept {
       if (beta_[j] == 0) continue;
       const double count = static_cast<double>(beta_[j]);
       value -= count * share(y, e);
-      slope -= count * power[j] * slope_of_share(y, e);
+      slope -= count * power[j] * (y < 1e-5 ? -.5 : share(y, e) * (1 / y - 1 - 1 / e));
     }
     const double next = x - value / slope;
     if (!(next > x * (1 + 1e-14))) break;

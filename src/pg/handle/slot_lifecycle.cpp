@@ -482,16 +482,14 @@ bool peek_seed(const FilterRelation* relation, uint64* seed) {
   return slot != nullptr;
 }
 
-namespace {
-
-bool is_building(const FilterRelation* relation) {
+static bool is_building(const FilterRelation* relation) {
   const LockHeld held(shared_state->directory_lock, LW_SHARED);
   return find_slots(relation).building != nullptr;
 }
 
 // A large filter is restored by a worker, from which its rows get what they need first. nullptr:
 // none does.
-FilterSlot* attach_by_worker(const FilterRelation* relation) {
+static FilterSlot* attach_by_worker(const FilterRelation* relation) {
   constexpr uint64 kLarge = 32 * 1024 * 1024;
   constexpr long kLook = 100;  // ms
   if (is_restore_worker || is_uncommitted(relation) ||
@@ -508,8 +506,6 @@ FilterSlot* attach_by_worker(const FilterRelation* relation) {
           [&] { return (slot = peek_slot(relation)) == nullptr && is_running(worker); }, kLook);
   return slot;
 }
-
-}  // namespace
 
 FilterSlot* attach_slot(const FilterRelation* relation, bool empties) {
   require_shared_state();

@@ -195,11 +195,9 @@ bool is_state_wanted(const FilterRelation* relation, const FilterSlot* former,
           (before != nullptr && has_same_geometry(*before, wanted)));
 }
 
-namespace {
-
 constexpr uint64 kLarge = 256 * 1024 * 1024;  // seconds, for most kinds
 
-void tell_of_procedure(const FilterRelation* relation, const Parameters& parameters) {
+static void tell_of_procedure(const FilterRelation* relation, const Parameters& parameters) {
   if (parameters.memory < kLarge) return;
   ereport(NOTICE,
           errmsg("all who use filter \"%s\" wait until its state is copied", relation->name),
@@ -207,7 +205,7 @@ void tell_of_procedure(const FilterRelation* relation, const Parameters& paramet
 }
 
 // What `auto` took stays, also where it would take another kind now.
-void tell_of_kind(const FilterRelation* relation, Kind kept) {
+static void tell_of_kind(const FilterRelation* relation, Kind kept) {
   const Kind derived = relation->definition.parameters.kind;
   if (relation->options.asked.parameters.kind != Kind::automatic || kept == derived) return;
   const char* name = find_ops(derived)->name;
@@ -218,8 +216,6 @@ void tell_of_kind(const FilterRelation* relation, Kind kept) {
                   "streamfilter_warm(), for it starts empty.",
                   qualified_name(relation->relid), is_given ? "SET" : "ADD", name));
 }
-
-}  // namespace
 
 bool resize_filter(const FilterRelation* relation, Problem& problem) {
   // A prepared transaction releases the relation before its keys are in the filter.

@@ -238,11 +238,9 @@ SavedLife saved_life_of(const FilterRelation* relation) {
   return saved;
 }
 
-namespace {
-
 // An unlogged filter is empty: has it lost something, or never had it? Rows of the next life have
 // higher numbers.
-void note_lost(FilterSlot* slot, const FilterRelation* relation, const SavedLife& saved) {
+static void note_lost(FilterSlot* slot, const FilterRelation* relation, const SavedLife& saved) {
   pg_atomic_write_u64(&slot->log.next_number, saved.next_number);
   if (saved.header != ChangeType::memory) return;
   slot->why_empty = WhyEmpty::lost;
@@ -252,8 +250,6 @@ void note_lost(FilterSlot* slot, const FilterRelation* relation, const SavedLife
                 "filled, or is a promoted standby or a restored backup."),
       errhint("Fill it anew, for example with streamfilter_warm()."));
 }
-
-}  // namespace
 
 void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
                     const Opening* opening) {
@@ -274,11 +270,9 @@ void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Para
   slot->waits = 0;
 }
 
-namespace {
-
 // Bytes of another geometry cannot be copied. Other sessions may read the slot until their
 // transactions end, so its own stay.
-void retire(FilterSlot* slot, const FilterRelation* relation) {
+static void retire(FilterSlot* slot, const FilterRelation* relation) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   if (slot->state == SlotState::live) move_slot(slot, SlotState::retired);
   LWLockRelease(shared_state->directory_lock);
@@ -289,7 +283,7 @@ void retire(FilterSlot* slot, const FilterRelation* relation) {
 }
 
 // What is saved says which geometry the filter has, else its definition.
-bool has_other_geometry(const FilterSlot* slot, const FilterRelation* relation) {
+static bool has_other_geometry(const FilterSlot* slot, const FilterRelation* relation) {
   const SavedLife saved = saved_life_of(relation);
   return !has_same_geometry(saved.is_usable        ? saved.parameters
                             : relation->is_adopted ? relation->derived_now
@@ -298,7 +292,7 @@ bool has_other_geometry(const FilterSlot* slot, const FilterRelation* relation) 
 }
 
 // Reads everything again while sessions read the filter.
-void load_again(FilterSlot* slot, const FilterRelation* relation) {
+static void load_again(FilterSlot* slot, const FilterRelation* relation) {
   if (slot->state == SlotState::retired) return;
   Header* block = block_of(slot);
   const bool had_keys = pg_atomic_read_u32(&slot->saved.has_header) != 0;
@@ -324,8 +318,6 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
   pfree(copy);
 }
 
-}  // namespace
-
 // ---- a standby ----------------------------------------------------------------------------------
 
 // Nobody calls us when a standby replays a commit. So each transaction there that begins to use a
@@ -343,10 +335,8 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
 //
 // The first look after a promotion is the last: from then on changes come by commits.
 
-namespace {
-
 // Applies what has become visible since the last look. False: everything must be read again.
-bool play_news(FilterSlot* slot, const FilterRelation* relation) {
+static bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   SavedState* saved = &slot->saved;
   PlayedRows* played = played_rows(slot);
   XLogRecPtr* latest = &slot->standby.replayed;
@@ -379,14 +369,14 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   return complete;
 }
 
-void stop_following(int, Datum slot) {
+static void stop_following(int, Datum slot) {
   const NoRaise marked;
   pg_atomic_write_u32(&reinterpret_cast<FilterSlot*>(DatumGetPointer(slot))->standby.following, 0);
   ConditionVariableBroadcast(&shared_state->built);
 }
 
 // What memory has is from when the filter was logged.
-void empty_unlogged(FilterSlot* slot, const FilterRelation* relation, bool promoted) {
+static void empty_unlogged(FilterSlot* slot, const FilterRelation* relation, bool promoted) {
   if (has_other_geometry(slot, relation)) return retire(slot, relation);
   if (pg_atomic_read_u32(&slot->saved.has_header) != 0) format_all_slices(slot, block_of(slot));
   pg_atomic_write_u32(&slot->saved.has_header, 0);
@@ -394,8 +384,6 @@ void empty_unlogged(FilterSlot* slot, const FilterRelation* relation, bool promo
   if (PlayedRows* played = played_rows(slot)) played->next = 0;
   if (promoted) note_lost(slot, relation, saved_life_of(relation));
 }
-
-}  // namespace
 
 void follow_log(FilterSlot* slot, const FilterRelation* relation) {
   StandbyLook* look = &slot->standby;

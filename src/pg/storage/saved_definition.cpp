@@ -33,9 +33,7 @@ const char* take_parameters(const char* bytes, Size length, const FilterRelation
 
 // ---- collations of keys -------------------------------------------------------------------------
 
-namespace {
-
-const char* installed_version(Oid collation) {
+static const char* installed_version(Oid collation) {
   const bool of_database = collation == DEFAULT_COLLATION_OID;
   LOCAL_FCINFO(call, 1);
   InitFunctionCallInfoData(*call, nullptr, 1, InvalidOid, nullptr, nullptr);
@@ -46,7 +44,7 @@ const char* installed_version(Oid collation) {
   return call->isnull ? "-" : TextDatumGetCString(version);
 }
 
-void append_collation(StringInfo lines, const char* column, Oid collation) {
+static void append_collation(StringInfo lines, const char* column, Oid collation) {
   const auto append = [&](const FormData_pg_collation& row, HeapTuple tuple) {
     bool isnull;
     const Datum version = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collversion, &isnull);
@@ -57,8 +55,6 @@ void append_collation(StringInfo lines, const char* column, Oid collation) {
   };
   read_catalog<FormData_pg_collation>(COLLOID, collation, append);
 }
-
-}  // namespace
 
 const char* collations_of(Oid filter) {
   TextBuffer lines;

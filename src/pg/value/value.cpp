@@ -85,17 +85,9 @@ void raise_value(const Problem& problem) {
 }
 
 const Parameters& StoredReader::read_header(const struct varlena* bytes, Size* size) {
-  if (size_ == 0 || VARSIZE(bytes) < size_ ||
-      memcmp(written_ + kHostWord, VARDATA(bytes), size_ - kHostWord) != 0) {
-    Problem problem;
-    Size read;
-    size_ = 0;
-    if (!unpack_header(bytes, VARSIZE(bytes), parameters_, read, problem)) raise_value(problem);
-    memcpy(written_, bytes, read);
-    size_ = read;
-  }
-  *size = size_;
-  return parameters_;
+  Problem problem;
+  if (!parameters_.unpack(bytes, VARSIZE(bytes), *size, problem)) raise_value(problem);
+  return parameters();
 }
 
 const char* StoredReader::open(const struct varlena* bytes) {

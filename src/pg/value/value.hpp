@@ -33,12 +33,10 @@ class StoredReader {
   const char* open(const struct varlena* bytes);
   // `size`: of the header.
   const Parameters& read_header(const struct varlena* bytes, Size* size);
-  const Parameters& parameters() const { return parameters_; }
+  const Parameters& parameters() const { return parameters_.parameters(); }
 
  private:
-  Parameters parameters_;
-  unsigned char written_[kMostPacked];
-  Size size_ = 0;  // of these
+  ParametersReader parameters_;
 };
 
 // A function's result, in the place of our filter, which is one no longer.
