@@ -84,7 +84,7 @@ CREATE FUNCTION streamfilter_overlap(a streamfilter, b streamfilter, OUT in_firs
   OUT in_second bigint, OUT error double precision)
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 200 AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION streamfilter_overlap(streamfilter, streamfilter)
-IS 'estimated numbers of distinct keys seen by the first filter, by both and by the second, and the standard error of the number in both, in keys';
+IS 'estimated numbers of distinct keys seen by the first filter, by both and by the second, and the error of the number in both, in keys, which 68 % are within';
 
 -- ---- parts of a stream --------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ CREATE FUNCTION _streamfilter.streamfilter_stat(filter oid,
   OUT created timestamptz, OUT last_reset timestamptz,
   OUT last_saved timestamptz, OUT restored timestamptz, OUT overflowed bigint,
   OUT unremembered bigint, OUT mode text, OUT would_discard bigint, OUT diverted bigint, OUT null_keys bigint, OUT ahead bigint,
-  OUT lost_estimate double precision, OUT stats_reset timestamptz, OUT dynamic_memory bigint,
+  OUT lost_estimate double precision, OUT stats_reset timestamptz, OUT dynamic_memory bigint, OUT resident bigint,
   OUT late bigint, OUT passed_overfull bigint, OUT overfull boolean, OUT state text, OUT error text)
 LANGUAGE C STRICT VOLATILE PARALLEL RESTRICTED AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION _streamfilter.streamfilter_stat(oid) IS 'one row of the view streamfilter_stats';
@@ -23,7 +23,7 @@ WHERE stat.kind IS NOT NULL OR stat.error IS NOT NULL;
 COMMENT ON VIEW streamfilter_stats IS 'all filters of this database: parameters, contents and counters';
 COMMENT ON COLUMN streamfilter_stats.filter IS 'the filter';
 COMMENT ON COLUMN streamfilter_stats.kind IS 'kind of filter, as in option kind';
-COMMENT ON COLUMN streamfilter_stats.memory IS 'bytes of shared memory that it takes';
+COMMENT ON COLUMN streamfilter_stats.memory IS 'bytes that it takes where it is stored';
 COMMENT ON COLUMN streamfilter_stats.params IS 'parameters that its options come to';
 COMMENT ON COLUMN streamfilter_stats.tested IS 'rows and keys it was asked about';
 COMMENT ON COLUMN streamfilter_stats.accepted IS 'of these, found new';
@@ -52,7 +52,8 @@ COMMENT ON COLUMN streamfilter_stats.passed_overfull IS 'repeats that passed bec
 COMMENT ON COLUMN streamfilter_stats.overfull IS 'whether it holds more than its rate of false positives allows';
 COMMENT ON COLUMN streamfilter_stats.lost_estimate IS 'estimated number of new rows that were discarded as repeats';
 COMMENT ON COLUMN streamfilter_stats.stats_reset IS 'when the counters were set to zero last';
-COMMENT ON COLUMN streamfilter_stats.dynamic_memory IS 'of its memory, bytes beyond streamfilter.shared_memory';
+COMMENT ON COLUMN streamfilter_stats.dynamic_memory IS 'of resident, bytes beyond streamfilter.shared_memory';
+COMMENT ON COLUMN streamfilter_stats.resident IS 'bytes that its state takes in memory; NULL if it is not loaded';
 COMMENT ON COLUMN streamfilter_stats.state IS 'where its state is: loaded (and, if it is empty, why; or clock went back), saved, or set aside and why';
 COMMENT ON COLUMN streamfilter_stats.error IS 'why the filter cannot be read; NULL if it can';
 

@@ -101,7 +101,6 @@ pg/handle/filter_handle.cpp    1 hashes of keys, as the filter's owner
 pg/ingest/copy_ingest.cpp      3 what COPY would run itself
 pg/ingest/diverted_rows.cpp    7 repeats, as the owner of the trigger's table
 pg/ingest/insert_node.cpp       1 RETURNING of the INSERT, as the role that runs it
-pg/key/enum_births.cpp         2 an array of texts as text, and back: functions of PostgreSQL
 pg/key/hash_method.cpp         3 becomes the owner, and returns
 pg/key/hash_method.hpp         2 declares that; run_as_owner()
 pg/key/key_hash.cpp            1 hash functions: as filter_handle.cpp calls it, or of the caller's own values

@@ -57,7 +57,7 @@ class Filter {
       std::fprintf(stderr, "%s: %s\n%s\n", definition.c_str(), problem.message, problem.detail);
       std::exit(2);
     }
-    bytes_.resize((p.memory + 7) / 8);
+    bytes_.resize(block_bytes(p) / 8);
     format(header(), p);
   }
 
@@ -82,7 +82,7 @@ class Filter {
 
 // The `memory` of a filter of one slice that keeps `body` bytes for its cells.
 inline std::uint64_t memory_for(std::uint64_t body) {
-  return sizeof(streamfilter::Header) + sizeof(streamfilter::SliceState) + (body + 63) / 64 * 64;
+  return streamfilter::kStoredHeader + sizeof(streamfilter::SliceState) + (body + 63) / 64 * 64;
 }
 
 // Error rates by class: among new elements, and among repeats.

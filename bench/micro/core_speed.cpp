@@ -193,7 +193,7 @@ class Filled {
       error = problem.message;
       return;
     }
-    memory_ = std::make_unique<Memory>(parameters.memory, huge);
+    memory_ = std::make_unique<Memory>(block_bytes(parameters), huge);
     format(header(), parameters);
     keys = std::min(parameters.memory / 2, kMostKeysBefore);
     if (!fill(header(), keys))

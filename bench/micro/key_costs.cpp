@@ -93,7 +93,7 @@ void measure(const std::string& text, bool window) {
   }
   const double keys = held(p);
   std::unique_ptr<Header, void (*)(void*)> filter(
-      static_cast<Header*>(std::aligned_alloc(64, p.memory)), std::free);
+      static_cast<Header*>(std::aligned_alloc(64, block_bytes(p))), std::free);
   format(filter.get(), p);
   Stream stream(filter.get(), keys, window);
   const auto all = static_cast<std::uint64_t>(window ? 3 * keys : keys) / kBurst * kBurst;

@@ -67,7 +67,7 @@ class Timed {
   Timed(const char* text, const char* memory) : text_(text) {
     const std::string comma = text_.back() == '(' ? "" : ", ";
     if (!make(text_ + comma + "memory=" + memory + ")", parameters_)) std::exit(1);
-    filter_.reset(static_cast<Header*>(std::aligned_alloc(64, parameters_.memory)));
+    filter_.reset(static_cast<Header*>(std::aligned_alloc(64, block_bytes(parameters_))));
     format(filter_.get(), parameters_);
     stream_ = bench::Uniform(parameters_.memory, 1);
   }

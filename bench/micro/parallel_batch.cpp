@@ -19,6 +19,7 @@
 #include "bench/lib/definitions.hpp"
 #include "bench/lib/streams.hpp"
 #include "bench/micro/parallel_sqf_rule.hpp"
+#include "core/filter/packed_header.hpp"
 #include "core/filter/parallel_batch.hpp"
 
 using namespace streamfilter;
@@ -100,7 +101,7 @@ Run measure(const Parameters& parameters, const std::vector<StreamElement>& arri
             unsigned workers, unsigned rounds) {
   Run run;
   run.seen.resize(arrivals.size());
-  Header* filter = static_cast<Header*>(std::aligned_alloc(64, parameters.memory));
+  Header* filter = static_cast<Header*>(std::aligned_alloc(64, block_bytes(parameters)));
   for (unsigned round = 0; round < rounds; ++round) {
     format(filter, parameters);
     const auto start = Clock::now();

@@ -56,7 +56,7 @@ double measure(const std::string& kind, double fpr, std::uint64_t seed) {
   Parameters parameters;
   Problem problem;
   if (!bench::make_parameters(text, parameters, problem)) return -1;
-  std::vector<std::uint64_t> words(parameters.memory / 8 + 1);
+  std::vector<std::uint64_t> words(block_bytes(parameters) / 8);
   auto* header = reinterpret_cast<Header*>(words.data());
   format(header, parameters);
   std::uint64_t next = 0, fresh = kKeys;

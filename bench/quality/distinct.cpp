@@ -89,8 +89,7 @@ class Filter {
       std::fprintf(stderr, "%s: %s\n", text.c_str(), problem.message);
       std::exit(2);
     }
-    bytes_.reset(
-        static_cast<unsigned char*>(std::aligned_alloc(64, (parameters.memory + 63) / 64 * 64)));
+    bytes_.reset(static_cast<unsigned char*>(std::aligned_alloc(64, block_bytes(parameters))));
     format(header(), parameters);
   }
 

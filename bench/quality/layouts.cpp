@@ -42,7 +42,7 @@ class Filter {
                    problem.hint);
       std::exit(2);
     }
-    const std::uint64_t memory = (parameters.memory + 63) & ~std::uint64_t{63};
+    const std::uint64_t memory = block_bytes(parameters);
     bytes_.reset(static_cast<unsigned char*>(std::aligned_alloc(64, memory)));
     if (!bytes_) std::exit(2);
     format(header(), parameters);

@@ -84,15 +84,14 @@ class TuningRun {
   TuningRun(const std::string& options, std::uint64_t lines) : bytes_(nullptr, std::free) {
     using namespace streamfilter;
     const std::string text = "clq(" + options + ", slices=1, memory=" +
-                             std::to_string(sizeof(Header) + sizeof(SliceState) + lines * 64) + ")";
+                             std::to_string(kStoredHeader + sizeof(SliceState) + lines * 64) + ")";
     Parameters parameters;
     Problem problem;
     if (!make_parameters(text, parameters, problem)) {
       std::fprintf(stderr, "%s: %s\n", text.c_str(), problem.message);
       std::exit(2);
     }
-    bytes_.reset(
-        static_cast<unsigned char*>(std::aligned_alloc(64, (parameters.memory + 63) / 64 * 64)));
+    bytes_.reset(static_cast<unsigned char*>(std::aligned_alloc(64, block_bytes(parameters))));
     format(header(), parameters);
   }
 

@@ -52,8 +52,7 @@ class Filter {
       std::fprintf(stderr, "%s is refused\n", text.c_str());
       std::exit(2);
     }
-    bytes_.reset(static_cast<unsigned char*>(
-        std::aligned_alloc(64, (parameters.memory + 63) & ~std::uint64_t{63})));
+    bytes_.reset(static_cast<unsigned char*>(std::aligned_alloc(64, block_bytes(parameters))));
     if (!bytes_) std::exit(2);
     format(header(), parameters);
   }

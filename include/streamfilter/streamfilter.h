@@ -94,7 +94,8 @@ SFLT_API sflt_status sflt_define(sflt_definition* definition, const char* text,
 #define SFLT_MAX_DEFINITION 2048
 SFLT_API size_t sflt_print_definition(const sflt_definition* definition, char* buffer, size_t size);
 
-/* The bytes that a filter takes. */
+/* The bytes that a filter takes: those of its slices, and 512. Option `memory` counts 64 of these.
+ */
 SFLT_API uint64_t sflt_size(const sflt_definition* definition);
 
 /* The seed of the hashes of its keys. */
@@ -257,11 +258,11 @@ SFLT_API size_t sflt_write_text(const sflt_filter* filter, char* buffer, size_t 
 
 /*
  * Reading: sflt_define_from_…() tells what filter is meant, and so how much memory it will need,
- * from the beginning of it (text: up to the closing parenthesis; bytes: the first
+ * from the beginning of it (text: up to the closing parenthesis; bytes: all, or the first
  * SFLT_BINARY_HEADER). sflt_read_…() then reads and checks all of it; on failure, the contents of
  * `memory` are undefined. Safe on any bytes.
  */
-#define SFLT_BINARY_HEADER 512
+#define SFLT_BINARY_HEADER 256
 SFLT_API sflt_status sflt_define_from_binary(sflt_definition* definition, const void* bytes,
                                              size_t length, sflt_problem* problem);
 SFLT_API sflt_filter* sflt_read_binary(void* memory, size_t size, const void* bytes, size_t length,

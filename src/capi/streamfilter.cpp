@@ -14,7 +14,7 @@ struct CompleteDefinition {
 };
 static_assert(sizeof(CompleteDefinition) == sizeof(sflt_definition));
 static_assert(SFLT_MAX_DEFINITION == kMaxDefinitionText);
-static_assert(SFLT_BINARY_HEADER == sizeof(Header));
+static_assert(SFLT_BINARY_HEADER >= kMostPacked);
 static_assert(sizeof(sflt_element) == sizeof(Element) &&
               offsetof(sflt_element, importance) == offsetof(Element, importance) &&
               offsetof(sflt_element, time) == offsetof(Element, time));
@@ -73,9 +73,10 @@ bool is_usable(const void* memory, Problem& problem) {
 bool has_room(const void* memory, std::size_t size, const Parameters& parameters,
               Problem& problem) {
   if (!is_usable(memory, problem)) return false;
-  if (size >= parameters.memory) return true;
+  const std::uint64_t needed = block_bytes(parameters);
+  if (size >= needed) return true;
   bad_argument(problem, "memory is too small for the filter");
-  return problem.add_detail("It has %zu bytes instead of %llu.", size, llu(parameters.memory));
+  return problem.add_detail("It has %zu bytes instead of %llu.", size, llu(needed));
 }
 
 void prefetch_batch(const Header* header, const sflt_element* elements, std::size_t count) {
@@ -134,7 +135,9 @@ size_t sflt_print_definition(const sflt_definition* definition, char* buffer, si
   return print_definition(parameters_of(definition), buffer, size);
 }
 
-uint64_t sflt_size(const sflt_definition* definition) { return parameters_of(definition).memory; }
+uint64_t sflt_size(const sflt_definition* definition) {
+  return block_bytes(parameters_of(definition));
+}
 uint64_t sflt_seed(const sflt_definition* definition) { return parameters_of(definition).seed; }
 
 unsigned sflt_traits(const sflt_definition* definition) {
@@ -285,21 +288,14 @@ size_t sflt_binary_size(const sflt_filter* filter) {
 }
 
 size_t sflt_write_binary(const sflt_filter* filter, void* buffer, size_t size) {
-  const Header* header = header_of(filter);
-  const std::uint64_t memory = header->parameters.memory;
   const std::size_t needed = sflt_binary_size(filter);
-  if (size < needed) return needed;
-  unsigned char* bytes = static_cast<unsigned char*>(buffer);
-  const std::uint64_t sum = checksum(header);
-  std::memcpy(bytes, header, memory);
-  std::memset(bytes, 0, sizeof header->host);
-  std::memcpy(bytes + memory, &sum, sizeof sum);
+  if (size >= needed) write_binary(header_of(filter), buffer);
   return needed;
 }
 
 // The body is longer than the memory that it stands for, so a slice fits into its place.
 size_t sflt_text_size(const sflt_filter* filter) {
-  return kMaxTextStart + BodyText(header_of(filter)->parameters.memory).length() + alignof(Header);
+  return kMaxTextStart + BodyText(header_of(filter)->parameters).length() + alignof(Header);
 }
 
 size_t sflt_write_text(const sflt_filter* filter, char* buffer, size_t size) {
@@ -311,7 +307,7 @@ size_t sflt_write_text(const sflt_filter* filter, char* buffer, size_t size) {
     BodyWriter writer(header, buffer + length);
     while (writer.step()) {
     }
-    length += BodyText(header->parameters.memory).length();
+    length += BodyText(header->parameters).length();
     buffer[length] = '\0';
   }
   return length + 1;
@@ -320,25 +316,24 @@ size_t sflt_write_text(const sflt_filter* filter, char* buffer, size_t size) {
 sflt_status sflt_define_from_binary(sflt_definition* definition, const void* bytes, size_t length,
                                     sflt_problem* problem) {
   Problem found;
-  Header header;
+  Parameters parameters;
+  std::size_t used;
   if (definition == nullptr || bytes == nullptr)
     bad_argument(found, "definition or bytes is a null pointer");
-  else if (length < SFLT_BINARY_HEADER)
-    bad_argument(found, "the definition of a filter takes its first 512 bytes");
-  else if (std::memcpy(static_cast<void*>(&header), bytes, sizeof header);
-           check_header(header, found))
-    set_definition(definition, header.parameters);
+  else if (unpack_header(bytes, length, parameters, used, found))
+    set_definition(definition, parameters);
   return report(found, problem);
 }
 
 sflt_filter* sflt_read_binary(void* memory, size_t size, const void* bytes, size_t length,
                               sflt_problem* problem) {
   Problem found;
-  Header header;
+  Parameters parameters;
+  std::size_t used;
   if (bytes == nullptr)
     bad_argument(found, "bytes is a null pointer");
-  else if (read_binary_header(bytes, length, header, found) &&
-           has_room(memory, size, header.parameters, found))
+  else if (read_binary_header(bytes, length, parameters, used, found) &&
+           has_room(memory, size, parameters, found))
     read_binary(bytes, length, static_cast<Header*>(memory), found);
   return filter_at(memory, found, problem);
 }

@@ -147,29 +147,30 @@ static void test_problems(void) {
 static void test_memory(void) {
   sflt_definition definition;
   sflt_define(&definition, "sbf(memory=16kB)", NULL);
+  const size_t size = sflt_size(&definition);
   char* memory = memory_for(&definition);
   CHECK(sflt_init(NULL, 1 << 20, &definition, &problem) == NULL);
   CHECK(problem.status == SFLT_ARGUMENT);
   CHECK(sflt_init(memory + 1, 1 << 20, &definition, &problem) == NULL);
   CHECK(problem.status == SFLT_ARGUMENT && strstr(problem.message, "aligned") != NULL);
-  CHECK(sflt_init(memory, 16383, &definition, &problem) == NULL);
-  CHECK(problem.status == SFLT_ARGUMENT && strstr(problem.detail, "16383") != NULL);
-  CHECK(sflt_init(memory, 16384, NULL, &problem) == NULL);
+  CHECK(sflt_init(memory, size - 1, &definition, &problem) == NULL);
+  CHECK(problem.status == SFLT_ARGUMENT && strstr(problem.detail, "bytes instead of") != NULL);
+  CHECK(sflt_init(memory, size, NULL, &problem) == NULL);
 
-  sflt_filter* filter = sflt_init(memory, 16384, &definition, &problem);
+  sflt_filter* filter = sflt_init(memory, size, &definition, &problem);
   CHECK((void*)filter == (void*)memory && problem.status == SFLT_OK);
   CHECK(insert_key(filter, 1) == 0 && insert_key(filter, 1) == 1);
   char* moved = memory_for(&definition);
-  memcpy(moved, memory, 16384);
-  sflt_filter* copy = sflt_open(moved, 16384, &problem);
+  memcpy(moved, memory, size);
+  sflt_filter* copy = sflt_open(moved, size, &problem);
   CHECK(copy != NULL && test_key(copy, 1) && !test_key(copy, 2));
-  CHECK(sflt_open(moved, 16383, &problem) == NULL && problem.status == SFLT_CORRUPT);
+  CHECK(sflt_open(moved, size - 1, &problem) == NULL && problem.status == SFLT_CORRUPT);
   CHECK(sflt_open(moved + 4, 100, &problem) == NULL && problem.status == SFLT_ARGUMENT);
   moved[6] ^= 1;
-  CHECK(sflt_check(moved, 16384, &problem) == SFLT_CORRUPT);
+  CHECK(sflt_check(moved, size, &problem) == SFLT_CORRUPT);
   moved[6] ^= 1;
   moved[8] = (char)(sflt_format_version() + 1);
-  CHECK(sflt_check(moved, 16384, &problem) == SFLT_NEWER_VERSION);
+  CHECK(sflt_check(moved, size, &problem) == SFLT_NEWER_VERSION);
   free(memory);
   free(moved);
 }
@@ -258,7 +259,7 @@ static void test_binary(const char* text, int keys) {
   CHECK(sflt_write_binary(filter, bytes, size) == size);
   CHECK(sflt_define_from_binary(&read, bytes, SFLT_BINARY_HEADER, &problem) == SFLT_OK);
   CHECK(memcmp(&read, &definition, sizeof read) == 0);
-  CHECK(sflt_define_from_binary(&read, bytes, SFLT_BINARY_HEADER - 1, &problem) == SFLT_ARGUMENT);
+  CHECK(sflt_define_from_binary(&read, bytes, 63, &problem) == SFLT_CORRUPT);
   void* block = memory_for(&definition);
   CHECK((void*)sflt_read_binary(block, memory, bytes, size, &problem) == block);
   CHECK(memcmp(block, filter, memory) == 0);

@@ -9,7 +9,7 @@ void fuzz::block(const std::uint8_t* data, std::size_t size) {
   const std::size_t length = strnlen(text, size);
   Parameters parameters;
   if (!read_definition(text, length, parameters) || parameters.memory > kMostMemory) return;
-  Block block(parameters.memory);
+  Block block(block_bytes(parameters));
   format(block.header(), parameters);
   Input input(data, size);
   input.skip(length + 1);

@@ -11,7 +11,7 @@ bool read_words_form(const std::uint8_t* body, std::size_t size, Block& block, P
   CompactReader reader;
   if (!reader.open(body, size, problem)) return false;
   if (reader.parameters().memory > kMostMemory) return problem.set(Error::too_large, "too large");
-  block = Block(reader.parameters().memory);
+  block = Block(block_bytes(reader.parameters()));
   format(block.header(), reader.parameters());
   return read_compact(reader, block.header(), problem);
 }
@@ -21,7 +21,7 @@ bool read_compact_form(const std::uint8_t* body, std::size_t size, Block& block,
   SparseReader reader;
   if (!reader.open(body, size, problem)) return false;
   if (reader.parameters().memory > kMostMemory) return problem.set(Error::too_large, "too large");
-  block = Block(reader.parameters().memory);
+  block = Block(block_bytes(reader.parameters()));
   return reader.read(block.header(), problem) &&
          check(block.bytes.data(), block.bytes.size(), problem);
 }

@@ -21,7 +21,7 @@ void fuzz::definition(const std::uint8_t* data, std::size_t size) {
   format_header(&header, definition.parameters);
   FUZZ_REQUIRE(check_header(header, problem));
   if (definition.parameters.memory > kMostMemory) return;
-  Block block(definition.parameters.memory);
+  Block block(block_bytes(definition.parameters));
   format(block.header(), definition.parameters);
   FUZZ_REQUIRE(is_valid(block));
   use(block);

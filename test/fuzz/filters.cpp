@@ -145,7 +145,7 @@ void ask(const Parameters& parameters) {
 std::vector<unsigned char> compact_of(const Block& block) {
   if (std::uint32_t count; count_words(block.header(), count)) return words_form_of(block, count);
   SparsePlan plan;
-  if (!plan_sparse(block.header(), block.header()->parameters.memory, plan)) return {};
+  if (!plan_sparse(block.header(), block.bytes.size(), plan)) return {};
   std::vector<unsigned char> bytes(plan.room);
   const std::size_t size = write_sparse(block.header(), plan, bytes.data());
   FUZZ_REQUIRE(size <= plan.room);

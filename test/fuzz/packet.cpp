@@ -1,5 +1,5 @@
 // The state of one slice, as streamfilter_import takes it: a definition, up to the first zero byte,
-// then a packet, whose magic number and checksum are put right. What opens is merged into an empty
+// then a packet, whose header and checksum are put right. What opens is merged into an empty
 // filter.
 #include "core/filter/value_form.hpp"
 
@@ -15,24 +15,26 @@ void fuzz::packet(const std::uint8_t* data, std::size_t size) {
   Input input(data, size);
   input.skip(length + 1);
   const auto slice = input.take<std::uint32_t>();
-  std::vector<unsigned char> bytes(packet_size(parameters));
-  auto* header = reinterpret_cast<Header*>(bytes.data() + sizeof(PacketHead));
-  format_header(header, parameters);
+  Block filter(sizeof(Header) + parameters.slice_bytes), from(0);
+  format_header(filter.header(), parameters);
   // Of an empty slice; then its bytes come, and the checksum as a sender would make it.
-  PacketHead head = seal_packet(header, slice);
-  std::memcpy(slice_at(header, 0).state, input.rest(),
+  std::vector<unsigned char> bytes(packet_size(parameters));
+  write_packet(filter.header(), slice, bytes.data());
+  const std::size_t end = bytes.size() - kChecksumBytes;
+  std::memcpy(bytes.data() + end - parameters.slice_bytes, input.rest(),
               std::min<std::size_t>(input.left(), parameters.slice_bytes));
-  head.sum = hash_bytes(header, bytes.size() - sizeof head,
-                        head.magic + (static_cast<std::uint64_t>(slice) << 32));
-  std::memcpy(bytes.data(), &head, sizeof head);
+  const std::uint64_t sum = hash_bytes(bytes.data(), end, kPacketSeed);
+  std::memcpy(bytes.data() + end, &sum, sizeof sum);
+  from = Block(sizeof(Header) + bytes.size());
   std::uint32_t opened;
   Problem problem;
-  const Header* from = open_packet(bytes.data(), bytes.size(), opened, problem);
-  if (from == nullptr || find_ops(parameters.kind)->merge == nullptr) return;
-  Block into(parameters.memory);
+  if (!read_packet(bytes.data(), bytes.size(), opened, from.header(), problem) ||
+      find_ops(parameters.kind)->merge == nullptr)
+    return;
+  Block into(block_bytes(parameters));
   format(into.header(), parameters);
   FUZZ_REQUIRE(opened == slice);
-  merge_slice(into.header(), slice_at(from, 0), slice);
+  merge_slice(into.header(), slice_at(parameters, from.header() + 1, 0), slice);
   FUZZ_REQUIRE(is_valid(into));
   use(into);
 }

@@ -69,7 +69,7 @@ void fuzz::saved(const std::uint8_t* data, std::size_t size) {
   const std::size_t length = strnlen(text, size);
   Parameters parameters;
   if (!read_definition(text, length, parameters) || parameters.memory > kMostMemory) return;
-  Block block(parameters.memory);
+  Block block(block_bytes(parameters));
   format_header(block.header(), parameters);
   Input rows(data, size);
   rows.skip(length + 1);

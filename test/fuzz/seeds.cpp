@@ -79,13 +79,13 @@ std::string text_of(const Parameters& parameters) {
 
 // After so many rows, an eighth of them repeats.
 std::string slices_of(const Parameters& parameters, unsigned rows) {
-  Block block(parameters.memory);
+  Block block(block_bytes(parameters));
   format(block.header(), parameters);
   for (unsigned i = 0; i < rows; ++i)
     insert(block.header(),
            {mix64(i * 7 / 8), static_cast<double>(i % 100), std::int64_t{i} * 1000000});
   const auto* bytes = reinterpret_cast<const char*>(block.bytes.data());
-  return {bytes + sizeof(Header), bytes + parameters.memory};
+  return {bytes + sizeof(Header), bytes + block.bytes.size()};
 }
 
 std::string row_of(char sort, std::int32_t number, const std::string& data) {
@@ -120,7 +120,7 @@ void seed_filter(const std::string& name, const Parameters& parameters, const Ta
 
 // With a dozen keys.
 void seed_compact(const std::string& name, const Parameters& parameters, const Take& take) {
-  Block block(parameters.memory);
+  Block block(block_bytes(parameters));
   format(block.header(), parameters);
   for (unsigned i = 0; i < 20; ++i) insert(block.header(), {mix64(i * 7 / 10)});
   const std::vector<unsigned char> bytes = compact_of(block);

@@ -17,7 +17,7 @@ bool read_text(const std::string& text, Block& block, Problem& problem) {
   if (!read_text_start(text.data(), text.size(), Reading::request, start, problem)) return false;
   const Parameters& parameters = start.definition.parameters;
   if (parameters.memory > kMostMemory) return false;
-  block = Block(parameters.memory);
+  block = Block(block_bytes(parameters));
   format(block.header(), parameters);
   if (start.body == nullptr) return true;
   BodyReader reader(block.header(), start.body);
@@ -30,7 +30,7 @@ std::string text_of(const Block& block) {
   char start[kMaxTextStart];
   const std::size_t length = write_text_start(block.header(), true, start, sizeof start);
   std::string text(start, length);
-  text.resize(length + BodyText(block.bytes.size()).length());
+  text.resize(length + BodyText(block.header()->parameters).length());
   BodyWriter writer(block.header(), text.data() + length);
   while (writer.step()) {
   }
@@ -52,12 +52,13 @@ void read_any_text(const Input& input) {
 
 void read_any_binary(const Input& input) {
   const std::vector<std::uint8_t> bytes(input.rest(), input.rest() + input.left());
-  Header header;
+  Parameters parameters;
+  std::size_t start;
   Problem problem;
-  if (!read_binary_header(bytes.data(), bytes.size(), header, problem) ||
-      header.parameters.memory > kMostMemory)
+  if (!read_binary_header(bytes.data(), bytes.size(), parameters, start, problem) ||
+      parameters.memory > kMostMemory)
     return;
-  Block block(header.parameters.memory);
+  Block block(block_bytes(parameters));
   if (!read_binary(bytes.data(), bytes.size(), block.header(), problem)) return;
   FUZZ_REQUIRE(is_valid(block));
   use(block);
@@ -71,7 +72,7 @@ void write_and_change(Input input) {
   const std::size_t length = strnlen(text, input.left());
   Parameters parameters;
   if (!read_definition(text, length, parameters) || parameters.memory > kMostMemory) return;
-  Block block(parameters.memory);
+  Block block(block_bytes(parameters));
   format(block.header(), parameters);
   input.skip(length + 1);
   std::memcpy(block.bytes.data() + sizeof(Header), input.rest(),

@@ -7,7 +7,7 @@ FROM generate_series(1, 6000) i;
 ANALYZE events;
 -- The bits of a Bloom filter in one slice, without the counters in front of them.
 CREATE FUNCTION bits(f streamfilter) RETURNS text
-LANGUAGE sql RETURN md5(substring(streamfilter_send(f) FROM 577 FOR length(streamfilter_send(f)) - 584));
+LANGUAGE sql RETURN md5(substring(streamfilter_send(f) FROM 129 FOR length(streamfilter_send(f)) - 136));
 
 -- ---- streamfilter_agg: a filter of the keys of a table ------------------------
 
@@ -110,7 +110,7 @@ SELECT approx_count_distinct(host, 'bloom(memory=1kB, k=1)') AS in_a_kilobyte,
        approx_count_distinct(host, 'sbf(memory=64kB)') AS by_sbf
 FROM events;
 -- A filter that is full can only give a lower bound, and says so.
-SELECT approx_count_distinct(id, 'bloom(memory=640, k=1)') FROM events;
+SELECT approx_count_distinct(id, 'bloom(memory=192, k=1)') FROM events;
 -- Errors.
 SELECT approx_count_distinct(host, NULL) FROM events;
 SELECT approx_count_distinct(to_json(host)) FROM events;

@@ -37,7 +37,7 @@ DROP FOREIGN TABLE alerts, recent_alerts, without, no_column;
 CREATE FOREIGN TABLE twice (id int) SERVER streamfilter
   OPTIONS (kind 'clq', memory '64kB', policy 'second', importance_levels '4');
 CREATE FOREIGN TABLE behind (id int) SERVER streamfilter
-  OPTIONS (kind 'clq', memory '640', bits '48', bucket '10', policy 'second', seed '1');
+  OPTIONS (kind 'clq', memory '192', bits '48', bucket '10', policy 'second', seed '1');
 -- The key that came again stays at the front, whatever comes after it.
 INSERT INTO behind VALUES (1);
 INSERT INTO behind VALUES (1);

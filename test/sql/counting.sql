@@ -206,9 +206,9 @@ SELECT said_of(bytes || '\x00') AS with_more FROM good;
 SELECT said_of(set_byte(bytes, 4, 2)) AS later_version FROM good;
 SELECT said_of(set_byte(bytes, 5, 3)) AS other_kind FROM good;
 SELECT said_of(set_byte(bytes, 6, 255)) AS unknown_flags FROM good;
-SELECT said_of(set_byte(bytes, 9, 127)) AS too_few_bytes FROM good;
-SELECT said_of(substr(bytes, 1, 7) || '\x8008ff07'::bytea || convert_to(repeat('x', 4000), 'SQL_ASCII')) AS more_than_its_memory FROM good;
-SELECT said_of(substr(bytes, 1, 10) || decode(repeat('00', length(bytes) - 10), 'hex')) AS unordered FROM good;
+SELECT said_of(set_byte(bytes, 11, 127)) AS too_few_bytes FROM good;
+SELECT said_of(substr(bytes, 1, 9) || '\x8008ff07'::bytea || convert_to(repeat('x', 4000), 'SQL_ASCII')) AS more_than_its_memory FROM good;
+SELECT said_of(substr(bytes, 1, 12) || decode(repeat('00', length(bytes) - 12), 'hex')) AS unordered FROM good;
 -- Every bit of it changed: an error, or what other keys make.
 SELECT count(said_of(set_bit(bytes, i, 1 - get_bit(bytes, i)))) = count(*) AS no_crash
 FROM good, generate_series(32, length(bytes) * 8 - 1) i;

@@ -43,7 +43,7 @@ SELECT format('CREATE FOREIGN TABLE bad (id int) SERVER streamfilter OPTIONS (%s
   $$knd 'sbf'$$, $$kind 'sbff'$$, $$kind 'bloom', max '3'$$, $$kind 'sbf', memory '64XB'$$, $$kind 'sbf', memory '-1'$$,
   $$kind 'sbf', memory '100'$$, $$kind 'sbf', memory '1000000TB'$$, $$fpr '0'$$, $$fpr '1'$$, $$fpr 'NaN'$$, $$fpr 'small'$$,
   $$keys '0'$$, $$keys '1.5'$$, $$nulls 'equal'$$, $$slices '0'$$, $$kind 'sbf', max '16'$$,
-  $$kind 'sbf', max '7', cell_bits '2'$$, $$kind 'sbf', memory '640', fpr '0.0000001', max '15'$$]) AS options \gexec
+  $$kind 'sbf', max '7', cell_bits '2'$$, $$kind 'sbf', memory '192', fpr '0.0000001', max '15'$$]) AS options \gexec
 -- A kind that cannot keep fpr says which can.
 CREATE FOREIGN TABLE derived (id int) SERVER streamfilter OPTIONS (kind 'bloom', memory '1MB', fpr '0.01');
 SELECT params, fpr_bound <= 0.01 AS keeps_fpr FROM streamfilter_stats;

@@ -80,12 +80,12 @@ SELECT label FROM pg_seclabels WHERE objtype = 'type' AND objname = 'color';
 
 -- Security labels are ours, but for what a dump brings back.
 \set VERBOSITY default
-SECURITY LABEL FOR streamfilter ON TYPE mood IS '{sad,ok}';
+SECURITY LABEL FOR streamfilter ON TYPE mood IS 'sad,ok';
 \set VERBOSITY terse
 SECURITY LABEL FOR streamfilter ON TABLE events IS 'secret';
 SET check_function_bodies = off;
-SECURITY LABEL FOR streamfilter ON TYPE mood IS '{sad}';
 SECURITY LABEL FOR streamfilter ON TYPE mood IS 'sad';
+SECURITY LABEL FOR streamfilter ON TYPE mood IS '"sad';
 SECURITY LABEL FOR streamfilter ON TYPE mood IS NULL;
 RESET check_function_bodies;
 

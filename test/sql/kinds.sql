@@ -123,9 +123,9 @@ SELECT count(*) BETWEEN 450 AND 550 AS about_half
 FROM generate_series(1, 1000) AS i WHERE streamfilter_seen('guessing', i);
 
 -- clq: what is seen again and again stays (lru), or goes with its age all the same (fifo).
-CREATE FOREIGN TABLE queue (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '640', bits '48', bucket '10', seed '1');
+CREATE FOREIGN TABLE queue (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '192', bits '48', bucket '10', seed '1');
 CREATE FOREIGN TABLE queue_fifo (id int) SERVER streamfilter
-  OPTIONS (kind 'clq', memory '640', bits '48', bucket '10', policy 'fifo', seed '1');
+  OPTIONS (kind 'clq', memory '192', bits '48', bucket '10', policy 'fifo', seed '1');
 -- Ten keys fit; the first one comes again before five others.
 INSERT INTO queue SELECT CASE i WHEN 11 THEN 1 ELSE i END FROM generate_series(1, 16) AS i;
 INSERT INTO queue_fifo SELECT CASE i WHEN 11 THEN 1 ELSE i END FROM generate_series(1, 16) AS i;
@@ -268,7 +268,7 @@ SELECT format('SELECT streamfilter_add(%L, 1)', f) FROM (VALUES
 SELECT format('SELECT %L::streamfilter', f) FROM (VALUES
   ('fplru(memory=64kB, entry_bits=16, fpr=0.000001)'), ('clq(memory=64kB, fpr=1e-15)'), ('ell(memory=64kB, fpr=0.01)'),
   ('vqf(memory=16kB, fpr=1e-60)')) AS bad (f) \gexec
-SELECT 'ell(memory=700)'::streamfilter, 'ell(memory=600)'::streamfilter;
+SELECT 'ell(memory=252)'::streamfilter, 'ell(memory=152)'::streamfilter;
 
 DROP TABLE kinds, events;
 SELECT format('DROP FOREIGN TABLE %s', string_agg(filter::text, ', ' ORDER BY filter::text)) FROM streamfilter_stats WHERE filter::text LIKE 'k\_%' \gexec

@@ -52,7 +52,7 @@ CREATE TABLE events (shard int, key int, word text);
 INSERT INTO events SELECT streamfilter_slice_of(i % 400, 3), i % 400, 'w' || i % 400 FROM generate_series(1, 400) i;
 -- The bits of a Bloom filter in one slice, without the counters in front of them.
 CREATE FUNCTION bits(f streamfilter) RETURNS text
-LANGUAGE sql RETURN md5(substring(streamfilter_send(f) FROM 577 FOR length(streamfilter_send(f)) - 584));
+LANGUAGE sql RETURN md5(substring(streamfilter_send(f) FROM 129 FOR length(streamfilter_send(f)) - 136));
 CREATE TABLE kinds (name text, definition text);
 INSERT INTO kinds VALUES
   ('bloom', 'bloom(memory=4kB, k=5)'), ('bloom, blocked', 'bloom(memory=4kB, k=5, layout=blocked)'),

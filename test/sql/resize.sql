@@ -12,7 +12,7 @@ SELECT memory BETWEEN 500000 AND 524288 AS larger, tested > 30000 AS counted_on,
 FROM streamfilter_stats WHERE filter = 'sized'::regclass;
 INSERT INTO sized SELECT generate_series(25001, 35000);
 -- Smaller: the newest keys stay.
-ALTER FOREIGN TABLE sized OPTIONS (SET memory '64kB');
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '60kB');
 SELECT known('sized', 34001, 35000) > 980 AS newest_known, known('sized', 1, 35000) < 34000 AS some_forgotten,
   known('sized', 100001, 110000) < 250 AS keeps_its_rate;
 
@@ -69,12 +69,12 @@ INSERT INTO sized VALUES (3003);
 SAVEPOINT s;
 ALTER FOREIGN TABLE sized OPTIONS (SET memory '256kB');
 INSERT INTO sized VALUES (3004);
-ALTER FOREIGN TABLE sized OPTIONS (SET memory '64kB');
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '60kB');
 INSERT INTO sized VALUES (3005);
 SELECT known('sized', 3001, 3005) AS all_five;
 ROLLBACK TO s;
 SELECT known('sized', 3001, 3005) AS three;
-ALTER FOREIGN TABLE sized OPTIONS (SET memory '64kB');
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '60kB');
 ALTER FOREIGN TABLE sized OPTIONS (ADD mode 'shadow');
 ALTER FOREIGN TABLE sized OPTIONS (DROP mode);
 INSERT INTO sized VALUES (3006);
@@ -85,13 +85,13 @@ BEGIN;
 ALTER FOREIGN TABLE sized OPTIONS (SET memory '256kB');
 TRUNCATE sized;
 INSERT INTO sized VALUES (3007);
-ALTER FOREIGN TABLE sized OPTIONS (SET memory '64kB');
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '60kB');
 COMMIT;
 SELECT known('sized', 1, 3007) AS one;
 BEGIN;
 ALTER FOREIGN TABLE sized OPTIONS (SET memory '256kB');
 TRUNCATE sized;
-ALTER FOREIGN TABLE sized OPTIONS (SET memory '64kB');
+ALTER FOREIGN TABLE sized OPTIONS (SET memory '60kB');
 COMMIT;
 SELECT known('sized', 1, 3007) AS none;
 -- Saved in between, and subtransactions of a block.
@@ -112,7 +112,7 @@ DO $$BEGIN
     INSERT INTO sized VALUES (2003);
   EXCEPTION WHEN raise_exception THEN
   END;
-  ALTER FOREIGN TABLE sized OPTIONS (SET memory '64kB');
+  ALTER FOREIGN TABLE sized OPTIONS (SET memory '60kB');
 END$$;
 SELECT known('sized', 1, 2003) AS these, memory < 70000 AS small FROM streamfilter_stats WHERE filter = 'sized'::regclass;
 -- Nothing is saved before the transaction ends.

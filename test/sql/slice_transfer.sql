@@ -93,7 +93,7 @@ SELECT streamfilter_import('new_home', 1, streamfilter_send(streamfilter_value('
 CREATE TABLE packet AS SELECT streamfilter_export('old_home', 1) AS bytes;
 SELECT streamfilter_import('new_home', 1, set_byte(bytes, 200, get_byte(bytes, 200) # 1)) FROM packet;
 SELECT streamfilter_import('new_home', 1, set_byte(bytes, 2000, get_byte(bytes, 2000) # 1)) FROM packet;
-SELECT streamfilter_import('new_home', 2, set_byte(bytes, 4, 2)) FROM packet;
+SELECT streamfilter_import('new_home', 2, set_byte(bytes, 0, 2)) FROM packet;
 SELECT streamfilter_import('new_home', 1, substr(bytes, 1, length(bytes) - 8)) FROM packet;
 -- Rights: SELECT to export, INSERT to import.
 CREATE ROLE mover;

@@ -35,7 +35,7 @@ SELECT streamfilter_stats_reset('seen');
 SELECT tested, accepted, discarded, lost_estimate, fill, stats_reset <= now() + '1 s' AS reset
 FROM streamfilter_stats;
 CALL feed(10001, 14000, 1);
-SELECT accepted + discarded AS rows, discarded > 20 AS loses, is_near(lost_estimate, discarded)
+SELECT accepted + discarded AS rows, discarded > 10 AS loses, is_near(lost_estimate, discarded)
 FROM streamfilter_stats;
 -- Repeats are no losses.
 SELECT lost_estimate AS before FROM streamfilter_stats \gset

@@ -50,8 +50,8 @@ ORDER BY who;
 DROP TABLE visits;
 
 -- NULL keys: nothing is remembered, nothing is known.
-SELECT streamfilter_add('bloom(memory=640, k=3)', NULL::text) AS unchanged,
-       'bloom(memory=640, k=3)'::streamfilter @> NULL::text AS unknown,
+SELECT streamfilter_add('bloom(memory=192, k=3)', NULL::text) AS unchanged,
+       'bloom(memory=192, k=3)'::streamfilter @> NULL::text AS unknown,
        streamfilter_add(NULL, 1) IS NULL AS no_filter;
 -- A row with a NULL in it is never a repeat; with nulls = 'not distinct' NULL is one more value.
 SELECT nulls,
@@ -87,7 +87,7 @@ SELECT streamfilter_info('bloom(memory=1kB, k=3)') ->> 'window_keys' AS window_k
 -- ---- lossless ----------------------------------------------------------------
 
 -- A filled filter carries its body behind the definition.
-SELECT streamfilter_add('bloom(memory=640, k=3)', 'x');
+SELECT streamfilter_add('bloom(memory=192, k=3)', 'x');
 
 CREATE TABLE filters (id int PRIMARY KEY, f streamfilter);
 INSERT INTO filters

@@ -127,6 +127,10 @@ cure('a size that keeps the rate', q{CREATE FOREIGN TABLE sized (id int) SERVER 
 	q{ALTER FOREIGN TABLE public.sized OPTIONS (SET memory '65kB')},
 	qr/filter "sized" will exceed its false-positive rate/, first => 1,
 	gone => q{SELECT fpr_now <= 0.01 AND NOT overfull FROM streamfilter_stats WHERE filter = 'sized'::regclass});
+cure('another kind for other options', q{CREATE FOREIGN TABLE grown (id int) SERVER streamfilter OPTIONS (memory '64kB');
+	INSERT INTO grown SELECT generate_series(1, 100)}, q{ALTER FOREIGN TABLE grown OPTIONS (ADD keys '5000')},
+	qr/NOTICE:  filter "grown" stays of kind clq/,
+	gone => q{SELECT kind = 'vqf' FROM streamfilter_filters WHERE filter = 'grown'::regclass});
 cure('a kind that cannot be resized while rows come', q{CREATE FOREIGN TABLE quotient (id int) SERVER streamfilter OPTIONS (kind 'sqf', memory '64kB')},
 	q{CALL streamfilter_resize('public.quotient', '128kB')}, qr/cannot be resized/);
 cure('the right to a parent', q{CREATE ROLE child; GRANT CREATE, USAGE ON SCHEMA public TO child; GRANT USAGE ON FOREIGN SERVER streamfilter TO child;

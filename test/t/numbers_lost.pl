@@ -1,6 +1,7 @@
 # What filters state while rows come through a trigger, against exact counts: random definitions, new rows in many transactions, another
 # size in between. lost_estimate, fpr_now, fpr_bound and overfull; what a copy of the filter says as a value, in text and in binary.
-# The limits fail a correct filter with a probability of 1e-7 each. STREAMFILTER_SEED: the seed; those of every run are the same.
+# The limits fail a correct filter with a probability of 1e-7 each. STREAMFILTER_SEED: the only seed; otherwise one is always the same, and
+# the day's is tried, too, and only reported.
 # flavours: quick
 use Sf;
 
@@ -20,10 +21,11 @@ sub is_about
 	return;
 }
 
-for my $case (0 .. $#kinds)
+sub check_case
 {
+	my ($seed, $case) = @_;
 	my ($kind, $share) = @{ $kinds[$case] };
-	srand(($ENV{STREAMFILTER_SEED} // 64) * 1000 + $case);
+	srand($seed * 1000 + $case);
 	my $rows = 4000 + int rand 4000;
 	my $fpr  = sprintf '%.3f', .01 + rand .06;
 	my $keys = $share ? ", keys '" . int($rows * 12 * $share) . "'" : '';
@@ -48,6 +50,17 @@ for my $case (0 .. $#kinds)
 	ok($overfull eq 't' || $now <= $bound && $bound <= 1.1 * $fpr * 1.000001, "$options: fpr_now $now, fpr_bound $bound, overfull $overfull");
 	ok($overfull eq 't' || $found <= 1.1 * $fpr * $probes + 5.5 * sqrt($fpr * $probes), "$options: $found of $probes new keys are repeats");
 	sql('DROP TABLE kept; DROP FOREIGN TABLE seen');
+	return;
+}
+
+check_case($ENV{STREAMFILTER_SEED} // 64, $_) for 0 .. $#kinds;
+TODO:
+{
+	local $TODO = "the day's seed is only reported";
+	my ($day, $month, $year) = (gmtime)[ 3, 4, 5 ];
+	my $seed = ($year + 1900) * 10000 + ($month + 1) * 100 + $day;
+	note("seed $seed of the day");
+	if (!defined $ENV{STREAMFILTER_SEED}) { check_case($seed, $_) for 0 .. $#kinds }
 }
 
 # Of two values: how many keys they share.

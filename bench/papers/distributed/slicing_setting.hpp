@@ -22,7 +22,7 @@ inline const char* name_of(Cut cut) { return cut == Cut::horizontal ? "horizonta
 inline std::string sliced_bloom(const std::string& slicing, std::uint32_t slices, unsigned k,
                                 std::uint64_t body) {
   return text("bloom(memory=%llu, k=%u, slices=%s)",
-              static_cast<Wide>(sizeof(Header) + slices * (sizeof(SliceState) + body)), k,
+              static_cast<Wide>(kStoredHeader + slices * (sizeof(SliceState) + body)), k,
               slicing.c_str());
 }
 inline std::string slicing_text(Cut cut, std::uint32_t slices) {

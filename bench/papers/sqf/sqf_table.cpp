@@ -95,7 +95,7 @@ Errors run(const std::string& definition_text, const std::vector<std::uint32_t>&
                  problem.detail, problem.hint);
     std::exit(2);
   }
-  std::vector<std::uint64_t> bytes((parameters.memory + 7) / 8);
+  std::vector<std::uint64_t> bytes(block_bytes(parameters) / 8);
   Header* filter = reinterpret_cast<Header*>(bytes.data());
   format(filter, parameters);
   std::vector<bool> seen(distinct);
@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
     for (const PrintedRow& row : part.rows) {
       // The paper counts the table alone as memory.
       const std::uint64_t memory =
-          (std::uint64_t{row.megabytes} << 20) / divisor + sizeof(Header) + sizeof(SliceState);
+          (std::uint64_t{row.megabytes} << 20) / divisor + kStoredHeader + sizeof(SliceState);
       // If 2^p fingerprints do not fit, the largest number that does.
       const bool fits = row.reading != Reading::unexplained;
       const std::string text =

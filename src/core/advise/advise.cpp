@@ -213,16 +213,14 @@ void explain(const Advice& advice, char* buffer, std::size_t size) noexcept {
 
 // ---- forecasts ----------------------------------------------------------------------------------
 
-namespace {
-
-bool can_be_tried(const FilterOps& ops) noexcept {
+static bool can_be_tried(const FilterOps& ops) noexcept {
   return !ops.counts_only && ops.forgets != Forgets::after_window && ops.uses_importance != always;
 }
 
 // The rate of `wrong` among `all`, with an error estimated from the differences between parts of
 // the keys; at least the error of that many independent draws.
 template <typename Part, typename Wrong, typename All>
-Measured measure(const Part* parts, unsigned count, Wrong wrong, All all) noexcept {
+static Measured measure(const Part* parts, unsigned count, Wrong wrong, All all) noexcept {
   double errors = 0, rows = 0, squares = 0;
   for (unsigned i = 0; i < count; ++i) {
     errors += wrong(parts[i]);
@@ -240,8 +238,6 @@ Measured measure(const Part* parts, unsigned count, Wrong wrong, All all) noexce
   const double between = std::sqrt(squares * count / (count - 1)) / rows;
   return {rate, std::max(between, std::sqrt(share * (1 - share) / rows))};
 }
-
-}  // namespace
 
 std::size_t find_repeats(const std::uint64_t* hashes, std::size_t count, std::uint64_t* table,
                          std::size_t size, bool* repeated) noexcept {

@@ -6,18 +6,16 @@
 #include <cstring>
 
 namespace streamfilter {
-namespace {
+static bool continues_character(char byte) noexcept { return (byte & 0xc0) == 0x80; }
 
-bool continues_character(char byte) noexcept { return (byte & 0xc0) == 0x80; }
-
-std::size_t cut_utf8(const char* text, std::size_t length, std::size_t most) noexcept {
+static std::size_t cut_utf8(const char* text, std::size_t length, std::size_t most) noexcept {
   if (length <= most) return length;
   std::size_t end = most;
   while (end > 0 && most - end < 3 && continues_character(text[end])) --end;
   return continues_character(text[end]) ? most : end;  // not UTF-8
 }
 
-CutText cut_text = cut_utf8;
+static CutText cut_text = cut_utf8;
 
 // Cuts what does not fit, between characters.
 template <std::size_t size>
@@ -26,8 +24,6 @@ __attribute__((format(printf, 2, 0))) void print(char (&buffer)[size], const cha
   const int length = std::vsnprintf(buffer, size, format, arguments);
   if (length >= static_cast<int>(size)) buffer[cut_text(buffer, size - 1, size - 2)] = '\0';
 }
-
-}  // namespace
 
 void set_cut_text(CutText cut) noexcept { cut_text = cut; }
 

@@ -5,8 +5,6 @@ namespace {
 
 using namespace exa_log_log;
 
-constexpr unsigned kHasSeed = 1, kHasSlices = 2, kNullsAreKeys = 4, kHasRepeats = 8, kAllFlags = 15;
-
 // Bits of a payload: the last two of the update value's; then its seven, or as many zeros and how
 // many more there are.
 constexpr unsigned kFineBits = 7, kMoreBits = 6, kSubBits = 2;
@@ -14,24 +12,6 @@ constexpr unsigned kFineCodes = 1u << kFineBits;
 constexpr std::uint32_t kPayloadMask = (1u << kWordPayloadBits) - 1;
 
 static_assert(kMaxPlaces == 1u << kMostRice && kSubBits + kFineBits + kMoreBits == kMostPayload);
-
-// The parameters of what is asked for; false: there are none.
-bool derive(std::uint64_t memory, std::uint64_t seed, std::uint64_t slices, bool nulls,
-            Parameters& result) noexcept {
-  Definition definition;
-  Parameters& p = definition.parameters;
-  p.kind = kKindOfWords;
-  p.memory = memory;
-  p.seed = seed;
-  p.nulls = nulls ? Nulls::not_distinct : Nulls::distinct;
-  p.slices = static_cast<std::uint32_t>(slices > 0 ? slices : default_slices(memory));
-  definition.common = kCompleteCommon;
-  Problem ignored;
-  if (slices > kMaxPlaces || !in_range(p) || !complete(definition, ignored) || !has_words(p))
-    return false;
-  result = p;
-  return true;
-}
 
 void put_key(std::uint64_t gap, unsigned rice, std::uint32_t payload, RiceWriter& out) noexcept {
   const unsigned code = payload >> kSubBits, sub = payload & ((1u << kSubBits) - 1);
@@ -69,17 +49,6 @@ class Repeats {
   const std::uint64_t* insertions_;
 };
 
-void write_start(const Parameters& p, unsigned flags, RiceWriter& out) noexcept {
-  const std::uint32_t start[] = {0, kCompactMagic};
-  out.put_bytes(start, sizeof start);
-  out.put_byte(kCompactVersion);
-  out.put_byte(static_cast<unsigned>(p.kind));
-  out.put_byte(flags);
-  out.put_number(p.memory);
-  if (flags & kHasSeed) out.put_bytes(&p.seed, sizeof p.seed);
-  if (flags & kHasSlices) out.put_number(p.slices);
-}
-
 }  // namespace
 
 bool is_readable(const void* body, std::size_t length, Problem& problem) noexcept {
@@ -95,15 +64,9 @@ bool is_readable(const void* body, std::size_t length, Problem& problem) noexcep
                           kCompactVersion);
 }
 
-bool has_compact_form(const Parameters& p) noexcept {
-  Parameters again;
-  return has_words(p) && derive(p.memory, p.seed, p.slices, p.nulls != Nulls::distinct, again) &&
-         std::memcmp(&again, &p, sizeof p) == 0;
-}
-
 bool count_words(const Header* header, std::uint32_t& count) noexcept {
   const Parameters& p = header->parameters;
-  if (!has_compact_form(p)) return false;
+  if (!has_words(p)) return false;
   std::uint64_t all = 0;
   for (std::uint32_t i = 0; i < p.slices; ++i) {
     const ConstSlice slice = slice_at(header, i);
@@ -133,7 +96,7 @@ void sort_words(Word* words, std::uint32_t count) noexcept { std::sort(words, wo
 
 // All ones of the gaps are no more than what the places make of them.
 std::size_t most_compact(const Parameters& p, std::uint32_t count) noexcept {
-  constexpr std::size_t kNumber = 10, kStart = 11 + 8 + 3 * kNumber;
+  constexpr std::size_t kNumber = 10, kStart = kMostPacked + kNumber;
   const unsigned rice = rice_parameter(places_of(p), count);
   const std::uint64_t ones = count > 0 ? places_of(p) >> rice : 0;
   return kStart + p.slices * kNumber + 8 +
@@ -145,12 +108,14 @@ std::size_t write_compact(const Parameters& p, const Word* words, std::uint32_t 
                           std::size_t room) noexcept {
   RiceWriter out(bytes, room);
   Repeats repeats(p, words, count, insertions);
-  const unsigned flags =
-      (p.seed != 0 ? kHasSeed : 0) | (p.slices != default_slices(p.memory) ? kHasSlices : 0) |
-      (p.nulls != Nulls::distinct ? kNullsAreKeys : 0) | (repeats.are_any() ? kHasRepeats : 0);
-  write_start(p, flags, out);
-  for (std::uint32_t i = 0; (flags & kHasRepeats) && i < p.slices; ++i)
-    out.put_number(repeats.of(i));
+  const bool has_repeats = repeats.are_any();
+  const std::uint32_t start[] = {0, kCompactMagic};
+  out.put_bytes(start, sizeof start);
+  out.put_byte(kCompactVersion);
+  out.put_byte(static_cast<unsigned>(p.kind));
+  out.put_byte(has_repeats);
+  put_parameters(p, out);
+  for (std::uint32_t i = 0; has_repeats && i < p.slices; ++i) out.put_number(repeats.of(i));
   out.put_number(count);
   const unsigned rice = rice_parameter(places_of(p), count);
   std::uint64_t before = 0;
@@ -162,27 +127,9 @@ std::size_t write_compact(const Parameters& p, const Word* words, std::uint32_t 
   return out.finish();
 }
 
-bool CompactReader::read_parameters() noexcept {
-  std::uint64_t memory, seed = 0, slices = 0;
-  if (!read_number(at_, end_, memory)) return false;
-  if (flags_ & kHasSeed) {
-    if (end_ - at_ < 8) return false;
-    std::memcpy(&seed, at_, sizeof seed);
-    at_ += sizeof seed;
-  }
-  if ((flags_ & kHasSlices) && !read_number(at_, end_, slices)) return false;
-  const bool nulls = flags_ & kNullsAreKeys;
-  if (memory == parameters_.memory && seed == parameters_.seed &&
-      nulls == (parameters_.nulls != Nulls::distinct) &&
-      (slices > 0 ? slices : default_slices(memory)) == parameters_.slices)
-    return true;  // they are those of the filter before
-  return derive(memory, seed, slices, nulls, parameters_);
-}
-
 bool CompactReader::read_repeats() noexcept {
-  if (!(flags_ & kHasRepeats)) return true;
   repeats_ = at_;
-  for (std::uint32_t i = 0; i < parameters_.slices; ++i)
+  for (std::uint32_t i = 0; i < parameters().slices; ++i)
     if (std::uint64_t number; !read_number(at_, end_, number) || number > kMaxInsertions)
       return false;
   return true;
@@ -198,23 +145,25 @@ bool CompactReader::open(const void* body, std::size_t length, Problem& problem)
   is_sound_ = true;
   if (!is_readable(body, length, problem)) return false;
   at_ += sizeof kCompactMagic;
-  flags_ = at_[2];
-  const bool is_known = flags_ <= kAllFlags && at_[1] == static_cast<unsigned>(kKindOfWords);
+  const Kind kind{at_[1]};
+  const unsigned has_repeats = at_[2];
   at_ += 3;
   std::uint64_t count = 0;
-  if (!is_known || !read_parameters() || !read_repeats() || !read_number(at_, end_, count))
+  if (kind != kKindOfWords || has_repeats > 1 || !parameters_.take(at_, end_, kind) ||
+      !has_words(parameters()) || (has_repeats && !read_repeats()) ||
+      !read_number(at_, end_, count))
     return problem.set(Error::corrupt, "damaged streamfilter: invalid compact header");
   // A key is 10 bits at least.
   if (count > static_cast<std::uint64_t>(end_ - at_) * 8 / 10)
     return problem.set(Error::corrupt, "truncated streamfilter: %llu keys in %zu bytes", llu(count),
                        static_cast<std::size_t>(end_ - at_));
-  const std::uint64_t most = parameters_.slices * most_tokens(2 * parameters_.integer(0));
+  const std::uint64_t most = parameters().slices * most_tokens(2 * parameters().integer(0));
   if (count > most)
     return problem.set(Error::corrupt,
                        "damaged streamfilter: %llu keys, where there is room for %llu", llu(count),
                        llu(most));
   count_ = static_cast<std::uint32_t>(count);
-  places_ = places_of(parameters_);
+  places_ = places_of(parameters());
   rice_ = rice_parameter(places_, count_);
   return true;
 }

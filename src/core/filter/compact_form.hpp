@@ -6,9 +6,9 @@
 //   4    kCompactMagic
 //   8    version of this form, 1
 //   9    kind
-//   10   flags: what follows
-//   11   numbers of variable length, 7 bits each byte, the lower first: memory; those flagged, seed
-//        in 8 bytes; how many keys
+//   10   1: insertions beyond one for each key follow; else 0
+//   11   the parameters, as in a packed header; numbers of variable length: those insertions of
+//        each slice, how many keys
 //   …    the tokens in the order of their words (exa_log_log_words.hpp), as places with their
 //        payload (core/bits/rice_bits.hpp), and 0 bits up to a whole byte; the parameter of the
 //        code follows from the numbers
@@ -17,7 +17,7 @@
 #pragma once
 
 #include "core/bits/rice_bits.hpp"
-#include "core/filter/filter.hpp"
+#include "core/filter/packed_header.hpp"
 #include "core/kind/exa_log_log_words.hpp"
 
 namespace streamfilter {
@@ -26,7 +26,7 @@ using exa_log_log::Word;
 
 constexpr std::uint32_t kCompactMagic = 0x434c4653;  // "SFLC"
 constexpr std::uint8_t kCompactVersion = 1;
-constexpr std::size_t kHostWord = 4, kLeastCompact = 13;
+constexpr std::size_t kLeastCompact = 14;
 constexpr Kind kKindOfWords = Kind::ell;  // the words of this form are those of its slices
 
 // Are these the bytes behind the host's word of a compact form?
@@ -51,9 +51,6 @@ inline std::uint64_t fresh_random(const Parameters& p, std::uint32_t index) noex
   return mix64(p.seed ^ (index + 1) * kGoldenRatio);
 }
 
-// Do these parameters follow from what a compact form stores?
-bool has_compact_form(const Parameters& p) noexcept;
-
 // Number of the filter's words; false if it has no compact form.
 bool count_words(const Header* header, std::uint32_t& count) noexcept;
 // The words, in their order.
@@ -75,14 +72,13 @@ inline void list_insertions(const Header* header, std::uint64_t* insertions) noe
     insertions[i] = slice_at(header, i).state->insertions;
 }
 
-// Reads any bytes: open(), then next() until it returns 0, then finish(); can be reused. Derives
-// parameters once for consecutive filters with the same ones.
+// Reads any bytes: open(), then next() until it returns 0, then finish(); can be reused.
 class CompactReader {
  public:
   // Takes the bytes behind the host's word, without a copy. Errors: corrupt, newer_version.
   bool open(const void* body, std::size_t length, Problem& problem) noexcept;
 
-  const Parameters& parameters() const noexcept { return parameters_; }
+  const Parameters& parameters() const noexcept { return parameters_.parameters(); }
   std::uint32_t count() const noexcept { return count_; }
 
   // Insertions into a slice beyond one for each of its keys.
@@ -96,15 +92,14 @@ class CompactReader {
   bool finish(Problem& problem) const noexcept;
 
  private:
-  bool read_parameters() noexcept;
   bool read_repeats() noexcept;
 
   const unsigned char* at_ = nullptr;
   const unsigned char* end_ = nullptr;
   const unsigned char* repeats_ = nullptr;
-  Parameters parameters_{};
+  ParametersReader parameters_;
   std::uint32_t count_ = 0, done_ = 0;
-  unsigned flags_ = 0, rice_ = 0;
+  unsigned rice_ = 0;
   std::uint64_t bit_ = 0;  // of the keys, which begin at at_: the first that is not read
   std::uint64_t place_ = 0, places_ = 0;
   Word word_ = 0;
@@ -115,7 +110,7 @@ class CompactReader {
 // corrupt, with some keys added.
 bool merge_compact(CompactReader& reader, Header* into, Problem& problem) noexcept;
 
-// Makes the filter of an open reader, in parameters().memory bytes that format() has been used on.
+// Makes the filter of an open reader, in a block that format() has been used on.
 // Errors: corrupt.
 bool read_compact(CompactReader& reader, Header* filter, Problem& problem) noexcept;
 

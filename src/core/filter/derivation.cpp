@@ -17,13 +17,13 @@ constexpr double kForgettable = 0.01;  // a key counts as remembered up to this 
 bool derive_in_memory(Definition& definition, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (!definition.is_given(Common::slices)) p.slices = default_slices(p.memory);
-  const std::uint64_t least = sizeof(Header) + p.slices * kMinSliceBytes;
+  const std::uint64_t least = kStoredHeader + p.slices * kMinSliceBytes;
   if (p.memory < least) {
     problem.set(Error::too_small, "memory of %llu bytes is too small for a filter", llu(p.memory));
     return problem.add_hint("A filter of %u %s needs at least %llu bytes.", p.slices,
                             p.slices == 1 ? "slice" : "slices", llu(least));
   }
-  p.slice_bytes = (p.memory - sizeof(Header)) / p.slices & ~std::uint64_t{63};
+  p.slice_bytes = (p.memory - kStoredHeader) / p.slices & ~std::uint64_t{63};
   p.key_shift = 0;
   if (!find_ops(p.kind)->derive(definition, problem)) return false;
   derive_probes(p);
@@ -156,11 +156,9 @@ double window_keys(const Parameters& parameters, double fnr) noexcept {
 
 // ---- slices -------------------------------------------------------------------------------------
 
-namespace {
-
 // k1 and k2 are a slicing of their own (§3.3): they say what k is. With k1 = 1 it is the horizontal
 // one, with k2 = 1 the vertical one.
-bool check_k1_k2(Definition& definition, const FilterOps& ops, Problem& problem) noexcept {
+static bool check_k1_k2(Definition& definition, const FilterOps& ops, Problem& problem) noexcept {
   Parameters& p = definition.parameters;
   if (p.k1 == 0 || p.k2 == 0) {
     problem.set(Error::conflict, "options k1 and k2 belong together");
@@ -193,19 +191,17 @@ bool check_k1_k2(Definition& definition, const FilterOps& ops, Problem& problem)
 }
 
 // Divided by `part` and rounded the same way, it is what the whole is, divided by `of`.
-std::uint64_t share_of(std::uint64_t whole, std::uint64_t part, std::uint64_t of,
-                       Share share) noexcept {
+static std::uint64_t share_of(std::uint64_t whole, std::uint64_t part, std::uint64_t of,
+                              Share share) noexcept {
   const std::uint64_t more = share == Share::rounded_up ? of - 1 : 0;
   const auto result = (static_cast<unsigned __int128>(whole) * part + more) / of;
   return std::max(static_cast<std::uint64_t>(result), std::uint64_t{1});
 }
 
-bool is_of_all_slices(const Parameters& p, const OptionSpec& option) noexcept {
+static bool is_of_all_slices(const Parameters& p, const OptionSpec& option) noexcept {
   return option.share != Share::none && in_use(p, option) &&
          (option.type != OptionType::span || counts_rows(p, option));
 }
-
-}  // namespace
 
 void take_share(Parameters& p, std::uint32_t slices) noexcept {
   if (slices == p.slices) return;

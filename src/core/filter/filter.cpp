@@ -1,25 +1,21 @@
 #include "core/filter/filter.hpp"
 
 namespace streamfilter {
-namespace {
-
 // The element as one of its slices sees it.
-Element at_probe(const Element& element, const KeyProbe& probe) noexcept {
+static Element at_probe(const Element& element, const KeyProbe& probe) noexcept {
   return {probe.hash, element.importance, element.time};
 }
 
 // Keys prefetched at once, some cache lines each: as many as a core can wait for.
 constexpr std::size_t kFetchedAtOnce = 16;
 
-void prefetch_some(const Header* header, const Element* elements, const bool* has_key,
-                   std::size_t count) noexcept {
+static void prefetch_some(const Header* header, const Element* elements, const bool* has_key,
+                          std::size_t count) noexcept {
   Prefetches prefetches;
   for (std::size_t i = 0; i < std::min(count, kFetchedAtOnce); ++i)
     if (has_key[i]) prefetch(header, elements[i], prefetches);
   prefetches.start();
 }
-
-}  // namespace
 
 void format_header(Header* header, const Parameters& parameters) noexcept {
   std::memset(static_cast<void*>(header), 0, sizeof *header);
@@ -43,15 +39,7 @@ void format_zeroes(Header* header, std::uint32_t index) noexcept {
 }
 
 void format_slice(Header* header, std::uint32_t index) noexcept {
-  const Parameters& parameters = header->parameters;
-  const Slice slice = slice_at(header, index);
-  format_slice(parameters, slice, index);
-  if (index + 1 == parameters.slices) {
-    unsigned char* end = reinterpret_cast<unsigned char*>(slice.state) + parameters.slice_bytes;
-    std::memset(end, 0,
-                static_cast<std::size_t>(reinterpret_cast<unsigned char*>(header) +
-                                         parameters.memory - end));
-  }
+  format_slice(header->parameters, slice_at(header, index), index);
 }
 
 void format(Header* header, const Parameters& parameters) noexcept {
@@ -59,18 +47,21 @@ void format(Header* header, const Parameters& parameters) noexcept {
   for (std::uint32_t i = 0; i < parameters.slices; ++i) format_slice(header, i);
 }
 
+bool check_version(unsigned version, Problem& problem) noexcept {
+  if (version == kFormatVersion) return true;
+  if (version < kFormatVersion)
+    return problem.set(Error::corrupt, "damaged streamfilter: invalid header");
+  problem.set(Error::newer_version, "streamfilter of format version %u cannot be read", version);
+  return problem.add_hint("This version of streamfilter reads formats up to %u.", kFormatVersion);
+}
+
 bool check_header(const Header& header, Problem& problem) noexcept {
   if (header.magic != kMagic)
     return problem.set(Error::corrupt, "these bytes are not a streamfilter");
-  if (header.version > kFormatVersion) {
-    problem.set(Error::newer_version, "streamfilter of format version %u cannot be read",
-                header.version);
-    return problem.add_hint("This version of streamfilter reads formats up to %u.", kFormatVersion);
-  }
+  if (!check_version(header.version, problem)) return false;
   std::uint64_t reserved = header.reserved0 | header.reserved1;
   for (const std::uint64_t word : header.reserved) reserved |= word;
-  if (header.version != kFormatVersion || reserved != 0)
-    return problem.set(Error::corrupt, "damaged streamfilter: invalid header");
+  if (reserved != 0) return problem.set(Error::corrupt, "damaged streamfilter: invalid header");
   if (!in_range(header.parameters))
     return problem.set(Error::corrupt, "damaged streamfilter: parameters out of range");
 
@@ -100,19 +91,14 @@ bool check(const void* bytes, std::size_t length, Problem& problem) noexcept {
   const Header* header = static_cast<const Header*>(bytes);
   if (!check_header(*header, problem)) return false;
   const Parameters& parameters = header->parameters;
-  if (length != parameters.memory)
+  if (length != block_bytes(parameters))
     return problem.set(Error::corrupt, "damaged streamfilter: %zu bytes instead of %llu", length,
-                       llu(parameters.memory));
+                       llu(block_bytes(parameters)));
 
   for (std::uint32_t i = 0; i < parameters.slices; ++i)
     if (!check_slice(parameters, slice_at(header, i), i, problem)) return false;
   if (parameters.k1 > 0 && is_empty(header) && totals(header).estimate.fill > 0)
     return problem.set(Error::corrupt, "damaged streamfilter: bits without keys");
-  const unsigned char* at = static_cast<const unsigned char*>(bytes) + sizeof(Header) +
-                            parameters.slices * parameters.slice_bytes;
-  const unsigned char* end = static_cast<const unsigned char*>(bytes) + length;
-  for (; at < end; ++at)
-    if (*at != 0) return problem.set(Error::corrupt, "damaged streamfilter: invalid padding");
   return true;
 }
 
@@ -139,9 +125,17 @@ void insert_probe(Header* header, const Element& element, const KeyProbe& probe)
 }
 
 bool test_probes(const Header* header, const Element& element) noexcept {
-  const Parameters& parameters = header->parameters;
-  for (unsigned i = 0; i < parameters.k1; ++i)
-    if (!test_probe(header, element, probe_of(parameters, element.hash, i))) return false;
+  return test(header->parameters, header + 1, element);
+}
+
+bool test(const Parameters& parameters, const void* slices, const Element& element) noexcept {
+  for (unsigned i = 0; i < probes(parameters); ++i) {
+    const KeyProbe probe = probe_of(parameters, element.hash, i);
+    if (!find_ops(parameters.kind)
+             ->test(parameters, slice_at(parameters, slices, probe.slice),
+                    at_probe(element, probe)))
+      return false;
+  }
   return true;
 }
 
@@ -329,12 +323,6 @@ bool keys_of_both(Header* a, double first, Header* b, double second, double& bot
     if (compare == nullptr || !compare(p, slice_at(a, i), slice_at(b, i), likelihood)) return false;
   both = likelihood.both(first, second, error);
   return true;
-}
-
-std::uint64_t checksum(const Header* header) noexcept {
-  const unsigned char* bytes = reinterpret_cast<const unsigned char*>(header);
-  return hash_bytes(bytes + sizeof header->host, header->parameters.memory - sizeof header->host,
-                    kMagic);
 }
 
 bool uses_one_line(const Parameters& parameters, const SliceState& state) noexcept {

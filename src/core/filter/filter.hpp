@@ -14,11 +14,10 @@ void format_slice(Header* header, std::uint32_t index) noexcept;
 // Makes an empty slice number `index` of a filter with these parameters, in any place.
 void format_slice(const Parameters& parameters, Slice slice, std::uint32_t index) noexcept;
 
-// format_slice for a block of zeros, including bytes behind the last slice: writes only bytes that
-// must change.
+// format_slice for a block of zeros: writes only bytes that must change.
 void format_zeroes(Header* header, std::uint32_t index) noexcept;
 
-// Makes an empty filter in `parameters.memory` bytes (8-byte aligned).
+// Makes an empty filter in block_bytes (8-byte aligned).
 void format(Header* header, const Parameters& parameters) noexcept;
 
 // Is this a filter? Every door (text, binary, image, file of unlogged filters, C library) calls
@@ -26,8 +25,11 @@ void format(Header* header, const Parameters& parameters) noexcept;
 // bytes. Errors: corrupt, newer_version.
 bool check(const void* bytes, std::size_t length, Problem& problem) noexcept;
 
-// Checks only the header: enough to know `memory` before the rest has arrived.
+// Checks only the header.
 bool check_header(const Header& header, Problem& problem) noexcept;
+
+// Can bytes of this version of the format be read?
+bool check_version(unsigned version, Problem& problem) noexcept;
 
 inline const FilterOps& ops_of(const Header* header) noexcept {
   return *find_ops(header->parameters.kind);
@@ -68,6 +70,9 @@ inline bool test(const Header* header, const Element& element) noexcept {
   return find_ops(parameters.kind)
       ->test(parameters, slice_at(header, slice_of(parameters, element.hash)), element);
 }
+
+// `test` for slices that lie elsewhere than behind their header.
+bool test(const Parameters& parameters, const void* slices, const Element& element) noexcept;
 
 inline bool insert(Header* header, const Element& element) noexcept {
   const Parameters& parameters = header->parameters;
@@ -176,9 +181,6 @@ double distinct_keys(const Header* header, bool& full) noexcept;
 // `second`, and its standard error. Can change the form of their slices. False: not known.
 bool keys_of_both(Header* a, double first, Header* b, double second, double& both,
                   double& error) noexcept;
-
-// Checksum of a whole block without the host's word.
-std::uint64_t checksum(const Header* header) noexcept;
 
 // Does a key use one line of 64 bytes and its slice's counters, and nothing else, whatever is done
 // with it? Such a slice can be used before all of its lines are there. `state`: of one of them.

@@ -214,21 +214,17 @@ bool check_promise(const Parameters& parameters, Problem& problem) noexcept {
 
 // ---- overfull filters ---------------------------------------------------------------------------
 
-namespace {
-
 // Upper bound for the rate of all probes of a key with this load together: the logarithm of a rate
 // is concave in the load, so the geometric mean of their rates is at most the rate of their mean
 // load.
-double rate_at(const Parameters& p, std::uint64_t load) noexcept {
+static double rate_at(const Parameters& p, std::uint64_t load) noexcept {
   const double k1 = probes(p);
   return std::pow(find_ops(p.kind)->rate_at(p, to_real(load) / k1), k1);
 }
 
-double rate_of(const Parameters& p, ConstSlice slice) noexcept {
+static double rate_of(const Parameters& p, ConstSlice slice) noexcept {
   return find_ops(p.kind)->estimate(p, slice).fpr;
 }
-
-}  // namespace
 
 // Beyond the load of any slice; below it, the load of quotient filters is more than their bits.
 constexpr std::uint64_t kMostLoad = std::uint64_t{1} << 60;

@@ -79,7 +79,7 @@ void multiply_slices(const Definition& definition, const Parameters& from, doubl
   Definition attempt = definition;
   Parameters& p = attempt.parameters;
   p.slices = static_cast<std::uint32_t>(slices);
-  p.memory = sizeof(Header) + p.slices * from.slice_bytes;
+  p.memory = kStoredHeader + p.slices * from.slice_bytes;
   attempt.give(Common::memory, Common::slices);
   if (Parameters fitted{}; p.memory <= result->memory && derive_for(attempt, from, &fitted) &&
                            are_multiples(from, fitted))
@@ -106,7 +106,7 @@ void fit_multiple(const Definition& definition, const Parameters& from,
     Parameters& p = attempt.parameters;
     p.slices = result->slices;
     p.slices2 = result->slices2;
-    p.memory = sizeof(Header) + p.slices * (sizeof(SliceState) + body - less);
+    p.memory = kStoredHeader + p.slices * (sizeof(SliceState) + body - less);
     attempt.give(Common::memory, Common::slices);
     Parameters fitted{};
     if (!derive_for(attempt, from, &fitted) || !are_multiples(from, fitted)) continue;

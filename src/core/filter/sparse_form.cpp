@@ -3,8 +3,7 @@
 namespace streamfilter {
 namespace {
 
-constexpr unsigned kWords = sizeof(Parameters) / 8, kSetBytes = (kWords + 7) / 8;
-constexpr std::size_t kStart = 11 + kSetBytes, kMostNumber = 10;
+constexpr std::size_t kStart = 14, kMostNumber = 10;  // least bytes ahead of the units
 
 using Checksum = std::uint32_t;
 
@@ -64,16 +63,11 @@ std::uint64_t least_bits(const Parameters& p, unsigned unit, std::uint64_t count
 
 void write_start(const Parameters& p, const SparsePlan& plan, RiceWriter& out) noexcept {
   const std::uint32_t start[] = {0, kCompactMagic};
-  std::uint64_t words[kWords], set = 0;
-  std::memcpy(words, &p, sizeof words);
-  for (unsigned i = 0; i < kWords; ++i) set |= std::uint64_t{words[i] != 0} << i;
   out.put_bytes(start, sizeof start);
   out.put_byte(kCompactVersion);
   out.put_byte(static_cast<unsigned>(p.kind));
   out.put_byte(plan.unit);
-  out.put_bytes(&set, kSetBytes);
-  for (const std::uint64_t word : words)
-    if (word != 0) out.put_number(word);
+  put_parameters(p, out);
   out.put_number(plan.count);
 }
 
@@ -95,7 +89,7 @@ bool plan_sparse(const Header* header, std::size_t most, SparsePlan& plan) noexc
   if (bytes > most || kStart + least > most) return false;
   // All ones of the gaps are no more than what the places make of them.
   const std::uint64_t places = places_of(p, plan.unit);
-  plan.room = kStart + (kWords + 1) * kMostNumber + least +
+  plan.room = kMostPacked + kMostNumber + least +
               (places >> rice_parameter(places, plan.count)) / 8 + 2 * sizeof(std::uint64_t) +
               sizeof(Checksum);
   return true;
@@ -124,48 +118,27 @@ std::size_t write_sparse(const Header* header, const SparsePlan& plan,
   return out.finish();
 }
 
-bool SparseReader::read_parameters(const unsigned char* end) noexcept {
-  std::uint64_t set = 0, words[kWords] = {};
-  if (end - bits_.at < std::ptrdiff_t{kSetBytes}) return false;
-  std::memcpy(&set, bits_.at, kSetBytes);
-  bits_.at += kSetBytes;
-  if (set >> kWords != 0) return false;
-  for (; set != 0; set &= set - 1)
-    if (std::uint64_t& word = words[std::countr_zero(set)];
-        !read_number(bits_.at, end, word) || word == 0)
-      return false;
-  if (words[0] != 0 && std::memcmp(words, &parameters_, sizeof words) == 0)
-    return true;  // they are those of the filter before
-  Header header;
-  Problem ignored;
-  std::memcpy(&parameters_, words, sizeof words);
-  format_header(&header, parameters_);
-  if (check_header(header, ignored) && find_ops(parameters_.kind)->has_sparse_form) return true;
-  parameters_ = {};
-  return false;
-}
-
 bool SparseReader::open(const void* body, std::size_t length, Problem& problem) noexcept {
   if (!is_readable(body, length, problem)) return false;
   const auto* at = static_cast<const unsigned char*>(body) + sizeof kCompactMagic;
   body_ = body;
   bits_ = {at + 3, at - sizeof kCompactMagic + length - sizeof(Checksum)};
   unit_ = at[2];
-  if ((unit_ != 1 && unit_ != 8) || !read_parameters(bits_.end) ||
-      static_cast<unsigned>(parameters_.kind) != at[1] || !read_number(bits_.at, bits_.end, count_))
+  if ((unit_ != 1 && unit_ != 8) || !parameters_.take(bits_.at, bits_.end, Kind{at[1]}) ||
+      !find_ops(parameters().kind)->has_sparse_form || !read_number(bits_.at, bits_.end, count_))
     return problem.set(Error::corrupt, "damaged streamfilter: invalid compact header");
-  const std::uint64_t places = places_of(parameters_, unit_);
+  const std::uint64_t places = places_of(parameters(), unit_);
   if (count_ > places)
     return problem.set(Error::corrupt,
                        "damaged streamfilter: %llu places, where there is room for %llu",
                        llu(count_), llu(places));
-  if (least_bits(parameters_, unit_, count_) <= bits_.size()) return true;
+  if (least_bits(parameters(), unit_, count_) <= bits_.size()) return true;
   return problem.set(Error::corrupt, "truncated streamfilter: %llu places in %zu bytes",
                      llu(count_), static_cast<std::size_t>(bits_.end - bits_.at));
 }
 
 bool SparseReader::add_units(unsigned char* bytes, Problem& problem) const noexcept {
-  const std::uint64_t places = places_of(parameters_, unit_);
+  const std::uint64_t places = places_of(parameters(), unit_);
   const unsigned rice = rice_parameter(places, count_);
   std::uint64_t bit = 0, next = 0, payload;
   for (std::uint64_t i = 0; i < count_; ++i) {
@@ -190,8 +163,8 @@ bool SparseReader::add_units(unsigned char* bytes, Problem& problem) const noexc
 }
 
 bool SparseReader::read(Header* filter, Problem& problem) const noexcept {
-  const Parameters& p = parameters_;
-  std::memset(static_cast<void*>(filter), 0, p.memory);
+  const Parameters& p = parameters();
+  std::memset(static_cast<void*>(filter), 0, block_bytes(p));
   format_header(filter, p);
   for (std::uint32_t i = 0; i < p.slices; ++i)
     slice_at(filter, i).state->random = fresh_random(p, i);

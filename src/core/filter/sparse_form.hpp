@@ -7,8 +7,7 @@
 //   8    kCompactVersion
 //   9    kind
 //   10   bits of a unit, 1 or 8
-//   11   which of the 54 words of the parameters are not 0, a bit each, in 7 bytes
-//   18   numbers of variable length (core/bits/rice_bits.hpp): these words; how many units
+//   11   the parameters, as in a packed header; a number of variable length: how many units
 //   …    the units of the slices that differ from 0, or from a fresh state of the random numbers:
 //        how many equal ones lie between, by a Golomb-Rice code; with 8 bits, their difference; up
 //        to a whole byte, 0 bits
@@ -33,23 +32,22 @@ bool plan_sparse(const Header* header, std::size_t most, SparsePlan& plan) noexc
 std::size_t write_sparse(const Header* header, const SparsePlan& plan,
                          unsigned char* bytes) noexcept;
 
-// Reads any bytes. Can be reused: checks parameters once for consecutive filters with the same.
+// Reads any bytes; can be reused.
 class SparseReader {
  public:
   // Takes the bytes behind the host's word, without a copy. Errors: corrupt, newer_version.
   bool open(const void* body, std::size_t length, Problem& problem) noexcept;
 
-  const Parameters& parameters() const noexcept { return parameters_; }
+  const Parameters& parameters() const noexcept { return parameters_.parameters(); }
 
-  // Makes the filter in parameters().memory bytes, 8-byte aligned. Its counters are what they were
+  // Makes the filter in block_bytes, 8-byte aligned. Its counters are what they were
   // when it was written; for a stranger's bytes, check() follows. Errors: corrupt.
   bool read(Header* filter, Problem& problem) const noexcept;
 
  private:
-  bool read_parameters(const unsigned char* end) noexcept;
   bool add_units(unsigned char* bytes, Problem& problem) const noexcept;
 
-  Parameters parameters_{};
+  ParametersReader parameters_;
   const void* body_ = nullptr;
   RiceBits bits_{};
   unsigned unit_ = 0;

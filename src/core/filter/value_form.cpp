@@ -30,15 +30,14 @@ bool bad_syntax(const char* detail, const char* at, const char* end, Problem& pr
 // Reads ":version:" in front of a body.
 bool read_version(const char*& at, const char* end, Problem& problem) noexcept {
   if (*at != ':') return bad_syntax("Junk after the closing parenthesis", at, end, problem);
-  Header header{};
-  header.magic = kMagic;
+  unsigned version = 0;
   const char* stop = at + 1;
-  for (; stop < end && is_digit(*stop) && header.version < 1000; ++stop)
-    header.version = static_cast<std::uint16_t>(header.version * 10 + (*stop - '0'));
+  for (; stop < end && is_digit(*stop) && version < 1000; ++stop)
+    version = version * 10 + static_cast<unsigned>(*stop - '0');
   if (stop == at + 1 || stop == end || *stop != ':')
     return bad_syntax("Expected \":\", the version of the format and \":\"", at, end, problem);
   at = stop + 1;
-  return header.version == kFormatVersion || check_header(header, problem);
+  return check_version(version, problem);
 }
 
 }  // namespace
@@ -64,7 +63,7 @@ std::size_t write_text_start(const Header* header, bool is_filled, char* buffer,
 }
 
 bool BodyWriter::step() noexcept {
-  const BodyText form(header_->parameters.memory);
+  const BodyText form(header_->parameters);
   const unsigned char* body = body_of(header_);
   if (done_ < form.whole) {
     const std::size_t count = std::min(kStep, form.whole - done_);
@@ -97,13 +96,13 @@ bool read_text_start(const char* text, std::size_t length, Reading reading, Text
   start.body_length = static_cast<std::size_t>(text + length - body);
   if (start.body_length == 0 && !keeps_promise(start.definition.parameters)) return true;
   start.body = body;
-  return check_length(start.body_length, BodyText(start.definition.parameters.memory).length(),
+  return check_length(start.body_length, BodyText(start.definition.parameters).length(),
                       "characters of body", problem);
 }
 
 bool BodyReader::step() noexcept {
   if (!is_base64_) return false;
-  const BodyText form(header_->parameters.memory);
+  const BodyText form(header_->parameters);
   unsigned char* body = body_of(header_);
   if (done_ < form.whole) {
     const std::size_t count = std::min(kStep, form.whole - done_);
@@ -125,92 +124,104 @@ bool BodyReader::finish(Problem& problem) const noexcept {
     return problem.set(Error::corrupt, "damaged streamfilter: the body is not base64");
   if (sum_ != checksum(header_))
     return problem.set(Error::corrupt, "damaged streamfilter: wrong checksum");
-  return check(header_, header_->parameters.memory, problem);
+  return check(header_, block_bytes(header_->parameters), problem);
 }
 
-bool read_binary_header(const void* bytes, std::size_t length, Header& header,
-                        Problem& problem) noexcept {
-  if (length < sizeof(Header) + kChecksumBytes) {
+void write_binary(const Header* header, void* bytes) noexcept {
+  const PackedHeader packed(header->parameters);
+  const std::uint64_t body = slices_bytes(header->parameters), sum = checksum(header);
+  auto* at = static_cast<unsigned char*>(bytes);
+  std::memcpy(at, packed.bytes, packed.size);
+  std::memcpy(at + packed.size, header + 1, body);
+  std::memcpy(at + packed.size + body, &sum, sizeof sum);
+}
+
+bool read_binary_header(const void* bytes, std::size_t length, Parameters& parameters,
+                        std::size_t& size, Problem& problem) noexcept {
+  std::uint32_t host;
+  if (length < kStoredHeader + kChecksumBytes) {
     problem.set(Error::corrupt, "truncated streamfilter");
     return problem.add_detail("The value has only %zu bytes.", length);
   }
-  std::memcpy(static_cast<void*>(&header), bytes, sizeof header);
-  if (!check_header(header, problem)) return false;
-  return header.host == 0 || problem.set(Error::corrupt, "damaged streamfilter: invalid header");
+  std::memcpy(&host, bytes, sizeof host);
+  return unpack_header(bytes, length, parameters, size, problem) &&
+         (host == 0 || problem.set(Error::corrupt, "damaged streamfilter: invalid header"));
 }
 
 bool read_binary(const void* bytes, std::size_t length, Header* block, Problem& problem) noexcept {
-  Header header;
-  if (!read_binary_header(bytes, length, header, problem) ||
-      !check_length(length, binary_size(header.parameters), "bytes", problem))
+  Parameters parameters;
+  std::size_t start;
+  if (!read_binary_header(bytes, length, parameters, start, problem) ||
+      !check_length(length, binary_size(parameters), "bytes", problem))
     return false;
-  const std::uint64_t memory = header.parameters.memory;
+  const auto* at = static_cast<const unsigned char*>(bytes) + start;
+  const std::uint64_t body = slices_bytes(parameters);
   std::uint64_t sum;
-  std::memcpy(&sum, static_cast<const unsigned char*>(bytes) + memory, sizeof sum);
-  std::memmove(static_cast<void*>(block), bytes, memory);
+  std::memcpy(&sum, at + body, sizeof sum);
+  std::memmove(body_of(block), at, body);
+  format_header(block, parameters);
   if (sum != checksum(block))
     return problem.set(Error::corrupt, "damaged streamfilter: wrong checksum");
-  return check(block, memory, problem);
+  return check(block, block_bytes(parameters), problem);
 }
 
 // ---- one slice ----------------------------------------------------------------------------------
 
-namespace {
-
-constexpr std::uint32_t kPacketMagic = 0x4c534653;  // "SFSL"
-
-std::uint64_t sum_of(const Header* header, std::uint64_t length, std::uint32_t slice) noexcept {
-  return hash_bytes(header, length - sizeof(PacketHead),
-                    kPacketMagic + (std::uint64_t{slice} << 32));
-}
-
-bool is_empty_but_filled(const Parameters& parameters, ConstSlice slice) noexcept {
+static bool is_empty_but_filled(const Parameters& parameters, ConstSlice slice) noexcept {
   return slice.state->insertions == 0 &&
          find_ops(parameters.kind)->estimate(parameters, slice).fill > 0;
 }
 
-const Header* damaged(const char* detail, Problem& problem) noexcept {
+static bool damaged(const char* detail, Problem& problem) noexcept {
   problem.set(Error::corrupt, "these bytes are not the state of a slice");
   problem.add_detail("%s", detail);
-  problem.add_hint("Give what streamfilter_export has returned.");
-  return nullptr;
+  return problem.add_hint("Give what streamfilter_export has returned.");
 }
 
-}  // namespace
-
 std::uint64_t packet_size(const Parameters& parameters) noexcept {
-  return sizeof(PacketHead) + sizeof(Header) + parameters.slice_bytes;
+  return PackedHeader(parameters).size + parameters.slice_bytes + kChecksumBytes;
 }
 
 // Arrivals are counted in the first place of a key; a slice that has only others must not look
 // like an empty one.
-PacketHead seal_packet(Header* header, std::uint32_t slice) noexcept {
-  header->host = 0;
+void write_packet(Header* header, std::uint32_t slice, void* bytes) noexcept {
+  const Parameters& parameters = header->parameters;
+  const PackedHeader packed(parameters);
   const Slice state = slice_at(header, 0);
-  if (is_empty_but_filled(header->parameters, as_const(state)))
+  if (is_empty_but_filled(parameters, as_const(state)))
     state.state->insertions = state.state->inserted_new = 1;
-  return {kPacketMagic, slice, sum_of(header, packet_size(header->parameters), slice)};
+  auto* at = static_cast<unsigned char*>(bytes);
+  std::memcpy(at, packed.bytes, packed.size);
+  std::memcpy(at, &slice, sizeof slice);
+  std::memcpy(at + packed.size, state.state, parameters.slice_bytes);
+  const std::size_t length = packed.size + parameters.slice_bytes;
+  const std::uint64_t sum = hash_bytes(bytes, length, kPacketSeed);
+  std::memcpy(at + length, &sum, sizeof sum);
 }
 
-const Header* open_packet(const void* bytes, std::size_t length, std::uint32_t& slice,
-                          Problem& problem) noexcept {
-  if (length < sizeof(PacketHead) + sizeof(Header)) return damaged("They are too few.", problem);
-  const auto* head = static_cast<const PacketHead*>(bytes);
-  const auto* header = reinterpret_cast<const Header*>(head + 1);
-  const Parameters& parameters = header->parameters;
-  if (head->magic != kPacketMagic)
-    return damaged("They do not begin as such a state does.", problem);
-  if (head->sum != sum_of(header, length, head->slice))
+bool read_packet(const void* bytes, std::size_t length, std::uint32_t& slice, Header* block,
+                 Problem& problem) noexcept {
+  const auto* at = static_cast<const unsigned char*>(bytes);
+  std::uint32_t magic;
+  std::uint64_t sum;
+  Parameters parameters;
+  std::size_t start;
+  if (length < kStoredHeader + kChecksumBytes) return damaged("They are too few.", problem);
+  std::memcpy(&slice, at, sizeof slice);
+  std::memcpy(&magic, at + kHostWord, sizeof magic);
+  std::memcpy(&sum, at + length - sizeof sum, sizeof sum);
+  if (magic != kPackedMagic) return damaged("They do not begin as such a state does.", problem);
+  if (sum != hash_bytes(bytes, length - sizeof sum, kPacketSeed))
     return damaged("Their checksum is wrong.", problem);
-  if (!check_header(*header, problem)) return nullptr;
-  if (length != packet_size(parameters) || head->slice >= parameters.slices)
+  if (!unpack_header(bytes, length, parameters, start, problem)) return false;
+  if (length != packet_size(parameters) || slice >= parameters.slices)
     return damaged("Their number does not fit their header.", problem);
-  const ConstSlice state = slice_at(header, 0);
-  if (!check_slice(parameters, state, head->slice, problem)) return nullptr;
-  if (is_empty_but_filled(parameters, state))
-    return damaged("They hold keys without a count.", problem);
-  slice = head->slice;
-  return header;
+  format_header(block, parameters);
+  std::memcpy(body_of(block), at + start, parameters.slice_bytes);
+  const ConstSlice state = slice_at(parameters, block + 1, 0);
+  if (!check_slice(parameters, state, slice, problem)) return false;
+  return !is_empty_but_filled(parameters, state) ||
+         damaged("They hold keys without a count.", problem);
 }
 
 }  // namespace streamfilter

@@ -5,12 +5,12 @@
 //         kind(option=value, …):1:        the same, with options that contradict each other
 //         kind(option=value, …):1:body    a filled one: the version of the format, and base64 of
 //                                         everything behind the header and 8 bytes of checksum
-// Binary: the block with 0 in the host's word, then 8 bytes of checksum
+// Binary: the packed header with 0 in the host's word, the slices, then 8 bytes of checksum
 //
 // Bodies are worked off in steps, between which a host can look for interrupts.
 #pragma once
 
-#include "core/filter/filter.hpp"
+#include "core/filter/packed_header.hpp"
 
 namespace streamfilter {
 
@@ -23,8 +23,8 @@ constexpr std::size_t kChecksumBytes = sizeof(std::uint64_t);
 struct BodyText {
   std::size_t whole, rest;  // bytes of the two parts
 
-  explicit BodyText(std::uint64_t memory) noexcept
-      : whole((memory - sizeof(Header)) / 3 * 3), rest(memory - sizeof(Header) - whole) {}
+  explicit BodyText(const Parameters& parameters) noexcept
+      : whole(slices_bytes(parameters) / 3 * 3), rest(slices_bytes(parameters) - whole) {}
 
   std::size_t length() const noexcept;
 };
@@ -93,36 +93,35 @@ class BodyReader {
 // ---- binary
 
 inline std::uint64_t binary_size(const Parameters& parameters) noexcept {
-  return parameters.memory + kChecksumBytes;
+  return stored_bytes(parameters) + kChecksumBytes;
 }
 
-// The header, from the first of `length` bytes. Errors: corrupt, newer_version.
-bool read_binary_header(const void* bytes, std::size_t length, Header& header,
-                        Problem& problem) noexcept;
+// Writes binary_size() bytes.
+void write_binary(const Header* header, void* bytes) noexcept;
 
-// Copies `length` bytes in binary form into a block of as much memory as their header says, which
-// read_binary_header has found sound, and checks them. Errors: corrupt.
+// The parameters, from the first of `length` bytes, and the size of the header that says them.
+// Errors: corrupt, newer_version.
+bool read_binary_header(const void* bytes, std::size_t length, Parameters& parameters,
+                        std::size_t& size, Problem& problem) noexcept;
+
+// Copies `length` bytes in binary form into a block of as many as their parameters say, and checks
+// them. Errors: corrupt, newer_version.
 bool read_binary(const void* bytes, std::size_t length, Header* block, Problem& problem) noexcept;
 
-// The state of one slice of a filter on its way to the same slice of another one: a head, the
-// header of the filter, the bytes of the slice.
+// The state of one slice of a filter on its way to the same slice of another one: the packed header
+// of the filter with the number of the slice in the host's word, the slice, 8 bytes of checksum.
 
-struct PacketHead {
-  std::uint32_t magic;
-  std::uint32_t slice;
-  std::uint64_t sum;  // of all that follows, and the number of the slice
-};
-static_assert(sizeof(PacketHead) == 16);
+constexpr std::uint64_t kPacketSeed = 0x4c534653;  // of the checksum
 
 // Bytes of a packet of one slice of such a filter.
 std::uint64_t packet_size(const Parameters& parameters) noexcept;
 
-// The head for slice `slice`, which lies behind its header.
-PacketHead seal_packet(Header* header, std::uint32_t slice) noexcept;
+// Writes packet_size() bytes for slice `slice`, which lies behind its header.
+void write_packet(Header* header, std::uint32_t slice, void* bytes) noexcept;
 
-// The header and, behind it, the slice, if these bytes are such a packet; they need 8-byte
-// alignment. Safe on any bytes. nullptr: `problem` says why not. Errors: corrupt, newer_version.
-const Header* open_packet(const void* bytes, std::size_t length, std::uint32_t& slice,
-                          Problem& problem) noexcept;
+// Puts header and slice of such a packet into a block, which has sizeof(Header) more than `length`
+// bytes. Safe on any bytes. Errors: corrupt, newer_version.
+bool read_packet(const void* bytes, std::size_t length, std::uint32_t& slice, Header* block,
+                 Problem& problem) noexcept;
 
 }  // namespace streamfilter

@@ -1,10 +1,11 @@
-// The bytes of a filter. One contiguous, pointer-free block is the filter in shared memory, in a
-// value, in an aggregate and in an image:
+// The bytes of a filter. One contiguous, pointer-free block is the filter in memory:
 //
 //   0                Header            512 bytes: format, parameters; written once
 //   512              slice 0           SliceState (64 bytes), then the kind's own bytes
 //   512 + slice_bytes  slice 1 …       every slice is a filter of its own for its share of the keys
-//   …                zero bytes up to `memory`
+//
+// Where it is stored or travels, the slices are the same, and ahead of them lie the parameters in
+// 64 bytes (filter/packed_header.hpp): those and the slices are what `memory` counts.
 //
 // Slices are independent: work on one needs no other, so each can have its own lock.
 #pragma once
@@ -56,10 +57,19 @@ inline void count_insertion(SliceState& state, bool seen) noexcept {
   state.inserted_new += counts && !seen;
 }
 
+constexpr std::uint64_t kStoredHeader = 64;  // bytes ahead of the slices where a filter is stored
+
 static_assert(sizeof(Header) == 512);
 static_assert(sizeof(SliceState) == 64);
 static_assert(std::is_trivially_copyable_v<Header> && std::is_standard_layout_v<Header>);
 static_assert(std::is_trivially_copyable_v<SliceState>);
+
+inline std::uint64_t slices_bytes(const Parameters& p) noexcept { return p.slices * p.slice_bytes; }
+
+// Bytes of the block in memory.
+inline std::uint64_t block_bytes(const Parameters& p) noexcept {
+  return sizeof(Header) + slices_bytes(p);
+}
 
 // Of a slice: what a kind has for itself.
 inline std::uint64_t body_bytes(const Parameters& p) noexcept {
@@ -94,6 +104,12 @@ inline Slice slice_at(Header* header, std::uint32_t index) noexcept {
 
 inline ConstSlice slice_at(const Header* header, std::uint32_t index) noexcept {
   return as_const(slice_at(const_cast<Header*>(header), index));
+}
+
+// One of the slices that lie one behind another.
+inline ConstSlice slice_at(const Parameters& p, const void* slices, std::uint32_t index) noexcept {
+  const auto* start = static_cast<const unsigned char*>(slices) + index * p.slice_bytes;
+  return {reinterpret_cast<const SliceState*>(start), body_bytes(p)};
 }
 
 // Where the bits of a key lie when a filter is sliced (Koloniari et al. 2011 §3): in one probe

@@ -57,7 +57,7 @@ struct Parameters {
   // agree in all bits from this one on share a slice. Set by the kind.
   std::uint8_t key_shift;
   std::uint32_t slices;       // independently locked parts, >= 1
-  std::uint64_t memory;       // bytes of the whole filter
+  std::uint64_t memory;       // at most so many bytes are stored (kStoredHeader and the slices)
   std::uint64_t slice_bytes;  // bytes of one slice, a multiple of 64
   std::uint64_t keys;         // distinct keys expected; 0: not given
   double fpr;                 // false-positive rate asked for; 0: not given

@@ -10,17 +10,13 @@ bool has_words(const Parameters& p) noexcept {
   return p.kind == Kind::ell && p.k1 == 0 && places_of(p) <= kMaxPlaces;
 }
 
-namespace {
-
 using exa_log_log_model::Likelihood;
 
-double change_of_register(const unsigned char* at) noexcept {
+static double change_of_register(const unsigned char* at) noexcept {
   Likelihood one;
   one.add_registers(at, 1);
   return one.change();
 }
-
-}  // namespace
 
 void add_words(Header* filter, const Word* words, std::uint32_t count) noexcept {
   const Parameters& p = filter->parameters;

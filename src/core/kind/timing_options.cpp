@@ -83,11 +83,9 @@ double live_keys(const Parameters& p) noexcept {
   return live;
 }
 
-namespace {
-
 // Refuses options that keys with several probes cannot have: each slice counts only its own rows,
 // and knows only its own timers.
-bool check_probes(const Definition& definition, Problem& problem) noexcept {
+static bool check_probes(const Definition& definition, Problem& problem) noexcept {
   const Parameters& p = definition.parameters;
   if (p.slicing == Slicing::horizontal && p.k1 == 0) return true;
   if (counts_rows(p)) {
@@ -98,8 +96,6 @@ bool check_probes(const Definition& definition, Problem& problem) noexcept {
   problem.set(Error::conflict, "option equal_timers goes with horizontal slices only");
   return problem.add_hint("The timers that it compares must lie in one slice.");
 }
-
-}  // namespace
 
 const OptionSpec kOptions[] = {
     span_option(kWindow, "window", Share::rounded_up),

@@ -47,16 +47,13 @@ inline std::uint64_t lines_of(const Parameters& p, std::uint64_t bytes) noexcept
   const std::uint64_t all = bytes / kLineBytes;
   return has_window(p) ? all - (all + kStampedLines) / (kStampedLines + 1) : all;
 }
-inline std::uint64_t stamp_bytes(const Parameters& p, std::uint64_t lines) noexcept {
-  return has_window(p) ? (lines + kStampedLines - 1) / kStampedLines * kLineBytes : 0;
-}
-
 template <typename State, typename Byte>
 struct Lines {
   Lines(const Parameters& p, BasicSlice<State, Byte> slice) noexcept
       : count(lines_of(p, slice.bytes)),
         stamps(slice.body()),
-        lines(slice.body() + stamp_bytes(p, count)) {}
+        lines(slice.body() +
+              (has_window(p) ? (count + kStampedLines - 1) / kStampedLines * kLineBytes : 0)) {}
 
   Byte* at(std::uint64_t line) const noexcept { return lines + line * kLineBytes; }
   Byte* stamp_at(std::uint64_t line) const noexcept { return stamps + line / kGroupLines * 8; }

@@ -165,16 +165,12 @@ void sweep(const Parameters& p, Slice slice, std::uint64_t line) noexcept {
 
 // ---- full lines -------------------------------------------------------------------------------
 
-namespace {
-
-void replace(const Parameters& p, Slice slice, const Place& place, unsigned i, unsigned slot,
-             std::uint64_t code) noexcept {
+static void replace(const Parameters& p, Slice slice, const Place& place, unsigned i, unsigned slot,
+                    std::uint64_t code) noexcept {
   PlainLine line(shape_of(p), Lines<SliceState, unsigned char>(p, slice).at(place.line[i]));
   line.take_out(slot);
   line.put(line.look(place.bucket, place.remainder), place.bucket, place.remainder, code);
 }
-
-}  // namespace
 
 void replace_any(const Parameters& p, Slice slice, const Place& place) noexcept {
   const std::uint64_t chance = mix64(place.remainder + place.line[0]);
@@ -182,11 +178,9 @@ void replace_any(const Parameters& p, Slice slice, const Place& place) noexcept 
   replace(p, slice, place, 0, static_cast<unsigned>(scale(chance, shape_of(p).slots)), 0);
 }
 
-namespace {
-
 // The least epoch in two full lines, and the slots that have it.
-std::uint64_t find_oldest(const Parameters& p, Slice slice, const Place& place,
-                          std::uint64_t (&slots)[2]) noexcept {
+static std::uint64_t find_oldest(const Parameters& p, Slice slice, const Place& place,
+                                 std::uint64_t (&slots)[2]) noexcept {
   const Lines<SliceState, unsigned char> lines(p, slice);
   std::uint64_t epochs[2];
   for (unsigned i = 0; i < 2; ++i) {
@@ -199,11 +193,9 @@ std::uint64_t find_oldest(const Parameters& p, Slice slice, const Place& place,
   return std::min(epochs[0], epochs[1]);
 }
 
-bool is_kept(const Parameters& p, const SliceState& state, std::uint64_t epoch) noexcept {
+static bool is_kept(const Parameters& p, const SliceState& state, std::uint64_t epoch) noexcept {
   return clock(state) - epoch < kept_ticks(p);
 }
-
-}  // namespace
 
 void replace_oldest(const Parameters& p, Slice slice, const Place& place,
                     std::uint64_t then) noexcept {
@@ -220,19 +212,12 @@ void replace_oldest(const Parameters& p, Slice slice, const Place& place,
 
 // ---- another size -------------------------------------------------------------------------------
 
-namespace {
-
 using Wide = unsigned __int128;
-
-std::uint64_t part_of_tag(std::uint64_t tag, unsigned level) noexcept {
-  return mix64(~tag + level * kGoldenRatio) >> 32;
-}
-
-}  // namespace
 
 std::uint64_t moved(std::uint64_t line, std::uint64_t tag, unsigned level, std::uint64_t from,
                     std::uint64_t to) noexcept {
-  return static_cast<std::uint64_t>((Wide{line} << 32 | part_of_tag(tag, level)) * to / from >> 32);
+  return static_cast<std::uint64_t>(
+      (Wide{line} << 32 | (mix64(~tag + level * kGoldenRatio) >> 32)) * to / from >> 32);
 }
 
 std::uint64_t moved_back(std::uint64_t line, std::uint64_t tag, unsigned level, std::uint64_t from,

@@ -99,8 +99,6 @@ double moved(double others, double length, double buckets) noexcept {
   return sum / length;
 }
 
-namespace {
-
 // Where each ball falls into the emptier of two bins, the share s(k) of bins with at least k balls
 // changes by s(k-1)^2 - s(k)^2, and a bin with k gets the next with a rate of s(k) + s(k+1). From
 // this, with very many bins: the probability that a bin which has got a ball gets at least d more
@@ -110,7 +108,7 @@ constexpr double kLogOdds[] = {0,       0.66949, 1.35479, 2.06632, 2.80624, 3.56
                                5.13679, 5.92949, 6.7244,  7.52035, 8.31678, 9.11342};
 constexpr double kTailRate = 1.59362;  // beyond: p falls by exp(-this) for each ball
 
-double probability_of_more(double d) noexcept {
+static double probability_of_more(double d) noexcept {
   constexpr unsigned kLast = std::size(kLogOdds) - 1;
   const double at = 2 * std::fabs(d);
   double odds = kLogOdds[kLast] + (at - kLast) / 2 * kTailRate;
@@ -120,8 +118,6 @@ double probability_of_more(double d) noexcept {
   }
   return 1 / (1 + std::exp(d < 0 ? -odds : odds));
 }
-
-}  // namespace
 
 // How many of the others are in the key's slice varies; three points stand for the normal
 // distribution.
@@ -135,11 +131,9 @@ double fnr_of_two(double others, double length, double lines, double slices) noe
               probability_of_more(length - mean + deviation));
 }
 
-namespace {
-
 // The mean of fnr_after(lag) over the lags of all repeats.
 template <typename Rate>
-double mean_of_repeats(const Stream& stream, Rate fnr_after) noexcept {
+static double mean_of_repeats(const Stream& stream, Rate fnr_after) noexcept {
   const Ages age(stream, 1e-3 * stream.distinct());
   double negatives = 0, repeats = 0;
   for (unsigned i = 1; i <= Ages::kSteps; ++i) {
@@ -152,72 +146,40 @@ double mean_of_repeats(const Stream& stream, Rate fnr_after) noexcept {
   return repeats > 0 ? std::clamp(negatives / repeats, 0.0, 1.0) : 0;
 }
 
-// The rate of fnr_of_two where so many keys of each line, of those that it `held`, were found again
-// among the others: which ones is chance.
-double fnr_of_two_with(double found, double held, double others, double length) noexcept {
-  constexpr int kPoints = 8;  // on either side, of a normal distribution
-  constexpr double kEnd = 3.2;
-  const double deviation = held > 0 ? std::sqrt(found * std::max(0.0, 1 - found / held)) : 0;
-  double sum = 0, weights = 0;
-  for (int i = -kPoints; i <= kPoints; ++i) {
-    const double z = kEnd * i / kPoints, weight = std::exp(-z * z / 2);
-    sum += weight * probability_of_more(length - others + z * deviation);
-    weights += weight;
-  }
-  return sum / weights;
+// Of so many keys that came to a line of two: those held in the mean. One with `others` behind it
+// is there unless they were so many more than its line should have got.
+static double held_of_two(double keys, unsigned length) noexcept {
+  constexpr int kParts = 64;
+  double held = 0;
+  for (int i = 0; i < kParts; ++i)
+    held += 1 - probability_of_more(length - keys * (i + .5) / kParts);
+  return held * keys / kParts;
 }
 
-// Where a key has two lines. Repeats that are missed enter like new keys, and at one gap they come
-// in the order in which their keys have entered, which is as even as that was.
-class TwoLines {
- public:
-  TwoLines(const LineShape& shape, double lines, const Stream& stream) noexcept
-      : shape_(shape), lines_(lines), stream_(stream) {}
-
-  // `missed`: the rate that is looked for, as far as it is known.
-  double fnr(double missed) const noexcept {
-    return mean_of_repeats(stream_, [&](double lag) { return fnr_after(lag, missed); });
-  }
-
-  double fpr() const noexcept {
-    return exact_store_model::mean_fpr(stream_.distinct(), [&](double n) {
-      const double one = std::min(different(n / lines_), double(shape_.length)) / different_;
-      return one * (2 - one);
-    });
-  }
-
- private:
-  // Keys to a line, and how many fingerprints they have: one that is in either line enters neither.
-  double different(double keys) const noexcept {
-    return -std::expm1(-2 * keys / different_) * different_ / 2;
-  }
-
-  double fnr_after(double rows, double missed) const noexcept {
-    // When such a repeat comes, in the mean.
-    const double end = (stream_.rows() + rows) / 2, before = stream_.distinct_in(end - rows);
-    const double others = stream_.distinct_in(rows), fresh = stream_.distinct_in(end) - before;
-    const double found =
-        stream_.gap() > 0 ? 0 : std::max(0.0, others - fresh) / lines_ * (1 - missed);
-    return (1 - shape_.fpr()) * fnr_of_two_with(found,
-                                                std::min<double>(shape_.length, before / lines_),
-                                                different(others / lines_), shape_.length);
-  }
-
-  const LineShape& shape_;
-  double lines_;
-  const Stream& stream_;
-  double different_ = std::ldexp(1, static_cast<int>(shape_.bits)) - 1;
-};
-
-Prediction predict_two(const LineShape& shape, double lines, const Stream& stream) noexcept {
-  const TwoLines model(shape, lines, stream);
-  if (!(stream.repeats() > 0)) return {model.fpr(), std::numeric_limits<double>::quiet_NaN()};
-  double missed = 0;
-  for (int round = 0; round < 3; ++round) missed = model.fnr(missed);
-  return {model.fpr(), missed};
+// Where a key has two lines, of draws each key is found that is held; at one gap, repeats come in
+// the order in which their keys have entered, which is as even as that was.
+static Prediction predict_two(const LineShape& shape, double lines, const Stream& stream) noexcept {
+  const double values = std::ldexp(1, static_cast<int>(shape.bits)) - 1;
+  // Fingerprints of so many keys, for each line: one that is in either line enters neither.
+  const auto different = [&](double keys) noexcept {
+    return -std::expm1(-2 * keys / lines / values) * values / 2;
+  };
+  const auto rate = [&](double keys) noexcept {
+    const double one = std::min(different(keys), double(shape.length)) / values;
+    return one * (2 - one);
+  };
+  const auto held = [&](double keys) noexcept {
+    const double mean = different(keys);
+    return keys * held_of_two(mean, shape.length) / mean;
+  };
+  const double fpr = exact_store_model::mean_fpr(stream.distinct(), rate);
+  if (stream.gap() == 0) return {fpr, exact_store_model::mean_fnr(stream, held, rate)};
+  if (!(stream.repeats() > 0)) return {fpr, std::numeric_limits<double>::quiet_NaN()};
+  return {fpr, mean_of_repeats(stream, [&](double lag) {
+            return (1 - shape.fpr()) *
+                   probability_of_more(shape.length - different(stream.distinct_in(lag)));
+          })};
 }
-
-}  // namespace
 
 // A key is found if its fingerprint is among the last `length` different ones. All are equally
 // likely to be, so one that nobody has shown is with probability fpr(); and a key that was seen is
@@ -250,15 +212,12 @@ bool best_shape(double fpr, unsigned bits, unsigned length, LineShape& best, boo
 }
 
 double mean_held(const LineShape& shape, double keys) noexcept {
-  constexpr int kPoints = 8, kParts = 8;
-  double sum = 0, held = 0;
+  constexpr int kPoints = 8;
+  double sum = 0, held;
   for (int i = 1; i <= kPoints; ++i) {
     const double now = keys * i / kPoints;
     if (shape.lines > 1) {
-      for (int j = 0; j < kParts; ++j) {
-        const double others = keys * (i - 1 + (j + .5) / kParts) / kPoints;
-        held += keys / kPoints / kParts * (1 - probability_of_more(shape.length - others));
-      }
+      held = held_of_two(now, shape.length);
     } else {
       const double buckets = shape.buckets();
       held =

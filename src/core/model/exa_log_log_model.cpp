@@ -1,8 +1,10 @@
 #include "core/model/exa_log_log_model.hpp"
 
+#include <boost/math/tools/roots.hpp>
 #include <cmath>
 #include <cstring>
 
+#include "core/base/math_policy.hpp"
 #include "core/bits/avx512.hpp"
 
 namespace streamfilter::exa_log_log_model {
@@ -128,10 +130,6 @@ FOR_WIDE_REGISTERS void merge_wide(unsigned char* into, const unsigned char* fro
 
 // x / (e^x - 1), and its derivative, from e^x - 1.
 double share(double x, double e) noexcept { return x / e; }
-double slope_of_share(double x, double e) noexcept {
-  return x < 1e-5 ? -.5 : share(x, e) * (1 / x - 1 - 1 / e);
-}
-
 }  // namespace
 
 void merge_registers(unsigned char* into, const unsigned char* from, std::uint64_t count) noexcept {
@@ -184,7 +182,7 @@ double Likelihood::distinct() const noexcept {
       if (beta_[j] == 0) continue;
       const double count = static_cast<double>(beta_[j]);
       value -= count * share(y, e);
-      slope -= count * power[j] * slope_of_share(y, e);
+      slope -= count * power[j] * (y < 1e-5 ? -.5 : share(y, e) * (1 / y - 1 - 1 / e));
     }
     const double next = x - value / slope;
     if (!(next > x * (1 + 1e-14))) break;
@@ -228,90 +226,89 @@ void JointLikelihood::add_registers(const unsigned char* a, const unsigned char*
 
 namespace {
 
-struct Keys {
-  double x, y, z;
+// What is known of a value of probability q, in the order of `came_`, whose last says nothing, has
+// the probability one + e E + a A + b B. There E = exp(-(x + y + z) q) - 1, that the value has come
+// to neither, less 1; so are A = exp(-(x + y) q) - 1 for the first and B = exp(-(y + z) q) - 1.
+struct Outcome {
+  double one, e, a, b;
 };
-
-// A probability, and its derivatives.
-struct Slope {
-  double p;
-  Keys by;
-};
-
-// Of what is known of a value of probability q, in the order of `came_`; the last says nothing.
-struct Outcomes {
-  Outcomes(const Keys& n, double q) noexcept {
-    const auto none = [&](double keys) { return std::exp(-keys * q); };
-    const auto some = [&](double keys) { return -std::expm1(-keys * q); };
-    const double neither = none(n.x + n.y + n.z), only_x = none(n.y + n.z) * some(n.x),
-                 only_z = none(n.x + n.y) * some(n.z), no_a = none(n.x + n.y),
-                 no_b = none(n.y + n.z);
-    of[0] = {neither, {-q * neither, -q * neither, -q * neither}};
-    of[1] = {only_z, {-q * only_z, -q * only_z, q * neither}};
-    of[2] = {no_a, {-q * no_a, -q * no_a, 0}};
-    of[3] = {only_x, {q * neither, -q * only_x, -q * only_x}};
-    of[4] = {some(n.y) + none(n.y) * some(n.x) * some(n.z),
-             {q * only_z, q * (only_x + no_a), q * only_x}};
-    of[5] = {some(n.x + n.y), {q * no_a, q * no_a, 0}};
-    of[6] = {no_b, {0, -q * no_b, -q * no_b}};
-    of[7] = {some(n.y + n.z), {0, q * no_b, q * no_b}};
-  }
-  Slope of[8];
-};
+constexpr Outcome kOutcomes[] = {{1, 1, 0, 0},   {0, -1, 1, 0}, {1, 0, 1, 0}, {0, -1, 0, 1},
+                                 {0, 1, -1, -1}, {0, 0, -1, 0}, {1, 0, 0, 1}, {0, 0, 0, -1}};
 
 }  // namespace
 
 JointLikelihood::Hypothesis JointLikelihood::suppose(double y, double a, double b) const noexcept {
   const double registers = static_cast<double>(registers_), least = 1e-6 / registers;
-  const Keys keys{std::max(a - y, least), std::max(y, least), std::max(b - y, least)};
-  double slope = 0, xx = 0, xy = 0, xz = 0, yy = 0, yz = 0, zz = 0;
+  y = std::max(y, least);
+  const double x = std::max(a - y, least), z = std::max(b - y, least);
+  double slope = 0, log = 0, of[3][3] = {};  // Fisher's information of x, y and z
   for (unsigned j = 1; j <= kMaxExponent; ++j) {
-    const Outcomes outcomes(keys, std::ldexp(1, -static_cast<int>(j)));
+    const double q = std::ldexp(1, -static_cast<int>(j)), none = std::expm1(-(x + y + z) * q),
+                 no_a = std::expm1(-(x + y) * q), no_b = std::expm1(-(y + z) * q);
     const auto values = [&](auto... i) { return static_cast<double>((came_[j][i] + ...)); };
     const double both = values(0, 1, 3, 4), first = values(2, 5), second = values(6, 7),
                  known[] = {both, both, first, both, both, first, second, second};
     for (unsigned i = 0; i < 8; ++i) {
-      const Slope& it = outcomes.of[i];
-      if (!(it.p > 0)) continue;
-      slope += values(i) * (it.by.y - it.by.x - it.by.z) / it.p;
-      const double weight = known[i] / it.p;
-      xx += weight * it.by.x * it.by.x;
-      xy += weight * it.by.x * it.by.y;
-      xz += weight * it.by.x * it.by.z;
-      yy += weight * it.by.y * it.by.y;
-      yz += weight * it.by.y * it.by.z;
-      zz += weight * it.by.z * it.by.z;
+      const Outcome& it = kOutcomes[i];
+      const double p = it.one + it.e * none + it.a * no_a + it.b * no_b,
+                   by_e = -q * it.e * (none + 1), by_a = -q * it.a * (no_a + 1),
+                   by_b = -q * it.b * (no_b + 1),
+                   by[] = {by_e + by_a, by_e + by_a + by_b, by_e + by_b};
+      if (!(p > 0)) continue;
+      slope += values(i) / p * (by[1] - by[0] - by[2]);
+      log += values(i) * std::log(p);
+      for (unsigned row = 0; row < 3; ++row)
+        for (unsigned column = 0; column < 3; ++column)
+          of[row][column] += known[i] / p * by[row] * by[column];
     }
   }
-  const double others = xx * zz - xz * xz,
-               all = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz),
-               line = xx + yy + zz - 2 * xy + 2 * xz - 2 * yz,
-               variance = others / all - keys.y / registers;
-  return {slope / line, std::sqrt(std::max(variance, 1e-4 / registers / registers))};
+  const auto minor = [&](unsigned i, unsigned j) {
+    return of[0][i] * of[2][j] - of[0][j] * of[2][i];
+  };
+  const double all = of[1][1] * minor(0, 2) - of[1][0] * minor(1, 2) - of[1][2] * minor(0, 1),
+               line = of[0][0] + of[1][1] + of[2][2] + 2 * (of[0][2] - of[0][1] - of[1][2]),
+               variance = minor(0, 2) / all - y / registers;
+  return {slope / line, std::sqrt(std::max(variance, 1e-4 / registers / registers)), log};
 }
 
+// The numbers from which the most likely one is a standard error away are the ends of an interval:
+// its middle is stated, and half its width. If it reaches none or all, beyond which no number can
+// be, the most likely number is stated, and how far the other end is away. Where there is none,
+// chance makes most numbers seem smaller than that and few much larger: two of three stay below a
+// seventh of the error.
 double JointLikelihood::both(double first, double second, double& error) const noexcept {
   const double registers = static_cast<double>(registers_), a = first / registers,
                b = second / registers, most = std::min(a, b);
-  // The number that the likelihood exceeds by so many errors.
-  const auto find = [&](double errors) noexcept {
-    const auto is_below = [&](double y) noexcept {
+  const auto error_at = [&](double y) noexcept { return suppose(y, a, b).error; };
+  const auto find = [&](double none, double errors) noexcept {
+    const auto excess = [&](double y) noexcept {
       const Hypothesis it = suppose(y, a, b);
-      return it.more > errors * it.error;
+      return it.more - std::min(errors * it.error, none * it.error + y);
     };
-    double low = 0, high = most;
-    if (!is_below(low)) return low;
-    if (is_below(high)) return high;
-    for (unsigned round = 0; round < 48; ++round) {
-      const double middle = (low + high) / 2;
-      (is_below(middle) ? low : high) = middle;
-    }
-    return high;
+    const double at_none = excess(0), at_all = excess(most);
+    if (!(at_none > 0)) return 0.0;
+    if (!(at_all < 0)) return most;
+    std::uintmax_t rounds = 60;
+    const auto [low, high] = boost::math::tools::toms748_solve(
+        excess, 0.0, most, at_none, at_all, boost::math::tools::eps_tolerance<double>(30), rounds,
+        MathPolicy());
+    return (low + high) / 2;
   };
-  const double likely = find(0);
-  error =
-      registers * std::min(most, std::max((find(-1) - find(1)) / 2, suppose(likely, a, b).error));
-  return registers * likely;
+  const double low = find(1. / 7, 1), high = find(0, -1);
+  double both = (low + high) / 2, away = (high - low) / 2;
+  if (low <= 0 || high >= most) {
+    both = find(0, 0);
+    away = std::max({high - both, both - low, error_at(std::min(most, both + error_at(both)))});
+    // A few keys among millions: information is as if nothing else could be, and all can be.
+    constexpr unsigned kParts = 16;
+    const double least = suppose(both, a, b).log - .5;
+    for (unsigned i = 0; i <= kParts; ++i)
+      if (const double y = most * i / kParts; suppose(y, a, b).log > least)
+        away = std::max(away, std::fabs(y - both));
+  }
+  error = registers * std::min(away, most);
+  if (error > .5) error = std::max(error, 1.0);  // numbers are whole
+  return registers * both;
 }
 
 double relative_error(double bits) noexcept { return std::sqrt(3.78 / bits); }

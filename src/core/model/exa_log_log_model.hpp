@@ -121,15 +121,16 @@ class JointLikelihood {
     ++came_[exponent][(of_first ? kYes : kNo) * 3 + (of_second ? kYes : kNo)];
   }
 
-  // The number of keys of both that is most likely where each has so many, and its standard error.
+  // The number of keys of both where each has so many, and its standard error; at none or all, how
+  // far it may be off in two of three cases.
   double both(double first, double second, double& error) const noexcept;
 
  private:
-  // If the number is y for each register: by how much the most likely one exceeds it, and the
-  // standard error of that by Fisher's information, without what only the numbers of keys vary by,
-  // which are Poisson distributed here.
+  // If the number is y for each register: by how much the most likely one exceeds it, the standard
+  // error of that by Fisher's information, without what only the numbers of keys vary by, which are
+  // Poisson distributed here, and the logarithm of its likelihood.
   struct Hypothesis {
-    double more, error;
+    double more, error, log;
   };
   Hypothesis suppose(double y, double a, double b) const noexcept;
 

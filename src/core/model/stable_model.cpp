@@ -91,10 +91,8 @@ unsigned best_max(double fps, double gap, double bits) noexcept {
 // ---- cells of other kinds -----------------------------------------------------------------------
 
 namespace streamfilter::cells_model {
-namespace {
-
 // P(fewer than `max` successes in n trials of probability p), for real n.
-double fewer(unsigned max, double n, double p) noexcept {
+static double fewer(unsigned max, double n, double p) noexcept {
   double term = std::exp(n * std::log1p(-p)), sum = 0;
   for (unsigned i = 0; i < max && (i == 0 || n > i - 1); ++i) {
     sum += term;
@@ -105,7 +103,7 @@ double fewer(unsigned max, double n, double p) noexcept {
 
 // The probability that a cell set to `max` so many elements ago is not zero. Value j falls at the
 // rate taken/j, if by value: the sum of `max` exponential times of different rates.
-double left(const Setting& s, double elements) noexcept {
+static double left(const Setting& s, double elements) noexcept {
   if (elements <= 0) return 1;
   const double p = std::min(s.taken, 1 - 1e-12);
   if (!s.by_value) return fewer(s.max, elements, p);
@@ -118,8 +116,6 @@ double left(const Setting& s, double elements) noexcept {
   }
   return std::clamp(sum, 0.0, 1.0);
 }
-
-}  // namespace
 
 Prediction predict(const Setting& s, const Stream& stream) noexcept {
   const Ages age(stream, 1e-3 * std::min(s.m / s.k, 1 / s.taken));

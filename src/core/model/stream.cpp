@@ -2,12 +2,8 @@
 #include "core/model/stream.hpp"
 
 namespace streamfilter {
-namespace {
-
 // Draws with fewer repeats than this share count as all new.
 constexpr double kMinDraws = 1e-7;
-
-}  // namespace
 
 // With x = rows/keys, distinct/rows = (1 - e^-x) / x, which falls and is at most 1/x.
 Stream Stream::uniform(double rows, double distinct) noexcept {

@@ -65,13 +65,9 @@ std::uint64_t growing_k(double fpr, Slicing slicing, double j) noexcept {
 
 double density_limit(double p, double k, double m) noexcept { return m * std::pow(p, 1 / k); }
 
-namespace {
-
-double keys_at(double p, double k, double m) noexcept {
+static double keys_at(double p, double k, double m) noexcept {
   return keys_of_share(std::pow(p, 1 / k), m, k);
 }
-
-}  // namespace
 
 double cardinality_limit(double p, double k, double m) noexcept {
   return accepted(k, keys_at(p, k, m), m);

@@ -6,11 +6,9 @@ double fpr(const AnyShape& shape, double entries, double lines) noexcept {
   return std::min(1.0, entries / tags(shape) * (2 - 1 / lines));
 }
 
-namespace {
-
 // The fewest buckets of these bits with which full lines keep the rate, and then as many as leave
 // the line as many slots.
-bool find_buckets(double fpr, AnyShape& shape) noexcept {
+static bool find_buckets(double fpr, AnyShape& shape) noexcept {
   for (shape.buckets = 1; shape.buckets <= kMaxBuckets; ++shape.buckets) {
     shape.slots = slots_of(shape.bits, shape.buckets, shape.ages);
     if (fpr_bound(shape) > fpr) continue;
@@ -21,8 +19,6 @@ bool find_buckets(double fpr, AnyShape& shape) noexcept {
   }
   return false;
 }
-
-}  // namespace
 
 bool best_shape(double fpr, double growth, unsigned bits, unsigned buckets, unsigned ages,
                 AnyShape& best) noexcept {

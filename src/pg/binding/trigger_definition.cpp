@@ -13,10 +13,6 @@ namespace {
 
 // ---- where the trigger comes from --------------------------------------------------------------
 
-Oid schema_of_function(Oid function) {
-  return read_field(PROCOID, function, &FormData_pg_proc::pronamespace, InvalidOid);
-}
-
 // A statement goes on firing its copy of a trigger that code within it has dropped. Where the copy
 // has no OID of a filter, only the name is left, which may mean another filter by now.
 [[noreturn]] void raise_dropped(const Trigger* trigger, Relation table) {
@@ -281,7 +277,8 @@ DeclaredTrigger find_declared(const Trigger* trigger, Relation table) {
   if (!read_catalog<FormData_pg_class>(RELOID, declared.table, read))
     ereport(ERROR, errcode(ERRCODE_UNDEFINED_TABLE),
             errmsg("the table of trigger \"%s\" does not exist", trigger->tgname));
-  declared.function_schema = schema_of_function(trigger->tgfoid);
+  declared.function_schema =
+      read_field(PROCOID, trigger->tgfoid, &FormData_pg_proc::pronamespace, InvalidOid);
   return declared;
 }
 

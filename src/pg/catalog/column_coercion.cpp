@@ -66,10 +66,6 @@ bool is_relabelling(Node* cast) {
 // role that gives the value has chosen it, and nothing changes. If neither type is trusted, the
 // cast could be a trap for either role, unless the owner trusts the function's owner anyway.
 
-Oid owner_of_function(Oid function) {
-  return read_field(PROCOID, function, &FormData_pg_proc::proowner, InvalidOid);
-}
-
 Oid owner_of_type(Oid type) {
   return read_field(TYPEOID, type, &FormData_pg_type::typowner, InvalidOid);
 }
@@ -90,7 +86,7 @@ bool find_code(Node* node, void* context) {
     const Oid function = reinterpret_cast<FuncExpr*>(node)->funcid;
     if (!is_trusted_function(function)) {
       code->functions = true;
-      const Oid maker = owner_of_function(function);
+      const Oid maker = read_field(PROCOID, function, &FormData_pg_proc::proowner, InvalidOid);
       if (maker != code->owner && maker != code->type_owner && !superuser_arg(maker))
         code->stranger = function;
     } else if (function < FirstNormalObjectId) {

@@ -209,24 +209,20 @@ bool read_table_options(List* options, Definition* definition, RelationOptions* 
   return check_tree_options(options, *definition, *relation_options, fault);
 }
 
-namespace {
-
-bool read_with_fpr(List* options, const char* fpr, Definition* definition, RelationOptions* asked,
-                   Fault& fault) {
+static bool read_with_fpr(List* options, const char* fpr, Definition* definition,
+                          RelationOptions* asked, Fault& fault) {
   List* extended = lappend(list_copy(options), make_option("fpr", fpr));
   *asked = RelationOptions();
   return read_table_options(extended, definition, asked, fault);
 }
 
-bool set_cannot_keep(Fault& fault, const Fault& why, const char* fpr) {
+static bool set_cannot_keep(Fault& fault, const Fault& why, const char* fpr) {
   fault = why;
   fault.add_detail("Without option fpr, its rate is to be %s.%s%s", fpr,
                    why.detail != nullptr ? " " : "", why.detail != nullptr ? why.detail : "");
   return fault.add_hint("%s%sIf losing one of a hundred new rows will do, add fpr '0.01'.",
                         why.hint != nullptr ? why.hint : "", why.hint != nullptr ? " " : "");
 }
-
-}  // namespace
 
 bool takes_fpr(List* options, const char* fpr, Fault& fault) {
   // A producer's definition is complete; k determines the rate.
@@ -268,23 +264,19 @@ bool read_column_options(List* options, Role* role, TimeUnit* unit, Fault& fault
 
 // ---- options of trees ---------------------------------------------------------------------------
 
-namespace {
-
-bool has_window_of_rows(const Parameters& parameters) {
+static bool has_window_of_rows(const Parameters& parameters) {
   for (const OptionSpec& option : find_ops(parameters.kind)->options)
     if (option.type == OptionType::span && counts_rows(parameters, option)) return true;
   return false;
 }
 
 template <Forgets when, Forgets or_when = when>
-const char* kinds_that_forget() {
+static const char* kinds_that_forget() {
   auto* names = allocate<char>(256);
   list_kinds([](const FilterOps& ops) { return ops.forgets == when || ops.forgets == or_when; },
              names, 256);
   return names;
 }
-
-}  // namespace
 
 bool check_tree_options(List* options, const Definition& definition,
                         const RelationOptions& relation_options, Fault& fault) {

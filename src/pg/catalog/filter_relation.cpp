@@ -232,10 +232,6 @@ bool assign_roles(FilterRelation* relation, Fault& fault) {
   return fault.add_hint("Every column without a role is part of the key; give at least one.");
 }
 
-Oid wrapper_of(Oid server) {
-  return read_field(FOREIGNSERVEROID, server, &FormData_pg_foreign_server::srvfdw, InvalidOid);
-}
-
 }  // namespace
 
 Oid server_of(Oid relid) {
@@ -287,7 +283,9 @@ void adopt_geometry(FilterRelation* relation, const Parameters& parameters) {
 
 bool is_filter(Oid relid) {
   const Oid server = server_of(relid);
-  return OidIsValid(server) && is_wrapper_of_filters(wrapper_of(server));
+  return OidIsValid(server) &&
+         is_wrapper_of_filters(
+             read_field(FOREIGNSERVEROID, server, &FormData_pg_foreign_server::srvfdw, InvalidOid));
 }
 
 bool is_wrapper_of_filters(Oid wrapper) {

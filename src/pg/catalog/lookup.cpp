@@ -118,27 +118,23 @@ bool is_extension_here() {
 
 // ---- questions that must stay secret ------------------------------------------------------------
 
-namespace {
-
-char* column_text(HeapTuple function, AttrNumber column) {
+static char* column_text(HeapTuple function, AttrNumber column) {
   bool isnull;
   const Datum value = SysCacheGetAttr(PROCOID, function, column, &isnull);
   return isnull ? nullptr : TextDatumGetCString(value);
 }
 
-bool names_us(HeapTuple function) {
+static bool names_us(HeapTuple function) {
   char* source = column_text(function, Anum_pg_proc_prosrc);
   const bool found = source != nullptr && strcasestr(source, "streamfilter_") != nullptr;
   if (source != nullptr) pfree(source);
   return found;
 }
 
-bool calls_volatile(HeapTuple function) {
+static bool calls_volatile(HeapTuple function) {
   char* body = column_text(function, Anum_pg_proc_prosqlbody);
   return body != nullptr && contain_volatile_functions(static_cast<Node*>(stringToNode(body)));
 }
-
-}  // namespace
 
 bool asks_in_secret(Oid function) {
   if (is_trusted_function(function)) return false;
@@ -153,11 +149,7 @@ bool asks_in_secret(Oid function) {
 
 // ---- changes of tables --------------------------------------------------------------------------
 
-namespace {
-
-HTAB* watches = nullptr;
-
-}  // namespace
+static HTAB* watches = nullptr;
 
 void on_table_change(Oid table) {
   const NoRaise marked;

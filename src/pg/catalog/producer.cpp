@@ -115,16 +115,14 @@ const Producer* read_producer(const char* text) {
 
 // ---- writing ------------------------------------------------------------------------------------
 
-namespace {
-
-void append_string(StringInfo json, const char* name, const char* value) {
+static void append_string(StringInfo json, const char* name, const char* value) {
   if (json->data[json->len - 1] != '{') appendStringInfoString(json, ", ");
   escape_json(json, name);
   appendStringInfoString(json, ": ");
   escape_json(json, value);
 }
 
-void append_strings(StringInfo json, List* options) {
+static void append_strings(StringInfo json, List* options) {
   appendStringInfoChar(json, '{');
   for (auto* option : each<DefElem>(options)) {
     append_string(json, option->defname, value_of(option));
@@ -132,7 +130,7 @@ void append_strings(StringInfo json, List* options) {
   appendStringInfoChar(json, '}');
 }
 
-void append_objects(StringInfo json, List* objects) {
+static void append_objects(StringInfo json, List* objects) {
   appendStringInfoChar(json, '[');
   ListCell* cell;
   foreach (cell, objects) {
@@ -141,8 +139,6 @@ void append_objects(StringInfo json, List* objects) {
   }
   appendStringInfoChar(json, ']');
 }
-
-}  // namespace
 
 const char* print_producer(const Producer& producer) {
   TextBuffer json;

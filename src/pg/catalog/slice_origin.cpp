@@ -11,9 +11,7 @@ extern "C" {
 #include "pg/catalog/slice_origin.hpp"
 
 namespace streamfilter::pg {
-namespace {
-
-List* describe_column(const FilterColumn* column) {
+static List* describe_column(const FilterColumn* column) {
   List* parts = list_make2(
       make_option("name", column->name),
       make_option("type",
@@ -27,7 +25,7 @@ List* describe_column(const FilterColumn* column) {
   return parts;
 }
 
-List* describe_server(Oid oid) {
+static List* describe_server(Oid oid) {
   const ForeignServer* server = server_of_oid(oid);
   List* parts = list_make1(make_option("name", server->servername));
   for (auto* option : each<DefElem>(server->options)) {
@@ -37,13 +35,11 @@ List* describe_server(Oid oid) {
 }
 
 // Where the bits of a key lie, which a part of the filter does not show.
-const char* describe_slicing(const Parameters& parameters) {
+static const char* describe_slicing(const Parameters& parameters) {
   if (parameters.k1 == 0) return "horizontal";
   return psprintf("%u probes in groups of %u slices", probes(parameters),
                   slices_of_group(parameters));
 }
-
-}  // namespace
 
 const char* describe_producer(const FilterRelation* relation, int server, const char* identity) {
   Producer producer = {};
@@ -60,10 +56,8 @@ const char* describe_producer(const FilterRelation* relation, int server, const 
 
 // ---- agreement of producers ---------------------------------------------------------------------
 
-namespace {
-
 // Types, collations, roles and units in order, as far as hashes depend on them; names may differ.
-const char* describe_key(const Producer* producer) {
+static const char* describe_key(const Producer* producer) {
   if (producer->columns == NIL) return nullptr;
   TextBuffer text;
   ListCell* cell;
@@ -81,14 +75,14 @@ const char* describe_key(const Producer* producer) {
   return text.data;
 }
 
-const char* describe_position(const Producer* producer) {
+static const char* describe_position(const Producer* producer) {
   if (producer->servers == NIL || producer->position == nullptr) return nullptr;
   return psprintf("%s of %d", producer->position, list_length(producer->servers));
 }
 
 // nullptr: the producer's version does not say.
-void check_equal(const FilterRelation* relation, const char* what, const char* found,
-                 const char* wanted) {
+static void check_equal(const FilterRelation* relation, const char* what, const char* found,
+                        const char* wanted) {
   if (found == nullptr || wanted == nullptr || strcmp(found, wanted) == 0) return;
   ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
           errmsg("filter \"%s\" is defined otherwise by its first producer", relation->name),
@@ -97,8 +91,6 @@ void check_equal(const FilterRelation* relation, const char* what, const char* f
                   "that holds the "
                   "slices, and for every producer."));
 }
-
-}  // namespace
 
 void check_producer_agrees(const FilterRelation* relation, const Producer* requested,
                            const char* conflict) {

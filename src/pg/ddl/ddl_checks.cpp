@@ -26,6 +26,7 @@ extern "C" {
 #include "pg/shmem/log_pages.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/storage/restore.hpp"
+#include "pg/storage/saved_definition.hpp"
 #include "pg/storage/write_log.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
 
@@ -123,7 +124,7 @@ void load_before(const AlterTableStmt* statement) {
   altered_from = {relid, relation->definition.parameters};
   const bool is_loaded = peek_slot(relation) != nullptr;
   if (!is_loaded && !is_anything_saved(relid)) return;
-  if (is_loaded || memory_use().largest_free >= relation->definition.parameters.memory)
+  if (is_loaded || memory_use().largest_free >= room_for(relation->definition.parameters))
     use_filter(filter_handle(relid), Use::test_granted);
 }
 
@@ -235,7 +236,7 @@ void check_quotas(const FilterRelation* relation, bool altered) {
 }
 
 void check_filter_memory(const FilterRelation* relation) {
-  const uint64 memory = relation->definition.parameters.memory;
+  const uint64 memory = room_for(relation->definition.parameters);
   if (shared_state == nullptr) {
     ereport(
         WARNING, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

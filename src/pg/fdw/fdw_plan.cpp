@@ -35,10 +35,6 @@ constexpr int kMaxCombinations = 64;
 
 FilterPlan* plan_of(const RelOptInfo* rel) { return static_cast<FilterPlan*>(rel->fdw_private); }
 
-bool is_bound(List* clauses) {
-  return clauses != NIL && bms_is_empty(static_cast<KeyClause*>(linitial(clauses))->relids);
-}
-
 // Adds the set unless it contains a member of `sets`; removes members that contain it.
 List* add_combination(List* sets, Relids relids) {
   ListCell* cell;
@@ -122,7 +118,9 @@ void get_foreign_rel_size(PlannerInfo* root, RelOptInfo* rel, Oid relid) {
 void get_foreign_paths(PlannerInfo* root, RelOptInfo* rel, Oid) {
   FilterPlan* plan = plan_of(rel);
   for (int i = 0; i < plan->relation->key_count; ++i) {
-    if (is_bound(plan->clauses[i])) continue;
+    if (plan->clauses[i] != NIL &&
+        bms_is_empty(static_cast<KeyClause*>(linitial(plan->clauses[i]))->relids))
+      continue;
     for (auto* clause : each<RestrictInfo>(rel->joininfo)) {
       if (!join_clause_is_movable_to(clause, rel)) continue;
       if (KeyClause* key = match_key_clause(root, rel, plan->relation->keys[i], clause))

@@ -450,20 +450,16 @@ void end_transaction_of_handles() {
 
 // ---- its mode -----------------------------------------------------------------------------------
 
-namespace {
-
 constexpr char kSetting[] = "streamfilter.mode";
 
 // The filter's owner can alter its mode, and the table's owner can disable the trigger. Others need
 // a granted right.
-bool may_override(const FilterRelation* relation, Oid table_owner) {
+static bool may_override(const FilterRelation* relation, Oid table_owner) {
   const Oid role = session_mode.origin.set_by;
   return has_privs_of_role(role, relation->owner) ||
          (OidIsValid(table_owner) && has_privs_of_role(role, table_owner)) ||
          pg_parameter_aclcheck(kSetting, role, ACL_SET) == ACLCHECK_OK;
 }
-
-}  // namespace
 
 FilterMode mode_in_use(const FilterRelation* relation, bool* overridden) {
   *overridden = false;

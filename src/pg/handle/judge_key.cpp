@@ -225,7 +225,7 @@ void reset_local_filter(FilterHandle* filter) {
 void merge_into_local_filter(FilterHandle* filter, const Header* value, int64 slice) {
   require_fit(filter, value, slice);
   add_value(filter, value, slice,
-            slice == kAllSlices ? value->parameters.memory
+            slice == kAllSlices ? block_bytes(value->parameters)
                                 : sizeof(Header) + value->parameters.slice_bytes);
 }
 
@@ -233,7 +233,7 @@ Header* copy_local_filter(FilterHandle* filter) {
   wait_until_applied(filter);
   const Parameters& parameters = filter->header->parameters;
   auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
-      CurrentMemoryContext, parameters.memory, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+      CurrentMemoryContext, block_bytes(parameters), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
   memcpy(static_cast<void*>(copy), filter->header, sizeof(Header));
   for (uint32 i = 0; i < parameters.slices; ++i) {
     CHECK_FOR_INTERRUPTS();

@@ -16,6 +16,7 @@ extern "C" {
 #include "pg/shmem/unlogged_file.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/storage/restore.hpp"
+#include "pg/storage/saved_definition.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
 namespace streamfilter::pg {
@@ -192,13 +193,16 @@ bool is_uncommitted(const FilterRelation* relation) {
 
 enum class Reservation : uint8 { done, exists, no_slot, no_space, over_limit, too_many };
 
+// What the limit of a server counts of a block: as option memory does.
+uint64 counted_bytes(uint64 size) { return size - (sizeof(Header) - kStoredHeader); }
+
 uint64 memory_in_use(Oid server, Oid except) {
   uint64 sum = 0;
   for (int i = 0; i < shared_state->slot_count; ++i) {
     const FilterSlot* slot = &shared_state->slots[i];
     if (is_in_use(slot) && slot->database == MyDatabaseId && slot->server == server &&
         slot->relation != except)
-      sum += slot->size;
+      sum += counted_bytes(slot->size);
   }
   return sum;
 }
@@ -249,9 +253,9 @@ Reservation reserve_once(const FilterRelation* relation, uint64 size, const Serv
   if (server.max_filters != PG_INT32_MAX &&
       filters_in_use(relation->server, relation->relid) >= server.max_filters)
     return Reservation::too_many;
-  if (server.memory_limit != PG_UINT64_MAX &&
-      (size > server.memory_limit ||
-       memory_in_use(relation->server, relation->relid) > server.memory_limit - size))
+  if (server.memory_limit != PG_UINT64_MAX && (counted_bytes(size) > server.memory_limit ||
+                                               memory_in_use(relation->server, relation->relid) >
+                                                   server.memory_limit - counted_bytes(size)))
     return Reservation::over_limit;
   if (!take_space(slot, size)) return Reservation::no_space;
   SavedStatistic before[kMaxSavedStatistics];
@@ -298,7 +302,7 @@ void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOpti
       ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
               errmsg("filter \"%s\" would exceed the memory_limit of its server", relation->name),
               errdetail("It needs %llu bytes; the limit for all filters of the server is %llu.",
-                        llu(size), llu(server.memory_limit)),
+                        llu(counted_bytes(size)), llu(server.memory_limit)),
               errhint("Use less memory, drop a filter, or raise memory_limit with ALTER SERVER."));
       break;
     default: {
@@ -478,16 +482,14 @@ bool peek_seed(const FilterRelation* relation, uint64* seed) {
   return slot != nullptr;
 }
 
-namespace {
-
-bool is_building(const FilterRelation* relation) {
+static bool is_building(const FilterRelation* relation) {
   const LockHeld held(shared_state->directory_lock, LW_SHARED);
   return find_slots(relation).building != nullptr;
 }
 
 // A large filter is restored by a worker, from which its rows get what they need first. nullptr:
 // none does.
-FilterSlot* attach_by_worker(const FilterRelation* relation) {
+static FilterSlot* attach_by_worker(const FilterRelation* relation) {
   constexpr uint64 kLarge = 32 * 1024 * 1024;
   constexpr long kLook = 100;  // ms
   if (is_restore_worker || is_uncommitted(relation) ||
@@ -505,8 +507,6 @@ FilterSlot* attach_by_worker(const FilterRelation* relation) {
   return slot;
 }
 
-}  // namespace
-
 FilterSlot* attach_slot(const FilterRelation* relation, bool empties) {
   require_shared_state();
   if (FilterSlot* slot = peek_slot(relation)) return slot;
@@ -520,7 +520,7 @@ FilterSlot* attach_slot(const FilterRelation* relation, bool empties) {
   if (FilterSlot* slot = empties ? nullptr : attach_by_worker(relation)) return slot;
   const ServerOptions server = server_options(server_of_oid(relation->server)->options);
   const TimestampTz now = GetCurrentTimestamp();
-  uint64 size = parameters.memory;
+  uint64 size = room_for(parameters);
   if (const uint64 waits = waiting_bytes(MyDatabaseId, relation->relid);
       waits > size && saved_life_of(relation).header == ChangeType::memory)
     size = waits;
@@ -591,7 +591,7 @@ static Work* reserve_second(const FilterRelation* relation, uint64 size, bool is
 
 FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& parameters,
                           void (*fill)(FilterSlot* slot, void* arg), void* arg) {
-  Work* item = reserve_second(relation, parameters.memory, /*is_copy=*/false);
+  Work* item = reserve_second(relation, room_for(parameters), /*is_copy=*/false);
   back(item->slot, relation);
   fill(item->slot, arg);
   open_slot(item->slot, relation, item);

@@ -293,10 +293,8 @@ void give_back_slot(BatchTable* table, TupleTableSlot* row) {
   table->unused[table->unused_count++] = row;
 }
 
-namespace {
-
 // Of a row that went alone. The insertion has made the tuple the slot's own.
-void end_row(BatchTable* table, TupleTableSlot* row, uint64 number, bool inserted) {
+static void end_row(BatchTable* table, TupleTableSlot* row, uint64 number, bool inserted) {
   BatchWriter* writer = table->writer;
   look_at(writer->watch, 0);
   ResetPerTupleExprContext(writer->estate);
@@ -305,13 +303,11 @@ void end_row(BatchTable* table, TupleTableSlot* row, uint64 number, bool inserte
   writer->written = writer->count;
 }
 
-void drop_written(BatchWriter* writer) {
+static void drop_written(BatchWriter* writer) {
   MemoryContextReset(writer->tuples);
   writer->count = writer->written = writer->returned = 0;
   writer->bytes = writer->made = 0;
 }
-
-}  // namespace
 
 bool write_row(BatchTable* table, TupleTableSlot* row, uint64 number, bool at_once) {
   BatchWriter* writer = table->writer;

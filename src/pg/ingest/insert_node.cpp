@@ -389,9 +389,7 @@ bool gives_many(const ModifyTable* insert) {
 
 }  // namespace
 
-namespace {
-
-pg_noinline PlannedStmt* plan_insert_of_rows(PlannerCall* call) {
+static pg_noinline PlannedStmt* plan_insert_of_rows(PlannerCall* call) {
   auto* query = call->get<Query*>();
   // Before planning, because the planner changes the query.
   Contents contents = {};
@@ -403,8 +401,6 @@ pg_noinline PlannedStmt* plan_insert_of_rows(PlannerCall* call) {
   if (gives_many(insert)) statement->planTree = make_insert_node(insert, contents.calls, obstacle);
   return statement;
 }
-
-}  // namespace
 
 PlannedStmt* plan_insert(PlannerCall* call) {
   const bool ours = batch_insert && inserts_rows_of_query(call->get<Query*>());

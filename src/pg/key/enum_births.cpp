@@ -4,6 +4,7 @@ extern "C" {
 #include "catalog/pg_enum.h"
 #include "catalog/pg_seclabel.h"
 #include "commands/seclabel.h"
+#include "utils/varlena.h"
 }
 
 #include <utility>
@@ -20,30 +21,21 @@ constexpr int kLongestBirth = NAMEDATALEN + 16;
 
 // ---- the security label -------------------------------------------------------------------------
 
-// Lists of births have label and birth in turn.
+// Lists of births have label and birth in turn. They are written as GUC_LIST_QUOTE has lists.
 const char* text_at(const List* births, int i) {
   return static_cast<const char*>(list_nth(births, i));
 }
 
 List* births_in(const char* printed) {
-  Datum* values;
-  bool* nulls;
-  int count;
-  const Datum array = OidInputFunctionCall(F_ARRAY_IN, pstrdup(printed), TEXTOID, -1);
-  deconstruct_array(DatumGetArrayTypeP(array), TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls,
-                    &count);
   List* births = NIL;
-  for (int i = 0; i < count; ++i)
-    births = lappend(births, nulls[i] ? pstrdup("") : TextDatumGetCString(values[i]));
-  return births;
+  return SplitGUCList(pstrdup(printed), ',', &births) ? births : NIL;
 }
 
 const char* print(const List* births) {
-  const int count = list_length(births);
-  auto* values = static_cast<Datum*>(palloc(sizeof(Datum) * count));
-  for (int i = 0; i < count; ++i) values[i] = CStringGetTextDatum(text_at(births, i));
-  ArrayType* array = construct_array(values, count, TEXTOID, -1, false, TYPALIGN_INT);
-  return OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(array));
+  const char* text = "";
+  for (int i = 0; i < list_length(births); ++i)
+    text = psprintf("%s%s%s", text, i > 0 ? "," : "", quote_identifier(text_at(births, i)));
+  return text;
 }
 
 List* births_of(Oid type, Snapshot snapshot) {
@@ -167,9 +159,10 @@ void note_label(Oid type, const char* former, const char* label) {
 }
 
 void check_births(const ObjectAddress* object, const char* births) {
-  const bool fits = is_restoring() && births != nullptr && object->classId == TypeRelationId &&
-                    get_typtype(object->objectId) == TYPTYPE_ENUM &&
-                    list_length(births_in(births)) % 2 == 0;
+  const int count = births != nullptr ? list_length(births_in(births)) : 0;
+  const bool fits = is_restoring() && count > 0 && count % 2 == 0 &&
+                    object->classId == TypeRelationId &&
+                    get_typtype(object->objectId) == TYPTYPE_ENUM;
   if (!fits)
     ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
             errmsg("security labels of provider \"%s\" are written by ALTER TYPE ... RENAME VALUE",

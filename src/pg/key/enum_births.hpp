@@ -2,11 +2,11 @@
 // their labels; so a key has the label under which the value was born.
 //
 // Births are kept only where they differ from labels, in a security label of the type, of provider
-// "streamfilter": '{label,born,label,born}', an array as text. That is a catalog, written in the
-// transaction of the ALTER TYPE; it goes with the type, comes back by pg_dump and pg_upgrade under
-// the type's new OID, and no publication has it. A value that is added under a label that another
-// one was born with gets a longer name than any label has. So no two values of a type are ever born
-// alike.
+// "streamfilter": label,born,label,born, each quoted like an identifier. That is a catalog, written
+// in the transaction of the ALTER TYPE; it goes with the type, comes back by pg_dump and pg_upgrade
+// under the type's new OID, and no publication has it. A value that is added under a label that
+// another one was born with gets a longer name than any label has. So no two values of a type are
+// ever born alike.
 #pragma once
 
 extern "C" {

@@ -9,10 +9,8 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-namespace {
-
 // Method::procedure: of no such type.
-Method method_of_built_in(Oid type) {
+static Method method_of_built_in(Oid type) {
   switch (type) {
     case BOOLOID: return Method::boolean;
     case CHAROID: return Method::character;
@@ -60,8 +58,6 @@ Method method_of_built_in(Oid type) {
     default: return Method::procedure;
   }
 }
-
-}  // namespace
 
 Method method_of(Oid type) {
   if (const Method method = method_of_built_in(type); method != Method::procedure) return method;
@@ -118,10 +114,6 @@ void for_each_column(Oid type, Visit visit) {
   ReleaseTupleDesc(columns);
 }
 
-bool lacks_procedure(Oid type) {
-  return !OidIsValid(lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc);
-}
-
 // The first of the type and the types inside it that is wanted; InvalidOid: there is none.
 template <typename IsWanted>
 Oid find_inside(Oid type, IsWanted is_wanted) {
@@ -148,14 +140,9 @@ Oid find_inside(Oid type, IsWanted is_wanted) {
 }  // namespace
 
 Oid find_unhashable(Oid type) {
-  type = getBaseType(type);
-  const Method method = method_of(type);
-  if (method == Method::procedure) return lacks_procedure(type) ? type : InvalidOid;
-  if (method != Method::array && method != Method::range && method != Method::multirange &&
-      method != Method::record)
-    return InvalidOid;
   return find_inside(type, [](Oid inner) {
-    return method_of(inner) == Method::procedure && lacks_procedure(inner);
+    return method_of(inner) == Method::procedure &&
+           !OidIsValid(lookup_type_cache(inner, TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc);
   });
 }
 

@@ -53,10 +53,6 @@ constexpr Size kMaxWhat = 256;  // length of a place of a type in messages
 
 TypeHasher* make_part_hasher(Oid type, Oid collation, const char* what);
 
-uint64 combine(const uint64* hashes, int count, uint64 seed) {
-  return count == 1 ? hashes[0] : hash_columns(hashes, count, seed);
-}
-
 void prepare_call(TypeHasher* hasher, Oid function, int arguments) {
   fmgr_info_cxt(function, &hasher->function, hasher->context);
   hasher->call = static_cast<FunctionCallInfo>(
@@ -175,7 +171,7 @@ bool hash_row(TypeHasher* hasher, Nulls nulls, uint64 seed, uint64* hash) {
                                   ? null_hash(seed)
                                   : hash_datum(hasher->columns[i], hasher->values[i], seed);
   }
-  *hash = combine(hasher->hashes, count, seed);
+  *hash = count == 1 ? hasher->hashes[0] : hash_columns(hasher->hashes, count, seed);
   return true;
 }
 

@@ -34,7 +34,7 @@ bool find_parameters_of_part(const RemoteFilter* remote, uint32 slices, Paramete
   Parameters part = whole;
   take_share(part, slices);
   part.slices = slices;
-  part.memory = sizeof(Header) + part.slices * whole.slice_bytes;
+  part.memory = kStoredHeader + part.slices * whole.slice_bytes;
   part.keys = share(whole.keys, uint64{part.slices} * probes(whole), whole.slices);
   Definition definition = definition_of(part);
   leave_out_slicing(&definition);

@@ -63,10 +63,6 @@ void end_request(Request* request) { PQcancelFinish(request->pg); }
 constexpr const char* kOwnOptions[] = {
     "host", "hostaddr", "port", "options", "target_session_attrs", "load_balance_hosts", nullptr};
 
-bool is_taken_over(const PQconninfoOption* option) {
-  return option->val != nullptr && find_word(kOwnOptions, option->keyword) < 0;
-}
-
 void ignore_notice(void*, const PGresult*) {}
 
 // Connects to the same address, without a name look-up, as the same user.
@@ -79,7 +75,7 @@ PGconn* connect_likewise(PGconn* pg) {
   if (options == nullptr) return nullptr;
   for (const PQconninfoOption* option = options; option->keyword != nullptr && count < kMost;
        ++option) {
-    if (!is_taken_over(option)) continue;
+    if (option->val == nullptr || find_word(kOwnOptions, option->keyword) >= 0) continue;
     keywords[count] = option->keyword;
     values[count++] = option->val;
   }

@@ -28,10 +28,8 @@ bool AnswerSequence::take(Reply reply) {
   return false;
 }
 
-namespace {
-
 // Takes `word` off the front.
-bool take_word(const char*& at, const char* end, const char* word) {
+static bool take_word(const char*& at, const char* end, const char* word) {
   const std::size_t length = std::strlen(word);
   if (static_cast<std::size_t>(end - at) < length || std::memcmp(at, word, length) != 0)
     return false;
@@ -39,7 +37,7 @@ bool take_word(const char*& at, const char* end, const char* word) {
   return true;
 }
 
-bool take_answer(const char*& at, const char* end, bool may_be_taken, Answer& answer) {
+static bool take_answer(const char*& at, const char* end, bool may_be_taken, Answer& answer) {
   if (take_word(at, end, "t"))
     answer = Answer::yes;
   else if (take_word(at, end, "f"))
@@ -50,8 +48,6 @@ bool take_answer(const char*& at, const char* end, bool may_be_taken, Answer& an
     return false;
   return true;
 }
-
-}  // namespace
 
 bool read_answers(const char* text, std::size_t length, bool may_be_taken, Answer* answers,
                   int count) {

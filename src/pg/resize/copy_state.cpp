@@ -35,7 +35,7 @@ class Copier {
         from_(block_of(former)->parameters),
         to_(block_of(copy)->parameters) {
     // Only slices being copied take memory.
-    read_ = static_cast<Header*>(MemoryContextAllocHuge(CurrentMemoryContext, from_.memory));
+    read_ = static_cast<Header*>(MemoryContextAllocHuge(CurrentMemoryContext, block_bytes(from_)));
     memcpy(static_cast<void*>(read_), block_of(former), sizeof(Header));
     scratch_ =
         MemoryContextAllocHuge(CurrentMemoryContext, to_.slice_bytes * scratch_slices(from_, to_));

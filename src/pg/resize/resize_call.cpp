@@ -24,6 +24,7 @@
 #include "pg/shmem/locked_work.hpp"
 #include "pg/shmem/state_copy.hpp"
 #include "pg/storage/image.hpp"
+#include "pg/storage/saved_definition.hpp"
 #include "pg/transaction/prepared_transactions.hpp"
 
 namespace streamfilter::pg {
@@ -188,7 +189,7 @@ Parameters reserve(Resize* resize) {
     resize->generation = resize->former->generation;
     if (copy_of(resize->former) != nullptr) raise_in_use(now);
     parameters = parameters_for(resize);
-    resize->copy = add_copy(resize->relation, parameters.memory + note_bytes(parameters));
+    resize->copy = add_copy(resize->relation, room_for(parameters) + note_bytes(parameters));
   });
   return parameters;
 }
@@ -206,7 +207,7 @@ void make_copy(Resize* resize, Progress* progress) {
       raise_in_use(resize->relation);
   });
   copy_state(resize->copy, resize->former, resize->generation, name, progress);
-  shrink_slot(resize->copy, parameters.memory);
+  shrink_slot(resize->copy, room_for(parameters));
   stop_at(FaultPoint::resize_copied);
 }
 

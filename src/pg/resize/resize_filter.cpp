@@ -2,6 +2,7 @@
 
 #include "core/filter/resize.hpp"
 #include "pg/catalog/lookup.hpp"
+#include "pg/catalog/option_list.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/tree.hpp"
 #include "pg/resize/resize_filter.hpp"
@@ -26,9 +27,9 @@ const Header* state_to_keep(const FilterSlot* slot) {
   const Header* block = block_of(slot);
   const TransactionChanges* changes = find_changes(slot->relation, slot, slot->generation);
   if (changes == nullptr || changes->log.count == 0) return block;
-  auto* copy =
-      static_cast<Header*>(MemoryContextAllocHuge(CurrentMemoryContext, block->parameters.memory));
-  memcpy(static_cast<void*>(copy), block, block->parameters.memory);
+  const Size size = block_bytes(block->parameters);
+  auto* copy = static_cast<Header*>(MemoryContextAllocHuge(CurrentMemoryContext, size));
+  memcpy(static_cast<void*>(copy), block, size);
   apply_changes(&changes->log, copy, nullptr);
   return copy;
 }
@@ -92,8 +93,8 @@ bool keeps_rate(const Header* from, const Parameters& to, double fpr) {
   const Size scratch_bytes = to.slice_bytes * scratch_slices(from->parameters, to);
   if (ops->fpr_bound(to) > fpr || scratch_bytes > kMostTried) return false;
   constexpr int kFlags = MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM;
-  auto* block =
-      static_cast<Header*>(MemoryContextAllocExtended(CurrentMemoryContext, to.memory, kFlags));
+  auto* block = static_cast<Header*>(
+      MemoryContextAllocExtended(CurrentMemoryContext, block_bytes(to), kFlags));
   void* scratch = MemoryContextAllocExtended(CurrentMemoryContext, scratch_bytes, kFlags);
   double expected = 1;
   if (block != nullptr && scratch != nullptr) {
@@ -194,18 +195,27 @@ bool is_state_wanted(const FilterRelation* relation, const FilterSlot* former,
           (before != nullptr && has_same_geometry(*before, wanted)));
 }
 
-namespace {
-
 constexpr uint64 kLarge = 256 * 1024 * 1024;  // seconds, for most kinds
 
-void tell_of_procedure(const FilterRelation* relation, const Parameters& parameters) {
+static void tell_of_procedure(const FilterRelation* relation, const Parameters& parameters) {
   if (parameters.memory < kLarge) return;
   ereport(NOTICE,
           errmsg("all who use filter \"%s\" wait until its state is copied", relation->name),
           errhint("CALL streamfilter_resize(...) copies it while rows come."));
 }
 
-}  // namespace
+// What `auto` took stays, also where it would take another kind now.
+static void tell_of_kind(const FilterRelation* relation, Kind kept) {
+  const Kind derived = relation->definition.parameters.kind;
+  if (relation->options.asked.parameters.kind != Kind::automatic || kept == derived) return;
+  const char* name = find_ops(derived)->name;
+  const bool is_given = find_option(options_of_filter(relation->relid), "kind") != nullptr;
+  ereport(NOTICE, errmsg("filter \"%s\" stays of kind %s", relation->name, find_ops(kept)->name),
+          errdetail("With these options, a new filter is of kind %s.", name),
+          errhint("ALTER FOREIGN TABLE %s OPTIONS (%s kind '%s'); then fill it with "
+                  "streamfilter_warm(), for it starts empty.",
+                  qualified_name(relation->relid), is_given ? "SET" : "ADD", name));
+}
 
 bool resize_filter(const FilterRelation* relation, Problem& problem) {
   // A prepared transaction releases the relation before its keys are in the filter.
@@ -220,6 +230,7 @@ bool resize_filter(const FilterRelation* relation, Problem& problem) {
   if (!resized_parameters(relation, former, state->parameters, &parameters, problem) ||
       !can_take_over(state, {0, state->parameters.slices}, parameters, problem))
     return false;
+  tell_of_kind(relation, parameters.kind);
   tell_of_procedure(relation, parameters);
   flush_counters();
   const bool is_copy = state != block_of(former);

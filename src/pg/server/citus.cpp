@@ -11,18 +11,14 @@ extern "C" {
 
 namespace streamfilter::pg {
 
-namespace {
-
 // Columns of get_current_transaction_id(): database, process, and of the distributed transaction
 // the node that has begun it, its number there (0: none), and the time.
 constexpr int kNode = 2, kNumber = 3, kTime = 4, kColumns = 5;
 
-Oid transaction_id_function() {
+static Oid transaction_id_function() {
   char schema[] = "pg_catalog", name[] = "get_current_transaction_id";
   return LookupFuncName(list_make2(makeString(schema), makeString(name)), 0, nullptr, true);
 }
-
-}  // namespace
 
 // It is preloaded or not.
 bool is_citus_loaded() {

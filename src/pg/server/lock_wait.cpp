@@ -14,15 +14,13 @@ extern "C" {
 #include "pg/server/wait_events.hpp"
 
 namespace streamfilter::pg {
-namespace {
-
 constexpr int64 kQuiet = 2 * USECS_PER_SEC;     // before the first notice
 constexpr int64 kInterval = 5 * USECS_PER_SEC;  // between notices
 
 // Workers that restore have a lock_timeout of their own, for locks only.
-bool is_limited() { return LockTimeout > 0 && (MyBgworkerEntry == nullptr || IsParallelWorker()); }
-
-}  // namespace
+static bool is_limited() {
+  return LockTimeout > 0 && (MyBgworkerEntry == nullptr || IsParallelWorker());
+}
 
 LockWait::LockWait(Oid filter)
     : filter_(filter), start_(monotonic_us()), next_notice_(start_ + kQuiet) {}

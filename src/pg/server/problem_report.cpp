@@ -7,13 +7,12 @@ extern "C" {
 #include "pg/server/problem_report.hpp"
 
 namespace streamfilter::pg {
-namespace {
-
-std::size_t cut_by_encoding(const char* text, std::size_t length, std::size_t most) noexcept {
+static std::size_t cut_by_encoding(const char* text, std::size_t length,
+                                   std::size_t most) noexcept {
   return pg_mbcliplen(text, static_cast<int>(length), static_cast<int>(most));
 }
 
-pg_attribute_printf(1, 0) const char* print(const char* format, va_list arguments) {
+static pg_attribute_printf(1, 0) const char* print(const char* format, va_list arguments) {
   for (Size size = 256;;) {
     va_list copy;
     va_copy(copy, arguments);
@@ -25,7 +24,7 @@ pg_attribute_printf(1, 0) const char* print(const char* format, va_list argument
   }
 }
 
-int sqlstate(Error error) noexcept {
+static int sqlstate(Error error) noexcept {
   switch (error) {
     case Error::syntax: return ERRCODE_INVALID_PARAMETER_VALUE;
     case Error::unknown_name: return ERRCODE_FDW_INVALID_OPTION_NAME;
@@ -41,8 +40,6 @@ int sqlstate(Error error) noexcept {
   }
   return ERRCODE_INTERNAL_ERROR;
 }
-
-}  // namespace
 
 void init_problem_report() { set_cut_text(cut_by_encoding); }
 

@@ -3,15 +3,11 @@
 #include "pg/server/wait_events.hpp"
 
 namespace streamfilter::pg {
-namespace {
-
 constexpr const char* kNames[] = {
     "StreamfilterLoad",   "StreamfilterCommits",  "StreamfilterConnect",
     "StreamfilterRemote", "StreamfilterGrow",     "StreamfilterArrivals",
     "StreamfilterResize", "StreamfilterPrepared", "StreamfilterMemory"};
-uint32 events[lengthof(kNames)];  // 0: without a name
-
-}  // namespace
+static uint32 events[lengthof(kNames)];  // 0: without a name
 
 uint32 wait_event(Wait what) {
   const uint32 named = events[static_cast<int>(what)];

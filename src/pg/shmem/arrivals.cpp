@@ -98,11 +98,9 @@ void unmark_arriving() {
 
 bool is_marked_arriving() { return is_marked; }
 
-namespace {
-
 // 0 if that transaction is marked no more.
-uint64 commit_number_of(Arrival* other, uint64 transaction, const CommitWait& wait,
-                        const char* context) {
+static uint64 commit_number_of(Arrival* other, uint64 transaction, const CommitWait& wait,
+                               const char* context) {
   constexpr int kSpins = 1000;
   for (int spins = 0;; ++spins) {
     const uint64 number = pg_atomic_read_u64(&other->number);
@@ -119,14 +117,15 @@ uint64 commit_number_of(Arrival* other, uint64 transaction, const CommitWait& wa
   }
 }
 
-bool is_earlier(Arrival* other, uint64 transaction, const CommitWait& wait, const char* context) {
+static bool is_earlier(Arrival* other, uint64 transaction, const CommitWait& wait,
+                       const char* context) {
   Arrival* own = own_arrival();
   return do_not_commute(own, other) &&
          commit_number_of(other, transaction, wait, context) < pg_atomic_read_u64(&own->number);
 }
 
-void wait_until_unmarked(Arrival* other, uint64 transaction, const CommitWait& wait,
-                         const char* context) {
+static void wait_until_unmarked(Arrival* other, uint64 transaction, const CommitWait& wait,
+                                const char* context) {
   ConditionVariablePrepareToSleep(&arrivals->unmarked);
   while (pg_atomic_read_u64(&other->transaction) == transaction) {
     const int left = wait.left();
@@ -136,8 +135,6 @@ void wait_until_unmarked(Arrival* other, uint64 transaction, const CommitWait& w
   }
   ConditionVariableCancelSleep();
 }
-
-}  // namespace
 
 void wait_for_earlier(const CommitWait& wait, const char* context) {
   if (!is_marked || !may_have_to_wait) return;

@@ -14,8 +14,6 @@ constexpr uint64 kGrowth = 64;
 constexpr uint64 kFew = 16;
 constexpr int64 kInterval = USECS_PER_SEC;
 
-double odds_of(double fpr) { return std::fmin(fpr / (1 - fpr), kMost); }
-
 // Leaves out slices that let repeats pass.
 double discarding_rate(const FilterSlot* slot, const Parameters& parameters, double passing) {
   const FilterOps* ops = find_ops(parameters.kind);
@@ -43,7 +41,8 @@ void look_up(FilterSlot* slot, uint64 applied, TimestampTz now) {
   pg_atomic_write_u64(&slot->loss.applied, applied);
   pg_atomic_write_u64(&slot->loss.accepted, slot->stats.counts.read(RowCount::accepted));
   pg_atomic_write_u64(&slot->loss.looked_at, static_cast<uint64>(now));
-  pg_atomic_write_u64(&slot->loss.odds, std::bit_cast<uint64>(odds_of(estimate.fpr)));
+  pg_atomic_write_u64(&slot->loss.odds,
+                      std::bit_cast<uint64>(std::fmin(estimate.fpr / (1 - estimate.fpr), kMost)));
   pg_atomic_write_u64(&slot->loss.fill, std::bit_cast<uint64>(estimate.fill));
 }
 

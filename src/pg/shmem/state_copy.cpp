@@ -79,7 +79,7 @@ void promote_in_copy(FilterSlot* slot, const Element& element) {
 }
 
 bool begin_copy(FilterSlot* slot, FilterSlot* copy, uint64 note_bytes) {
-  char* end = reinterpret_cast<char*>(block_of(copy)) + block_of(copy)->parameters.memory;
+  char* end = reinterpret_cast<char*>(block_of(copy)) + block_bytes(block_of(copy)->parameters);
   StateCopy* state = &copy->copy;
   auto* notes = reinterpret_cast<CopyNotes*>(
       TYPEALIGN64(alignof(CopyNotes), reinterpret_cast<uintptr_t>(end)));

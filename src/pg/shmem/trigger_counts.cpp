@@ -186,15 +186,13 @@ void start_trigger_counts() {
 
 // ---- counts of filters --------------------------------------------------------------------------
 
-namespace {
-
-uint64 hash_of(const char* name, uint64 position = 0) {
+static uint64 hash_of(const char* name, uint64 position = 0) {
   return hash_bytes(name, strlen(name), position);
 }
 
 // Calls visit(hash of its name, value).
 template <typename Visit>
-void for_each_counter(Statistics* stats, Visit&& visit) {
+static void for_each_counter(Statistics* stats, Visit&& visit) {
   for (int i = 0; i < RowCounts::kCount; ++i)
     visit(hash_of(RowCounts::kInfo[i].name), &stats->counts.values[i]);
   for (unsigned i = 0; i < kMaxRanks; ++i) visit(hash_of("found_at", i), &stats->found_at[i]);
@@ -202,14 +200,12 @@ void for_each_counter(Statistics* stats, Visit&& visit) {
 }
 
 template <typename Visit>
-void for_each_value(Statistics* stats, Visit&& visit) {
+static void for_each_value(Statistics* stats, Visit&& visit) {
   for_each_counter(stats, visit);
   visit(hash_of("created"), &stats->created);
   visit(hash_of("last_reset"), &stats->last_reset);
   visit(hash_of("stats_reset"), &stats->stats_reset);
 }
-
-}  // namespace
 
 void start_statistics(Statistics* stats, TimestampTz now) {
   for_each_counter(stats, [](uint64, pg_atomic_uint64* value) { pg_atomic_init_u64(value, 0); });

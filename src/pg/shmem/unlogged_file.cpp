@@ -15,6 +15,7 @@ extern "C" {
 #include "port/pg_crc32c.h"
 }
 
+#include "core/filter/packed_header.hpp"
 #include "pg/server/no_raise.hpp"
 #include "pg/shmem/filter_directory.hpp"
 #include "pg/shmem/server_health.hpp"
@@ -114,7 +115,7 @@ bool read_record(FILE* file, uint64 number, FilterRecord* record) {
 bool write_block(const FileWriter& writer, const FilterSlot* slot) {
   if (slot->waits == 0)
     return !has_block(slot) ||
-           fwrite(block_of(slot), block_of(slot)->parameters.memory, 1, writer.file) == 1;
+           fwrite(block_of(slot), block_bytes(block_of(slot)->parameters), 1, writer.file) == 1;
   FilterRecord record;
   bool good = read_record(writer.waiting, slot->waits - 1, &record) &&
               fseeko(writer.waiting, static_cast<off_t>(record.block), SEEK_SET) == 0;
@@ -148,7 +149,7 @@ bool write_filter(FileWriter* writer, const FilterSlot* slot) {
     if (!read_record(writer->waiting, slot->waits - 1, &record)) return false;
   } else if (has_block(slot)) {
     const Header* header = block_of(slot);
-    record.size = header->parameters.memory;
+    record.size = block_bytes(header->parameters);
     record.block_sum = checksum(header);
   }
   record.block = writer->next_block;

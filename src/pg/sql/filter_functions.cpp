@@ -309,8 +309,7 @@ SF_FUNCTION(streamfilter_value) {
   copy->parameters.keys = filter->relation->definition.parameters.keys;
   copy->parameters.fpr = filter->relation->definition.parameters.fpr;
   copy->parameters.nulls = filter->rule.nulls;
-  SET_VARSIZE(copy, parameters.memory);
-  PG_RETURN_POINTER(copy);
+  PG_RETURN_DATUM(stored_datum(copy));
 }
 
 // streamfilter_merge(filter regclass, streamfilter): adds the value's keys to the shared state.

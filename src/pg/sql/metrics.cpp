@@ -10,10 +10,8 @@
 #include "pg/sql/stats_view.hpp"
 
 namespace streamfilter::pg {
-namespace {
-
 // As Prometheus names metrics: the unit comes last.
-const char* metric_of(const CounterInfo& counter) {
+static const char* metric_of(const CounterInfo& counter) {
   constexpr char kBytes[] = "bytes_";
   const bool of_filter = strcmp(counter.of, "filter") == 0;
   const char* prefix = of_filter ? "streamfilter" : psprintf("streamfilter_%s", counter.of);
@@ -22,13 +20,13 @@ const char* metric_of(const CounterInfo& counter) {
   return psprintf("%s_%s_bytes_total", prefix, counter.name + strlen(kBytes));
 }
 
-RowCounts row_counts_of(const FilterHandle* filter) {
+static RowCounts row_counts_of(const FilterHandle* filter) {
   return is_remote(filter->relation) ? read_filter_work(filter->relid).counts
                                      : counts_to_show(filter->relation);
 }
 
 // Counts what is missing.
-void add_up_to(FilterHandle* filter, const ArrayType* wanted) {
+static void add_up_to(FilterHandle* filter, const ArrayType* wanted) {
   if (ArrayGetNItems(ARR_NDIM(wanted), ARR_DIMS(wanted)) != RowCounts::kCount)
     elog(ERROR, "%d counters are wanted", RowCounts::kCount);
   use_filter(filter, Use::test_granted);
@@ -44,8 +42,6 @@ void add_up_to(FilterHandle* filter, const ArrayType* wanted) {
   count_row(filter, RowCount::tested);
   flush_counters();
 }
-
-}  // namespace
 
 // streamfilter_counters(): a row per counter.
 SF_FUNCTION(streamfilter_counters) {

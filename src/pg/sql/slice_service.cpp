@@ -153,7 +153,7 @@ uint32 check_slice_number(const FilterRelation* relation, uint32 slices, int32 s
 }
 
 // The state of one slice of a local filter that is ready for use, as this transaction sees it, as a
-// bytea for open_packet. Raises 22023 if there is no such slice.
+// bytea for read_packet. Raises 22023 if there is no such slice.
 struct varlena* make_slice_packet(FilterHandle* filter, int32 number) {
   const Parameters& parameters = filter->header->parameters;
   const uint32 slice = check_slice_number(filter->relation, parameters.slices, number);
@@ -164,11 +164,9 @@ struct varlena* make_slice_packet(FilterHandle* filter, int32 number) {
             errdetail("It has %llu bytes; up to 1 GB can be returned.", llu(size)),
             errhint("Give the filter more slices."));
   Header* copy = copy_filter_slice(filter, slice);
-  const PacketHead head = seal_packet(copy, slice);
   auto* result = static_cast<struct varlena*>(palloc(VARHDRSZ + size));
   SET_VARSIZE(result, VARHDRSZ + size);
-  memcpy(VARDATA(result), &head, sizeof head);
-  memcpy(VARDATA(result) + sizeof head, copy, size - sizeof head);
+  write_packet(copy, slice, VARDATA(result));
   pfree(copy);
   return result;
 }
@@ -177,9 +175,8 @@ struct varlena* make_slice_packet(FilterHandle* filter, int32 number) {
 const Header* open_slice_packet(const struct varlena* packet, uint32* slice) {
   const Size length = VARSIZE_ANY_EXHDR(packet);
   Problem problem;
-  const Header* value =
-      open_packet(memcpy(palloc(length), VARDATA_ANY(packet), length), length, *slice, problem);
-  if (value == nullptr)
+  auto* value = static_cast<Header*>(palloc(sizeof(Header) + length));
+  if (!read_packet(VARDATA_ANY(packet), length, *slice, value, problem))
     ereport(ERROR, problem_report(problem), errcode(ERRCODE_INVALID_BINARY_REPRESENTATION));
   return value;
 }

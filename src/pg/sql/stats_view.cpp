@@ -28,7 +28,8 @@ namespace {
 
 struct Numbers {
   bool exists = false;  // there is state in shared memory
-  uint64 dynamic = 0;   // bytes in dynamic memory
+  uint64 resident = 0;  // bytes of its block
+  uint64 dynamic = 0;   // these, in dynamic memory
   uint64 in_flight = 0;
   RowCounts counts;
   double lost = 0;  // NaN: not known
@@ -44,6 +45,7 @@ struct Numbers {
 void read_state(Numbers& numbers, FilterSlot* slot, const FilterRelation* relation) {
   const Parameters& parameters = relation->definition.parameters;
   numbers.exists = true;
+  numbers.resident = slot->size;
   numbers.dynamic = is_dynamic(slot) ? slot->size : 0;
   numbers.in_flight = count_in_flight(slot) + pg_atomic_read_u64(&slot->unfinished.unregistered);
   numbers.created = time_in(slot->stats.created);
@@ -111,6 +113,7 @@ void fill_row(NamedRow& row, const FilterRelation* relation) {
   row.put("params", json_to_jsonb(json.data));
   row.put_count("memory", parameters.memory);
   row.put_count("dynamic_memory", numbers.dynamic);
+  if (numbers.exists) row.put_count("resident", numbers.resident);
   row.put_counts(numbers.counts, is_remote(relation));
   row.put_count("in_flight", numbers.in_flight);
   row.put_rate("lost_estimate", numbers.lost);

@@ -15,8 +15,7 @@ extern "C" {
 namespace streamfilter::pg {
 namespace {
 
-// An image has neither chunks of zeros nor the padding behind the last slice, and the room may have
-// been another filter's.
+// An image has no chunks of zeros, and the room may have been another filter's.
 void clear_body(Header* block, uint64 room) {
   constexpr uint64 kStep = 16 * 1024 * 1024;
   char* bytes = reinterpret_cast<char*>(block);
@@ -58,7 +57,7 @@ void find_header(StateReading* of, Choice* choice) {
     if (!reading.image.found) return;
     parameters = reading.image.parameters;
   }
-  if (choice->set_aside == nullptr && parameters.memory > reading.room)
+  if (choice->set_aside == nullptr && block_bytes(parameters) > reading.room)
     choice->set_aside = "It is larger than the filter.";
   choice->found = choice->set_aside == nullptr;
   if (choice->found) reading.block->parameters = parameters;
@@ -93,9 +92,16 @@ void note_set_aside(FilterSlot* slot, const FilterRelation* relation, const char
 // Collations may have changed since, for example with an upgrade of the operating system or the
 // server.
 void check_collations(const FilterRelation* relation, const LogRows& log, Choice* choice) {
-  if (log.header.size <= sizeof(SavedHeader)) return;
-  const Size size = log.header.size - sizeof(SavedHeader);
-  const char *before = log.header.data + sizeof(SavedHeader), *now = collations_of(relation->relid);
+  const char* packed = log.header.data + sizeof(SavedHeader);
+  Parameters parameters;
+  Size start;
+  if (Problem ignored;
+      log.header.filter == 0 ||
+      !unpack_header(packed, log.header.size - sizeof(SavedHeader), parameters, start, ignored))
+    return;
+  const Size size = log.header.size - sizeof(SavedHeader) - start;
+  if (size == 0) return;
+  const char *before = packed + start, *now = collations_of(relation->relid);
   if (strncmp(before, now, size) == 0 && (now[size] == '\0' || log.header.size == kRowData)) return;
   if (!choice->found) choice->set_aside = "The collations of its keys are others now.";
   ereport(
@@ -117,7 +123,7 @@ int64 life_of_empty(const StateReading& reading) {
   const LogRow& row = reading.prepared;
   Parameters parameters;
   if (row.filter == 0 || take_parameters(row, reading.relation, &parameters) != nullptr ||
-      parameters.memory > reading.room)
+      block_bytes(parameters) > reading.room)
     return begin_life();
   reading.block->parameters = parameters;
   return row.identity;
@@ -192,7 +198,7 @@ void load(FilterSlot* slot, const FilterRelation* relation, const Parameters& pa
   reading.block = block;
   if (standby) reading.played = copy_played(nullptr);
   reading.is_fresh = zeroes && block == block_of(slot) && is_dynamic(slot);
-  reading.room = parameters.memory;
+  reading.room = room_for(parameters);
   const char* damage = try_to_read(read_prepared, &reading);
   reading.snapshot = register_latest_snapshot();
   stop_at(FaultPoint::restore);
@@ -232,11 +238,9 @@ SavedLife saved_life_of(const FilterRelation* relation) {
   return saved;
 }
 
-namespace {
-
 // An unlogged filter is empty: has it lost something, or never had it? Rows of the next life have
 // higher numbers.
-void note_lost(FilterSlot* slot, const FilterRelation* relation, const SavedLife& saved) {
+static void note_lost(FilterSlot* slot, const FilterRelation* relation, const SavedLife& saved) {
   pg_atomic_write_u64(&slot->log.next_number, saved.next_number);
   if (saved.header != ChangeType::memory) return;
   slot->why_empty = WhyEmpty::lost;
@@ -246,8 +250,6 @@ void note_lost(FilterSlot* slot, const FilterRelation* relation, const SavedLife
                 "filled, or is a promoted standby or a restored backup."),
       errhint("Fill it anew, for example with streamfilter_warm()."));
 }
-
-}  // namespace
 
 void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
                     const Opening* opening) {
@@ -268,11 +270,9 @@ void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Para
   slot->waits = 0;
 }
 
-namespace {
-
 // Bytes of another geometry cannot be copied. Other sessions may read the slot until their
 // transactions end, so its own stay.
-void retire(FilterSlot* slot, const FilterRelation* relation) {
+static void retire(FilterSlot* slot, const FilterRelation* relation) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
   if (slot->state == SlotState::live) move_slot(slot, SlotState::retired);
   LWLockRelease(shared_state->directory_lock);
@@ -283,7 +283,7 @@ void retire(FilterSlot* slot, const FilterRelation* relation) {
 }
 
 // What is saved says which geometry the filter has, else its definition.
-bool has_other_geometry(const FilterSlot* slot, const FilterRelation* relation) {
+static bool has_other_geometry(const FilterSlot* slot, const FilterRelation* relation) {
   const SavedLife saved = saved_life_of(relation);
   return !has_same_geometry(saved.is_usable        ? saved.parameters
                             : relation->is_adopted ? relation->derived_now
@@ -292,14 +292,14 @@ bool has_other_geometry(const FilterSlot* slot, const FilterRelation* relation) 
 }
 
 // Reads everything again while sessions read the filter.
-void load_again(FilterSlot* slot, const FilterRelation* relation) {
+static void load_again(FilterSlot* slot, const FilterRelation* relation) {
   if (slot->state == SlotState::retired) return;
   Header* block = block_of(slot);
   const bool had_keys = pg_atomic_read_u32(&slot->saved.has_header) != 0;
   const Parameters parameters = block->parameters;
   if (has_other_geometry(slot, relation)) return retire(slot, relation);
   auto* copy = static_cast<Header*>(MemoryContextAllocExtended(
-      CurrentMemoryContext, parameters.memory, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
+      CurrentMemoryContext, room_for(parameters), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO));
   // An error on the way: what the slot says of the image is not yet so of its bytes.
   slot->standby.replayed = InvalidXLogRecPtr;
   load(slot, relation, parameters, copy, /*zeroes=*/true);
@@ -318,8 +318,6 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
   pfree(copy);
 }
 
-}  // namespace
-
 // ---- a standby ----------------------------------------------------------------------------------
 
 // Nobody calls us when a standby replays a commit. So each transaction there that begins to use a
@@ -337,10 +335,8 @@ void load_again(FilterSlot* slot, const FilterRelation* relation) {
 //
 // The first look after a promotion is the last: from then on changes come by commits.
 
-namespace {
-
 // Applies what has become visible since the last look. False: everything must be read again.
-bool play_news(FilterSlot* slot, const FilterRelation* relation) {
+static bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   SavedState* saved = &slot->saved;
   PlayedRows* played = played_rows(slot);
   XLogRecPtr* latest = &slot->standby.replayed;
@@ -373,14 +369,14 @@ bool play_news(FilterSlot* slot, const FilterRelation* relation) {
   return complete;
 }
 
-void stop_following(int, Datum slot) {
+static void stop_following(int, Datum slot) {
   const NoRaise marked;
   pg_atomic_write_u32(&reinterpret_cast<FilterSlot*>(DatumGetPointer(slot))->standby.following, 0);
   ConditionVariableBroadcast(&shared_state->built);
 }
 
 // What memory has is from when the filter was logged.
-void empty_unlogged(FilterSlot* slot, const FilterRelation* relation, bool promoted) {
+static void empty_unlogged(FilterSlot* slot, const FilterRelation* relation, bool promoted) {
   if (has_other_geometry(slot, relation)) return retire(slot, relation);
   if (pg_atomic_read_u32(&slot->saved.has_header) != 0) format_all_slices(slot, block_of(slot));
   pg_atomic_write_u32(&slot->saved.has_header, 0);
@@ -388,8 +384,6 @@ void empty_unlogged(FilterSlot* slot, const FilterRelation* relation, bool promo
   if (PlayedRows* played = played_rows(slot)) played->next = 0;
   if (promoted) note_lost(slot, relation, saved_life_of(relation));
 }
-
-}  // namespace
 
 void follow_log(FilterSlot* slot, const FilterRelation* relation) {
   StandbyLook* look = &slot->standby;

@@ -4,7 +4,7 @@ extern "C" {
 #include "utils/fmgrprotos.h"
 }
 
-#include "core/filter/filter.hpp"
+#include "core/filter/packed_header.hpp"
 #include "pg/key/hash_method.hpp"
 #include "pg/storage/saved_definition.hpp"
 #include "pg/storage/state_heaps.hpp"
@@ -18,23 +18,22 @@ int64 begin_life() {
   return life != 0 ? life : 1;
 }
 
-const char* take_parameters(const char* bytes, const FilterRelation* relation, uint64 columns,
-                            Parameters* result) {
-  Header header;
-  memcpy(static_cast<void*>(&header), bytes, sizeof header);
-  if (Problem problem; !check_header(header, problem)) return pstrdup(problem.message);
-  if (!is_state_of(relation, header.parameters, columns))
+const char* take_parameters(const char* bytes, Size length, const FilterRelation* relation,
+                            uint64 columns, Parameters* result) {
+  Parameters parameters;
+  Size used;
+  if (Problem problem; !unpack_header(bytes, length, parameters, used, problem))
+    return pstrdup(problem.message);
+  if (!is_state_of(relation, parameters, columns))
     return "It belongs to another definition of the filter.";
-  *result = header.parameters;
+  *result = parameters;
   result->nulls = relation->definition.parameters.nulls;
   return nullptr;
 }
 
 // ---- collations of keys -------------------------------------------------------------------------
 
-namespace {
-
-const char* installed_version(Oid collation) {
+static const char* installed_version(Oid collation) {
   const bool of_database = collation == DEFAULT_COLLATION_OID;
   LOCAL_FCINFO(call, 1);
   InitFunctionCallInfoData(*call, nullptr, 1, InvalidOid, nullptr, nullptr);
@@ -45,7 +44,7 @@ const char* installed_version(Oid collation) {
   return call->isnull ? "-" : TextDatumGetCString(version);
 }
 
-void append_collation(StringInfo lines, const char* column, Oid collation) {
+static void append_collation(StringInfo lines, const char* column, Oid collation) {
   const auto append = [&](const FormData_pg_collation& row, HeapTuple tuple) {
     bool isnull;
     const Datum version = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collversion, &isnull);
@@ -56,8 +55,6 @@ void append_collation(StringInfo lines, const char* column, Oid collation) {
   };
   read_catalog<FormData_pg_collation>(COLLOID, collation, append);
 }
-
-}  // namespace
 
 const char* collations_of(Oid filter) {
   TextBuffer lines;

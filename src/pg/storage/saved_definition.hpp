@@ -28,6 +28,7 @@
 // changed where no hook ran (without preloading, with event triggers off) may not fit the header.
 #pragma once
 
+#include "core/format/layout.hpp"
 #include "pg/catalog/filter_relation.hpp"
 
 namespace streamfilter::pg {
@@ -35,11 +36,15 @@ namespace streamfilter::pg {
 // Draws the number of a life.
 int64 begin_life();
 
-// Takes the parameters of a saved header, with the geometry there, whatever this version would
-// derive. `columns`: its key_signature; 0: not known. Returns why that is not possible; nullptr if
-// it is.
-const char* take_parameters(const char* bytes, const FilterRelation* relation, uint64 columns,
-                            Parameters* result);
+// Takes the parameters of a packed header, which comes first in these bytes, with the geometry
+// there, whatever this version would derive. `columns`: its key_signature; 0: not known. Returns
+// why that is not possible; nullptr if it is.
+const char* take_parameters(const char* bytes, Size length, const FilterRelation* relation,
+                            uint64 columns, Parameters* result);
+
+// Bytes that suffice for a block of so much memory, whatever slices it has: what is saved may have
+// others than the definition.
+inline uint64 room_for(const Parameters& p) { return p.memory + sizeof(Header) - kStoredHeader; }
 
 // ---- collations of keys -------------------------------------------------------------------------
 

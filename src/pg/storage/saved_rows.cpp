@@ -53,7 +53,7 @@ bool is_sound(const LogRow& row) {
   switch (row.change) {
     case ChangeType::header:
     case ChangeType::image:
-    case ChangeType::memory: return row.size >= sizeof(SavedHeader);
+    case ChangeType::memory: return row.size >= sizeof(SavedHeader) + kStoredHeader;
     case ChangeType::reset: return row.size == 0;
     case ChangeType::add:
     case ChangeType::roles:

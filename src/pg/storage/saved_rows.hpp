@@ -5,7 +5,7 @@
 // then come the slices in order, each in chunks of kRowData bytes, the last one shorter.
 #pragma once
 
-#include "core/kind/kind_registry.hpp"
+#include "core/filter/packed_header.hpp"
 #include "pg/shmem/change_type.hpp"
 
 namespace streamfilter::pg {
@@ -21,13 +21,13 @@ inline bool is_header(ChangeType change) {
   return change >= ChangeType::header && change <= ChangeType::memory;
 }
 
-// The data of a header's row; behind it come the keys' collations (saved_definition.hpp).
+// The data of a header's row begin with this; behind it come a packed header and the keys'
+// collations (saved_definition.hpp).
 struct SavedHeader {
-  Header header;
   std::uint64_t columns;  // FilterSlot::key_signature
   std::int64_t former;    // a life whose rows in the log are of this one, too; 0: none
 };
-static_assert(sizeof(SavedHeader) == sizeof(Header) + 16);
+static_assert(sizeof(SavedHeader) == 16);
 
 struct LogRow {
   std::uint32_t filter;  // its OID

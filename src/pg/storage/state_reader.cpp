@@ -26,7 +26,7 @@ void keep_newest(LogRow* kept, const LogRow& row) {
 
 SavedHeader header_in(const LogRow& row) {
   SavedHeader saved;
-  memcpy(static_cast<void*>(&saved), row.data, sizeof saved);
+  memcpy(&saved, row.data, sizeof saved);
   return saved;
 }
 
@@ -161,10 +161,10 @@ const char* place_chunk(StateReading* reading, const ImageRow& row) {
 }
 
 const char* take_image_header(const StateReading& reading, const ImageRow& row, SavedImage* image) {
-  if (row.size != sizeof(Header)) return "Its header has another size.";
   image->chunks = row.chunks;
   reading.progress->begin("reading image", static_cast<uint64>(Max(row.chunks, 0)), "rows");
-  const char* refused = take_parameters(row.data, reading.relation, 0, &image->parameters);
+  const char* refused =
+      take_parameters(row.data, row.size, reading.relation, 0, &image->parameters);
   image->found = refused == nullptr;
   return refused;
 }
@@ -207,14 +207,10 @@ const char* damage_of_whole(const SavedImage& image) {
                                                                : "Chunks are missing.";
 }
 
-namespace {
-
-bool is_damage(int sqlstate) {
+static bool is_damage(int sqlstate) {
   return sqlstate == ERRCODE_DATA_CORRUPTED || sqlstate == ERRCODE_INTERNAL_ERROR ||
          ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_SYSTEM_ERROR;
 }
-
-}  // namespace
 
 const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {
   // Citus would send a savepoint to other nodes, perhaps in the middle of a COPY.
@@ -228,18 +224,15 @@ const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {
 }
 
 const char* take_parameters(const LogRow& row, const FilterRelation* relation, Parameters* result) {
-  return take_parameters(row.data, relation, header_in(row).columns, result);
+  return take_parameters(row.data + sizeof(SavedHeader), row.size - sizeof(SavedHeader), relation,
+                         header_in(row).columns, result);
 }
 
-namespace {
-
-void replay_row(FilterSlot* slot, Header* block, const LogRow& row) {
+static void replay_row(FilterSlot* slot, Header* block, const LogRow& row) {
   if (row.change == ChangeType::reset) return format_all_slices(slot, block);
   const uint64 count = count_changes(row);
   for (uint64 i = 0; i < count; ++i) replay_change(slot, block, logged_change_at(row, i));
 }
-
-}  // namespace
 
 bool begin_reading(StateReading* reading, FilterSlot* slot, const FilterRelation* relation,
                    const char* what, bool sorts) {

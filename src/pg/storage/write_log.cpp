@@ -66,18 +66,16 @@ ChangeType sort_of(const ChangeLog* log, const Change* change) {
 
 Size write_log_header(Relation table, FilterSlot* slot, ChangeType change, const Header* header,
                       int64 former) {
-  SavedHeader saved{};
-  memcpy(static_cast<void*>(&saved.header), header, sizeof(Header));
-  saved.columns = slot->key_signature;
-  saved.former = former;
+  const SavedHeader saved{slot->key_signature, former};
+  const PackedHeader packed(header->parameters);
   const char* collations = collations_of(slot->relation);
-  const Size length = Min(strlen(collations), kRowData - sizeof saved);
+  const Size start = sizeof saved + packed.size, length = Min(strlen(collations), kRowData - start);
   memcpy(buffer, &saved, sizeof saved);
-  memcpy(buffer + sizeof saved, collations, length);
+  memcpy(buffer + sizeof saved, packed.bytes, packed.size);
+  memcpy(buffer + start, collations, length);
   const auto number = static_cast<int64>(pg_atomic_fetch_add_u64(&slot->log.next_number, 1));
   return write_state_row(
-      table,
-      LogRow{slot->relation, change, number, slot->saved.identity, buffer, sizeof saved + length},
+      table, LogRow{slot->relation, change, number, slot->saved.identity, buffer, start + length},
       &slot->log.last_page);
 }
 

@@ -159,10 +159,8 @@ Change* append_change(ChangeLog* log, ChangeType type, const Element& element, I
   return change;
 }
 
-namespace {
-
 // The index leads to the change of the key before this one, its last.
-void go_back_in_index(ChangeLog* log, const Change* last) {
+static void go_back_in_index(ChangeLog* log, const Change* last) {
   const uint32 at = find_key(log, last->hash).slot;
   if (last->previous == kNoChange) {
     remove_from_index(log, at);
@@ -171,8 +169,6 @@ void go_back_in_index(ChangeLog* log, const Change* last) {
     change_at(log, last->previous)->repeated = 0;
   }
 }
-
-}  // namespace
 
 void undo_change(ChangeLog* log) {
   const Change* change = change_at(log, log->count - 1);

@@ -588,11 +588,9 @@ void refuse_to_prepare_changes() {
       if (!is_prepared(change_at(&changes->log, i))) raise_removes_keys();
 }
 
-namespace {
-
 // False: there are too many keys, or *full: transactions. Takes the lock.
-bool store_all(FullTransactionId transaction, uint64 count, const SlotChange* slots,
-               uint32 slot_count, bool* full) {
+static bool store_all(FullTransactionId transaction, uint64 count, const SlotChange* slots,
+                      uint32 slot_count, bool* full) {
   const LockHeld held(prepared->lock, LW_EXCLUSIVE);
   *full = !has_room_for(transaction);
   if (*full || !has_room_for(count)) return false;
@@ -609,8 +607,6 @@ bool store_all(FullTransactionId transaction, uint64 count, const SlotChange* sl
   store_slots(false);
   return true;
 }
-
-}  // namespace
 
 bool add_prepared(const SlotChange* slots, uint32 slot_count) {
   const FullTransactionId transaction = GetTopFullTransactionIdIfAny();
@@ -641,16 +637,12 @@ void remove_prepared(FullTransactionId transaction) {
   give_back_unused();
 }
 
-namespace {
-
-bool put_back(InFlightTag tag, Owner owner) {
+static bool put_back(InFlightTag tag, Owner owner) {
   InFlightPartition* partition = partition_of(tag);
   const LockHeld held(lock_of(partition), LW_EXCLUSIVE);
   InFlightEntry* entry = find_entry(partition, tag);
   return owner_of_entry(entry) != 0 || add_prepared_in_flight(partition, entry, tag, owner);
 }
-
-}  // namespace
 
 bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Element& element) {
   const FullTransactionId next = ReadNextFullTransactionId();
@@ -674,9 +666,7 @@ bool put_back_in_flight(FilterSlot* slot, TransactionId transaction, const Eleme
   }
 }
 
-namespace {
-
-void resolve_all(Concern concern, bool waits) {
+static void resolve_all(Concern concern, bool waits) {
   FullTransactionId transaction;
   for (uint32 at = 0;
        transaction = transaction_at(&at, concern), FullTransactionIdIsValid(transaction); ++at) {
@@ -687,12 +677,10 @@ void resolve_all(Concern concern, bool waits) {
   }
 }
 
-Size prepared_bytes() {
+static Size prepared_bytes() {
   return add_size(add_size(offsetof(PreparedKeys, keys), mul_size(sizeof(PreparedKey), capacity())),
                   mul_size(sizeof(PreparedTransaction) + sizeof(uint32), transaction_capacity()));
 }
-
-}  // namespace
 
 void resolve_prepared(Oid filter) {
   if (is_anything_prepared()) resolve_all({filter, false}, true);

@@ -368,15 +368,13 @@ void forget_transaction_changes() {
 
 // ---- savepoints ---------------------------------------------------------------------------------
 
-namespace {
-
-void pop_savepoint(TransactionChanges* changes) {
+static void pop_savepoint(TransactionChanges* changes) {
   Savepoint* savepoint = changes->savepoints;
   changes->savepoints = savepoint->below;
   pfree(savepoint);
 }
 
-void abort_subtransaction(TransactionChanges* changes, int level) {
+static void abort_subtransaction(TransactionChanges* changes, int level) {
   if (changes->saving.wanted_level >= level) changes->saving.wanted_level = 0;
   if (changes->saving.forgotten_level >= level) changes->saving.forgotten_level = 0;
   uint32 keep = changes->log.count;
@@ -396,7 +394,7 @@ void abort_subtransaction(TransactionChanges* changes, int level) {
 }
 
 // Gives a subtransaction's changes to its parent.
-void commit_subtransaction(TransactionChanges* changes, int level, SubTransactionId parent) {
+static void commit_subtransaction(TransactionChanges* changes, int level, SubTransactionId parent) {
   if (changes->saving.wanted_level == level) --changes->saving.wanted_level;
   if (changes->saving.forgotten_level == level) --changes->saving.forgotten_level;
   if (changes->savepoints == nullptr || changes->savepoints->level < level) return;
@@ -409,8 +407,6 @@ void commit_subtransaction(TransactionChanges* changes, int level, SubTransactio
   changes->savepoints->subtransaction = parent;
   changes->savepoints->owner = kNoChange;
 }
-
-}  // namespace
 
 void keep_changes_of_subtransaction(SubTransactionId parent) {
   const int level = GetCurrentTransactionNestLevel();
@@ -535,9 +531,7 @@ bool register_all_keys(TransactionChanges* changes) {
 
 // ---- what they say of a key ---------------------------------------------------------------------
 
-namespace {
-
-bool holds(const MergedValue* value, const Element& element) {
+static bool holds(const MergedValue* value, const Element& element) {
   if (value->slice == kAllSlices) return test(value->header(), element);
   const Parameters& parameters = value->header()->parameters;
   for (unsigned i = 0; i < probes(parameters); ++i) {
@@ -548,7 +542,7 @@ bool holds(const MergedValue* value, const Element& element) {
   return true;
 }
 
-OwnView view_of(const TransactionChanges* changes, const Element& element, uint32 last) {
+static OwnView view_of(const TransactionChanges* changes, const Element& element, uint32 last) {
   const ChangeLog* log = &changes->log;
   const OwnView rest = log->last_reset == kNoChange ? OwnView::untouched : OwnView::forgotten;
   if (last == kNoChange || (rest == OwnView::forgotten && last < log->last_reset)) return rest;
@@ -560,7 +554,8 @@ OwnView view_of(const TransactionChanges* changes, const Element& element, uint3
 
 // Was the key in one of the values that the transaction has merged? `last` is the key's own last
 // change.
-bool in_merged_value(const TransactionChanges* changes, const Element& element, uint32 last) {
+static bool in_merged_value(const TransactionChanges* changes, const Element& element,
+                            uint32 last) {
   const ChangeLog* log = &changes->log;
   for (uint32 i = log->last_merge; i != kNoChange; i = change_at(log, i)->previous) {
     // A later reset has removed the value's keys.
@@ -570,8 +565,6 @@ bool in_merged_value(const TransactionChanges* changes, const Element& element, 
   }
   return false;
 }
-
-}  // namespace
 
 OwnView view_of_changed(const TransactionChanges* changes, const Element& element, uint32 last) {
   const OwnView view = view_of(changes, element, last);

@@ -26,10 +26,6 @@ void note_told(Oid table, Oid filter) {
   told = list_append_unique_oid(list_append_unique_oid(told, table), filter);
 }
 
-bool drops_repeats(TriggerKind kind) {
-  return kind == TriggerKind::discard || kind == TriggerKind::divert;
-}
-
 // A trigger that discards rows by a filter without a trigger that forgets; nullptr if there is
 // none.
 const Trigger* find_unfollowed(const TriggerDesc* triggers, int16 event) {
@@ -39,7 +35,7 @@ const Trigger* find_unfollowed(const TriggerDesc* triggers, int16 event) {
     TriggerKind kind;
     if (trigger->tgenabled == TRIGGER_DISABLED || !find_kind(trigger->tgfoid, &kind)) continue;
     if (kind == TriggerKind::forget && (trigger->tgtype & event) != 0) return nullptr;
-    if (drops_repeats(kind)) found = trigger;
+    if (kind == TriggerKind::discard || kind == TriggerKind::divert) found = trigger;
   }
   return found;
 }

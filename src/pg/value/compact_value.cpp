@@ -56,18 +56,17 @@ Datum words_datum(const Parameters& parameters, const Word* words, uint32 count,
 static Datum sparse_datum(Header* filter) {
   const Size most = filter->parameters.memory / kSparseShare;
   SparsePlan plan;
-  if (!plan_sparse(filter, most, plan)) return PointerGetDatum(filter);
+  if (!plan_sparse(filter, most, plan)) return stored_datum(filter);
   auto* bytes = allocate<unsigned char>(plan.room);
   const Size size = write_sparse(filter, plan, bytes);
   SET_VARSIZE(bytes, size);
-  return PointerGetDatum(size <= most ? bytes : reinterpret_cast<unsigned char*>(filter));
+  return size <= most ? PointerGetDatum(bytes) : stored_datum(filter);
 }
 
 Datum value_datum(Header* filter) {
   if (ops_of(filter).has_sparse_form) return sparse_datum(filter);
   uint32 count;
-  if (!count_words(filter, count) || !pays(count, filter->parameters))
-    return PointerGetDatum(filter);
+  if (!count_words(filter, count) || !pays(count, filter->parameters)) return stored_datum(filter);
   Word* words = allocate<Word>(Size{count} + 1);
   auto* insertions = allocate<uint64>(filter->parameters.slices);
   list_words(filter, words);
@@ -75,7 +74,7 @@ Datum value_datum(Header* filter) {
   const Datum result = words_datum(filter->parameters, words, count, insertions);
   pfree(words);
   pfree(insertions);
-  return result != 0 ? result : PointerGetDatum(filter);
+  return result != 0 ? result : stored_datum(filter);
 }
 
 bool read_words(Datum value, WordsOfValue* result) {
@@ -130,7 +129,7 @@ void add_words(WordsOfValue* value, const WordsOfValue& other) {
 
 Datum words_datum(const WordsOfValue& value) {
   const Datum compact = words_datum(value.parameters, value.words, value.count, value.insertions);
-  return compact != 0 ? compact : PointerGetDatum(filter_of(value));
+  return compact != 0 ? compact : stored_datum(filter_of(value));
 }
 
 Header* filter_of(const WordsOfValue& value) {

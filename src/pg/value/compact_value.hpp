@@ -6,7 +6,8 @@
 
 namespace streamfilter::pg {
 
-// A function's result for our filter: its compact form if that is shorter.
+// A function's result for our filter: its compact form if that is shorter. The filter must not be
+// used afterwards.
 Datum value_datum(Header* filter);
 
 // The same for sorted words; 0: the compact form is not shorter.

@@ -189,7 +189,8 @@ SF_FUNCTION(streamfilter_distinct_agg_combine) {
 
 SF_FUNCTION(streamfilter_distinct_agg_serialize) {
   const Block* block = get_block(fcinfo, 0);
-  const Size memory = block->prototype->parameters.memory, events = block->count * sizeof(Event);
+  const Size memory = block_bytes(block->prototype->parameters),
+             events = block->count * sizeof(Event);
   if (sizeof(Travelling) + memory + events > MaxAllocSize) raise_too_many();
   char* bytes = allocate<char>(sizeof(Travelling) + memory + events);
   const Travelling start{0, 0, block->checksum, block->count};
@@ -206,7 +207,7 @@ SF_FUNCTION(streamfilter_distinct_agg_deserialize) {
   memcpy(&start, bytes, sizeof start);
   Header header;
   memcpy(static_cast<void*>(&header), bytes + sizeof start, sizeof header);
-  const Size memory = header.parameters.memory;
+  const Size memory = block_bytes(header.parameters);
   char* prototype = allocate<char>(memory);
   memcpy(prototype, bytes + sizeof start, memory);
   Block* block = make_block(prototype, start.checksum, CurrentMemoryContext);
@@ -225,7 +226,7 @@ SF_FUNCTION(streamfilter_distinct_agg_final) {
   const ElementBatch batch = make_batch(block);
   insert_all(filter, batch);
   row.put("positions", PointerGetDatum(make_positions(block, batch)));
-  row.put("filter", PointerGetDatum(filter));
+  row.put("filter", stored_datum(filter));
   PG_RETURN_DATUM(row.datum());
 }
 

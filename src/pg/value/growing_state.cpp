@@ -150,7 +150,7 @@ void add_insertions(GrowingState* into, const GrowingState* from) {
 
 bool can_grow(const Parameters& parameters) {
   return parameters.memory >= (sizeof(Word) << (GrowingState::kFirstBits + 2)) &&
-         has_compact_form(parameters);
+         exa_log_log::has_words(parameters);
 }
 
 GrowingState* make_growing(const Parameters* parameters, bool for_filter, MemoryContext context) {
@@ -332,9 +332,7 @@ MemoryContext aggregate_context(FunctionCallInfo fcinfo) {
   return context;
 }
 
-namespace {
-
-const Node* argument_of(const Aggref* call, int number) {
+static const Node* argument_of(const Aggref* call, int number) {
   if (call == nullptr || call->args == NIL) return nullptr;
   const List* arguments = call->args;
   const Node* last =
@@ -347,11 +345,9 @@ const Node* argument_of(const Aggref* call, int number) {
              : argument;
 }
 
-bool is_constant(const Node* argument) {
+static bool is_constant(const Node* argument) {
   return argument != nullptr && (IsA(argument, Const) || IsA(argument, Param));
 }
-
-}  // namespace
 
 // A parameter counts as constant: it does not change while the aggregate runs.
 bool is_constant_argument(FunctionCallInfo fcinfo, int number) {
@@ -452,28 +448,24 @@ int64 count_distinct_words(const Parameters& parameters, const exa_log_log::Word
 // Counts of keys in values: streamfilter_distinct_count, streamfilter_distinct_error,
 // streamfilter_overlap.
 
-namespace {
-
-int64 count_words_of(const WordsOfValue& value) {
+static int64 count_words_of(const WordsOfValue& value) {
   if (!exa_log_log::have_room(value.parameters, value.words, value.count))
     return count_keys(filter_of(value));
   return count_distinct_words(value.parameters, value.words, value.count, value.count);
 }
 
-int64 count_value(Datum value) {
+static int64 count_value(Datum value) {
   if (uint32 count; count_few(value, &count)) return count;
   if (WordsOfValue words; read_words(value, &words)) return count_words_of(words);
   return count_keys(get_value(value));
 }
 
 // The relative standard error for many keys; 0: not known.
-double relative_error_of(Datum value) {
-  const Parameters& p = get_value_header(value)->parameters;
+static double relative_error_of(Datum value) {
+  const Parameters& p = parameters_of_value(value);
   const auto error = find_ops(p.kind)->distinct_error;
   return error != nullptr ? error(p) : 0;
 }
-
-}  // namespace
 
 // streamfilter_distinct_count(filter), # filter: number of distinct keys that it has seen.
 SF_FUNCTION(streamfilter_distinct_count) { PG_RETURN_INT64(count_value(PG_GETARG_DATUM(0))); }

@@ -19,6 +19,11 @@ Header* get_state(FunctionCallInfo fcinfo) {
   return copy_value(state, CurrentMemoryContext);
 }
 
+// A state to go on with: inside an aggregate a block, which the next call changes in its place.
+Datum state_datum(FunctionCallInfo fcinfo, Header* state) {
+  return AggCheckCallContext(fcinfo, nullptr) ? PointerGetDatum(state) : value_datum(state);
+}
+
 // The last definitions given by rows, parsed, in fn_extra. Groups may alternate.
 struct ParsedPrototypes {
   static constexpr uint64 kPlaces = 64;
@@ -79,7 +84,7 @@ void remember_hash(FunctionCallInfo fcinfo, Header* state) {
 SF_FUNCTION(streamfilter_hash) {
   TypeHasher* hasher = key_hasher(fcinfo, 0);
   KeyRule rule{Nulls::distinct, 0, false};
-  if (!PG_ARGISNULL(1)) rule = key_rule(get_value_header(PG_GETARG_DATUM(1))->parameters);
+  if (!PG_ARGISNULL(1)) rule = key_rule(parameters_of_value(PG_GETARG_DATUM(1)));
   uint64 hash;
   if (PG_ARGISNULL(0) || !hash_key_value(hasher, PG_GETARG_DATUM(0), rule, &hash)) PG_RETURN_NULL();
   PG_RETURN_INT64(static_cast<int64>(hash));
@@ -91,11 +96,12 @@ SF_FUNCTION(streamfilter_agg_merge) {
     if (PG_ARGISNULL(0)) PG_RETURN_NULL();
     PG_RETURN_DATUM(PG_GETARG_DATUM(0));
   }
+  if (PG_ARGISNULL(0) && !AggCheckCallContext(fcinfo, nullptr)) PG_RETURN_DATUM(PG_GETARG_DATUM(1));
   if (PG_ARGISNULL(0)) PG_RETURN_POINTER(get_value(PG_GETARG_DATUM(1)));
   Header* into = get_state(fcinfo);
   merge_datum(into, PG_GETARG_DATUM(1));
   if (!AggCheckCallContext(fcinfo, nullptr)) settle_value(into);
-  PG_RETURN_POINTER(into);
+  PG_RETURN_DATUM(state_datum(fcinfo, into));
 }
 
 // Does not change the state: a window function asks for its result after every row.
@@ -109,7 +115,7 @@ SF_FUNCTION(streamfilter_agg_result) {
 SF_FUNCTION(streamfilter_hash_agg_transition) {
   Header* state = state_for_row(fcinfo);
   remember_hash(fcinfo, state);
-  PG_RETURN_POINTER(state);
+  PG_RETURN_DATUM(state_datum(fcinfo, state));
 }
 
 // Transition of approx_count_distinct_hash(hash).
@@ -118,7 +124,7 @@ SF_FUNCTION(approx_count_distinct_hash_transition) {
                       ? make_value(parse_prototype(kCountingPrototype), CurrentMemoryContext)
                       : get_state(fcinfo);
   remember_hash(fcinfo, state);
-  PG_RETURN_POINTER(state);
+  PG_RETURN_DATUM(state_datum(fcinfo, state));
 }
 
 SF_FUNCTION(approx_count_distinct_hash_final) {

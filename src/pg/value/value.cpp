@@ -15,15 +15,18 @@ namespace {
 // detects bytes that are not ours.
 bool is_block_sound(const Header* header, Size length) {
   const Parameters& p = header->parameters;
-  return header->magic == kMagic && header->version == kFormatVersion && p.memory == length &&
-         find_ops(p.kind) != nullptr && p.slices > 0 &&
-         p.slice_bytes <= (length - sizeof(Header)) / p.slices;
+  return length >= sizeof(Header) && header->magic == kMagic && header->version == kFormatVersion &&
+         find_ops(p.kind) != nullptr && p.slices > 0 && p.slice_bytes <= length &&
+         block_bytes(p) == length;
 }
 
 Header* allocate_value(const Parameters& parameters, MemoryContext context) {
   Problem problem;
   if (!fits_value(parameters, problem)) raise(problem);
-  return static_cast<Header*>(MemoryContextAlloc(context, parameters.memory));
+  auto* block = static_cast<Header*>(MemoryContextAlloc(context, block_bytes(parameters)));
+  format_header(block, parameters);
+  SET_VARSIZE(block, block_bytes(parameters));
+  return block;
 }
 
 bool is_compact_value(const struct varlena* bytes) {
@@ -33,6 +36,7 @@ bool is_compact_value(const struct varlena* bytes) {
 // Reused, because consecutive values are mostly alike.
 CompactReader words_reader;
 SparseReader sparse_reader;
+StoredReader stored_reader;
 
 // Opens a compact form; `words`: it is one of words.
 const Parameters& open_compact(const struct varlena* bytes, bool* words) {
@@ -54,15 +58,21 @@ const Header* decode(const struct varlena* bytes) {
                          : allocate_value(parameters, CurrentMemoryContext);
   if (!(words ? read_compact(words_reader, filter, problem) : sparse_reader.read(filter, problem)))
     raise_value(problem);
-  SET_VARSIZE(filter, parameters.memory);
+  SET_VARSIZE(filter, block_bytes(parameters));
   return filter;
 }
 
-const Header* decode_header(const struct varlena* bytes) {
-  bool words;
-  Header* header = allocate<Header>();
-  format_header(header, open_compact(bytes, &words));
-  return header;
+const Header* copy_stored(const Parameters& parameters, const char* slices) {
+  Header* filter = allocate_value(parameters, CurrentMemoryContext);
+  memcpy(static_cast<void*>(filter + 1), slices, slices_bytes(parameters));
+  return filter;
+}
+
+bool is_stored(const struct varlena* bytes) {
+  uint32 magic = 0;
+  if (VARSIZE(bytes) >= kStoredHeader)
+    memcpy(&magic, reinterpret_cast<const char*>(bytes) + kHostWord, sizeof magic);
+  return magic == kPackedMagic;
 }
 
 }  // namespace
@@ -74,48 +84,78 @@ void raise_value(const Problem& problem) {
                   is_malformed ? errcode(ERRCODE_INVALID_BINARY_REPRESENTATION) : 0));
 }
 
+const Parameters& StoredReader::read_header(const struct varlena* bytes, Size* size) {
+  Problem problem;
+  if (!parameters_.unpack(bytes, VARSIZE(bytes), *size, problem)) raise_value(problem);
+  return parameters();
+}
+
+const char* StoredReader::open(const struct varlena* bytes) {
+  Size start;
+  if (!is_stored(bytes)) return nullptr;
+  const Parameters& parameters = read_header(bytes, &start);
+  if (VARSIZE(bytes) == start + slices_bytes(parameters))
+    return reinterpret_cast<const char*>(bytes) + start;
+  Problem problem;
+  problem.set(Error::corrupt, "damaged streamfilter: %zu bytes instead of %llu",
+              static_cast<Size>(VARSIZE(bytes)), llu(start + slices_bytes(parameters)));
+  raise_value(problem);
+}
+
 const Header* get_value(Datum value) {
   struct varlena* bytes = PG_DETOAST_DATUM_PACKED(value);
   if (is_compact_value(bytes)) return decode(bytes);
   bytes = PG_DETOAST_DATUM(PointerGetDatum(bytes));
+  if (const char* slices = stored_reader.open(bytes)) {
+    const Header* filter = copy_stored(stored_reader.parameters(), slices);
+    if (static_cast<const void*>(bytes) != DatumGetPointer(value)) pfree(bytes);
+    return filter;
+  }
   const Size length = VARSIZE(bytes);
   if (reinterpret_cast<uintptr_t>(bytes) % alignof(Header) != 0)
     bytes = static_cast<struct varlena*>(memcpy(palloc(length), bytes, length));
   const Header* header = reinterpret_cast<const Header*>(bytes);
-  if (length >= sizeof(Header) && is_block_sound(header, length)) return header;
+  if (is_block_sound(header, length)) return header;
 
   Problem problem;
   if (check(header, length, problem)) problem.set(Error::corrupt, "damaged streamfilter");
   raise_value(problem);
 }
 
-const Header* get_value_header(Datum value) {
-  if (!VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value))) {
-    struct varlena* bytes = PG_DETOAST_DATUM_PACKED(value);
-    return is_compact_value(bytes) ? decode_header(bytes) : get_value(PointerGetDatum(bytes));
-  }
-  const auto* header =
-      reinterpret_cast<const Header*>(PG_DETOAST_DATUM_SLICE(value, 0, sizeof(Header) - VARHDRSZ));
-  if (VARSIZE(header) < sizeof(Header) || !is_block_sound(header, header->parameters.memory))
-    return get_value(value);
-  return header;
+const Parameters& parameters_of_value(Datum value) {
+  const bool is_elsewhere = VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(value));
+  struct varlena* start = is_elsewhere ? PG_DETOAST_DATUM_SLICE(value, 0, kMostPacked - VARHDRSZ)
+                                       : PG_DETOAST_DATUM_PACKED(value);
+  bool words;
+  Size size;
+  if (!is_elsewhere && is_compact_value(start)) return open_compact(start, &words);
+  if (!VARATT_IS_SHORT(start) && is_stored(start)) return stored_reader.read_header(start, &size);
+  return get_value(value)->parameters;
+}
+
+Datum stored_datum(Header* filter) {
+  const PackedHeader packed(filter->parameters);
+  const Size slices = slices_bytes(filter->parameters);
+  char* bytes = reinterpret_cast<char*>(filter);
+  memmove(bytes + packed.size, filter + 1, slices);
+  memcpy(bytes, packed.bytes, packed.size);
+  SET_VARSIZE(bytes, packed.size + slices);
+  return PointerGetDatum(bytes);
 }
 
 Header* copy_value(const Header* value, MemoryContext context) {
-  const Size memory = value->parameters.memory;
-  void* copy = memcpy(MemoryContextAlloc(context, memory), value, memory);
-  SET_VARSIZE(copy, memory);
+  const Size size = block_bytes(value->parameters);
+  void* copy = memcpy(MemoryContextAlloc(context, size), value, size);
+  SET_VARSIZE(copy, size);
   return static_cast<Header*>(copy);
 }
 
 Header* make_value(const Parameters& parameters, MemoryContext context) {
   Header* header = allocate_value(parameters, context);
-  format_header(header, parameters);
   for (uint32 i = 0; i < parameters.slices; ++i) {
     CHECK_FOR_INTERRUPTS();
     format_slice(header, i);
   }
-  SET_VARSIZE(header, parameters.memory);
   return header;
 }
 

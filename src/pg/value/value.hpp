@@ -1,29 +1,46 @@
-// Values of the SQL type streamfilter: the core's block, with the varlena length in Header::host.
+// Values of the SQL type streamfilter. As they are stored, they begin with a packed header, or have
+// a compact form (compact_value.hpp); both are decoded here. Functions work on the core's block,
+// with a varlena length in Header::host: states of aggregates are such blocks as they are.
 #pragma once
 
 extern "C" {
 struct StringInfoData;
 }
 
-#include "core/filter/filter.hpp"
+#include "core/filter/packed_header.hpp"
 #include "pg/key/key_hash.hpp"
 
 namespace streamfilter::pg {
 
 // Limit for the memory of a value: its binary form, which adds a checksum, must still be one
 // message.
-constexpr uint64 kMaxValueMemory = MaxAllocSize - 64;
-
-// Values with few keys are stored and returned in a compact form (compact_value.hpp), which is
-// decoded here.
+constexpr uint64 kMaxValueMemory = MaxAllocSize - sizeof(Header);
 
 // The filter inside a datum of type streamfilter (or of bytea, when an aggregate's state travels),
 // detoasted and aligned in the current memory context if needed. Checks its header as far as memory
 // safety depends on it; raises invalid_binary_representation.
 const Header* get_value(Datum value);
 
-// Its header alone: does not read the rest of a value stored out of line.
-const Header* get_value_header(Datum value);
+// Its parameters alone, until the next value is read: does not read the rest of a value stored out
+// of line.
+const Parameters& parameters_of_value(Datum value);
+
+// A filter with a packed header, where it lies. Reads parameters once for consecutive filters with
+// the same ones. Raises invalid_binary_representation.
+class StoredReader {
+ public:
+  // Its slices; nullptr: these bytes, with a length of four, have another form.
+  const char* open(const struct varlena* bytes);
+  // `size`: of the header.
+  const Parameters& read_header(const struct varlena* bytes, Size* size);
+  const Parameters& parameters() const { return parameters_.parameters(); }
+
+ private:
+  ParametersReader parameters_;
+};
+
+// A function's result, in the place of our filter, which is one no longer.
+Datum stored_datum(Header* filter);
 
 // Raises the problem of a stored value. Wrong bytes, or bytes of a later version, are an
 // invalid_binary_representation, as from a client.

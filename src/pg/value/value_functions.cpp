@@ -24,6 +24,7 @@ bool read_element(FunctionCallInfo fcinfo, TypeHasher* hasher, const Parameters&
 // What streamfilter_contains keeps from row to row, in fn_extra.
 struct CallSite {
   TypeHasher* hasher;
+  StoredReader reader;      // of filters that are used where they lie
   const Header* decoded;    // the last filter that was stored out of line or in compact form
   struct varlena* compact;  // the datum of the latter
   bool is_stored;           // it is the former, and came from this:
@@ -52,8 +53,6 @@ void forget_filter(CallSite* site) {
 // Decodes a compact filter once, not for every key.
 const Header* decode_once(FunctionCallInfo fcinfo, CallSite* site, struct varlena* bytes) {
   const Size size = VARSIZE_ANY(bytes);
-  if (!is_compact(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes)))
-    return get_value(PointerGetDatum(bytes));
   if (site->compact != nullptr && VARSIZE_ANY(site->compact) == size &&
       memcmp(site->compact, bytes, size) == 0)
     return site->decoded;
@@ -64,15 +63,33 @@ const Header* decode_once(FunctionCallInfo fcinfo, CallSite* site, struct varlen
   return site->decoded;
 }
 
+// Where a filter can be asked.
+struct Asked {
+  const Parameters& parameters;
+  const void* slices;
+};
+
+Asked in_block(const Header* header) { return {header->parameters, header + 1}; }
+
+Asked read_inline(FunctionCallInfo fcinfo, CallSite* site, struct varlena* bytes) {
+  if (is_compact(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes)))
+    return in_block(decode_once(fcinfo, site, bytes));
+  const bool is_aligned = reinterpret_cast<uintptr_t>(bytes) % alignof(SliceState) == 0;
+  const char* slices = is_aligned && !VARATT_IS_SHORT(bytes) ? site->reader.open(bytes) : nullptr;
+  if (slices != nullptr) return {site->reader.parameters(), slices};
+  return in_block(get_value(PointerGetDatum(bytes)));
+}
+
 // Reads a filter stored out of line once, not for every key.
-const Header* read_filter(FunctionCallInfo fcinfo, CallSite* site) {
+Asked read_filter(FunctionCallInfo fcinfo, CallSite* site) {
   const Datum value = PG_GETARG_DATUM(0);
   struct varlena* pointer = reinterpret_cast<struct varlena*>(DatumGetPointer(value));
   if (!VARATT_IS_EXTERNAL_ONDISK(pointer))
-    return decode_once(fcinfo, site, PG_DETOAST_DATUM_PACKED(value));
+    return read_inline(fcinfo, site, PG_DETOAST_DATUM_PACKED(value));
   varatt_external stored;
   VARATT_EXTERNAL_GET_POINTER(stored, pointer);
-  if (site->is_stored && memcmp(&stored, &site->stored, sizeof stored) == 0) return site->decoded;
+  if (site->is_stored && memcmp(&stored, &site->stored, sizeof stored) == 0)
+    return in_block(site->decoded);
   forget_filter(site);
   const InContext context(fcinfo->flinfo->fn_mcxt);
   struct varlena* bytes = PG_DETOAST_DATUM(value);
@@ -80,7 +97,7 @@ const Header* read_filter(FunctionCallInfo fcinfo, CallSite* site) {
   if (static_cast<const void*>(site->decoded) != bytes) pfree(bytes);
   site->stored = stored;
   site->is_stored = true;
-  return site->decoded;
+  return in_block(site->decoded);
 }
 
 void append_count(StringInfo json, const char* name, uint64 value) {
@@ -115,7 +132,8 @@ SF_FUNCTION(streamfilter_add) {
   }
   const Header* header = get_value(PG_GETARG_DATUM(0));
   element = new_element(header->parameters);
-  if (!read_element(fcinfo, hasher, header->parameters, &element)) PG_RETURN_POINTER(header);
+  if (!read_element(fcinfo, hasher, header->parameters, &element))
+    PG_RETURN_DATUM(PG_GETARG_DATUM(0));
   require_promise(header);
   Header* copy = copy_value(header, CurrentMemoryContext);
   insert(copy, element);
@@ -128,10 +146,10 @@ SF_FUNCTION(streamfilter_add) {
 // filter has nulls = not distinct).
 SF_FUNCTION(streamfilter_contains) {
   CallSite* site = call_site(fcinfo);
-  const Header* header = read_filter(fcinfo, site);
-  Element element = new_element(header->parameters);
-  PG_RETURN_BOOL(read_element(fcinfo, site->hasher, header->parameters, &element) &&
-                 test(header, element));
+  const Asked filter = read_filter(fcinfo, site);
+  Element element = new_element(filter.parameters);
+  PG_RETURN_BOOL(read_element(fcinfo, site->hasher, filter.parameters, &element) &&
+                 test(filter.parameters, filter.slices, element));
 }
 
 // streamfilter_union(a, b), a || b; NULL adds nothing. Error: the two differ in kind, parameters or

@@ -41,14 +41,11 @@ Header* read_text(const char* text, Problem& problem) {
   const Parameters& parameters = start.definition.parameters;
   if (!fits_value(parameters, problem)) return nullptr;
   if (start.body == nullptr) return make_value(parameters, CurrentMemoryContext);
-  Header* header = static_cast<Header*>(palloc(parameters.memory));
+  Header* header = static_cast<Header*>(palloc(block_bytes(parameters)));
   format_header(header, parameters);
   BodyReader reader(header, start.body);
   while (reader.step()) CHECK_FOR_INTERRUPTS();
-  if (reader.finish(problem)) {
-    SET_VARSIZE(header, parameters.memory);
-    return header;
-  }
+  if (reader.finish(problem)) return header;
   pfree(header);
   return nullptr;
 }
@@ -68,15 +65,15 @@ bool is_pristine(const Header* header) {
 
 // nullptr: the problem says why.
 Header* read_bytes(const char* bytes, Size length, Problem& problem) {
-  Header start;
-  if (!read_binary_header(bytes, length, start, problem) || !fits_value(start.parameters, problem))
+  Parameters parameters;
+  Size used;
+  if (!read_binary_header(bytes, length, parameters, used, problem) ||
+      !fits_value(parameters, problem))
     return nullptr;
   // Too few bytes claim no more memory than there are bytes.
-  Header* header = static_cast<Header*>(palloc(Min(start.parameters.memory, length)));
-  if (read_binary(bytes, length, header, problem)) {
-    SET_VARSIZE(header, start.parameters.memory);
-    return header;
-  }
+  auto* header =
+      static_cast<Header*>(palloc(Min(block_bytes(parameters), sizeof(Header) + length)));
+  if (read_binary(bytes, length, header, problem)) return header;
   pfree(header);
   return nullptr;
 }
@@ -99,7 +96,7 @@ SF_FUNCTION(streamfilter_out) {
   const Size length = write_text_start(header, is_filled, start, sizeof start);
   if (!is_filled) PG_RETURN_CSTRING(pstrdup(start));
 
-  const Size size = length + BodyText(header->parameters.memory).length() + 1;
+  const Size size = length + BodyText(header->parameters).length() + 1;
   if (size > MaxAllocSize)
     ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                     errmsg("streamfilter value is too large for its text form"),
@@ -125,16 +122,11 @@ SF_FUNCTION(streamfilter_recv) {
 
 SF_FUNCTION(streamfilter_send) {
   const Header* header = get_value(PG_GETARG_DATUM(0));
-  const uint32 host = 0;
-  const uint64 sum = checksum(header);
-  StringInfoData message;
-  pq_begintypsend(&message);
-  enlargeStringInfo(&message, header->parameters.memory + sizeof sum);
-  appendBinaryStringInfo(&message, reinterpret_cast<const char*>(&host), sizeof host);
-  appendBinaryStringInfo(&message, reinterpret_cast<const char*>(header) + sizeof host,
-                         header->parameters.memory - sizeof host);
-  appendBinaryStringInfo(&message, reinterpret_cast<const char*>(&sum), sizeof sum);
-  PG_RETURN_BYTEA_P(pq_endtypsend(&message));
+  const Size size = binary_size(header->parameters);
+  auto* bytes = static_cast<bytea*>(palloc(VARHDRSZ + size));
+  SET_VARSIZE(bytes, VARHDRSZ + size);
+  write_binary(header, VARDATA(bytes));
+  PG_RETURN_BYTEA_P(bytes);
 }
 
 }  // namespace streamfilter::pg

@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(advice_explains_itself) {
   }
   BOOST_TEST(notes.count("lru: keeps fpr for ever"));
   BOOST_TEST(
-      notes.count("bloom: does not keep fpr: the rate may reach 0.0831 at 100000 distinct keys"));
+      notes.count("bloom: does not keep fpr: the rate may reach 0.0816 at 100000 distinct keys"));
   BOOST_TEST(notes.count("timer: keeps fpr for ever; the window counts accepted rows"));
 }
 

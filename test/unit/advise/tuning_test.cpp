@@ -269,9 +269,9 @@ BOOST_AUTO_TEST_CASE(hits_that_become_more_are_of_later_repeats) {
 
 // The place of a key is the number of others of its bucket since its last sight.
 BOOST_AUTO_TEST_CASE(places_of_a_bucket) {
-  for (const char* text : {"clq(memory=640, slices=1, bits=32, bucket=16)",
-                           "clq(memory=640, slices=1, bits=24, bucket=16, window=1 hour)",
-                           "clq(memory=640, slices=1, bits=31, bucket=16, lines=2)"}) {
+  for (const char* text : {"clq(memory=192, slices=1, bits=32, bucket=16)",
+                           "clq(memory=192, slices=1, bits=24, bucket=16, window=1 hour)",
+                           "clq(memory=192, slices=1, bits=31, bucket=16, lines=2)"}) {
     Filter filter(text);
     BOOST_TEST(ranks_of_bucket(filter.parameters()) == 16u);
     unsigned place;

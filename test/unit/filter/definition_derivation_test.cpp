@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(the_memory_in_the_hint_suffices_and_no_less_does) {
 
 BOOST_AUTO_TEST_CASE(the_rate_that_would_be_reached_is_told) {
   const Problem problem = refusal("bloom(memory=10kB, keys=10000)");
-  const double bits = (10240 - 512 - 64) / 64 * 64 * 8.0, load = 10000 / bits;
+  const double bits = (10240 - 64 - 64) / 64 * 64 * 8.0, load = 10000 / bits;
   const double best =
       std::min(std::pow(1 - std::exp(-5 * load), 5), std::pow(1 - std::exp(-6 * load), 6));
   char detail[100];
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(slices_fill_the_memory_but_for_a_rest) {
     const Parameters p = parameters_of("sbf(memory=" + std::to_string(memory) + ")");
     BOOST_TEST(p.memory == memory);
     BOOST_TEST(p.slice_bytes % 64 == 0u);
-    const std::uint64_t used = sizeof(Header) + p.slices * p.slice_bytes;
+    const std::uint64_t used = kStoredHeader + slices_bytes(p);
     BOOST_TEST(used <= memory);
     BOOST_TEST(used + 64 * p.slices > memory);
   }

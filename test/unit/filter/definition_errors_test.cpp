@@ -133,21 +133,21 @@ BOOST_AUTO_TEST_CASE(sizes_that_cannot_be_read) {
 BOOST_AUTO_TEST_CASE(too_little_memory) {
   check_cases({
       {"sbf(memory=0)", Error::too_small, "memory of 0 bytes is too small for a filter",
-       "A filter of 1 slice needs at least 640 bytes."},
-      {"sbf(memory=639)", Error::too_small, "memory of 639 bytes is too small for a filter",
-       "A filter of 1 slice needs at least 640 bytes."},
+       "A filter of 1 slice needs at least 192 bytes."},
+      {"sbf(memory=191)", Error::too_small, "memory of 191 bytes is too small for a filter",
+       "A filter of 1 slice needs at least 192 bytes."},
       {"bloom(keys=1, memory=100)", Error::too_small,
        "memory of 100 bytes is too small for a filter",
-       "A filter of 1 slice needs at least 640 bytes."},
+       "A filter of 1 slice needs at least 192 bytes."},
       {"sbf(memory=1kB, slices=10)", Error::too_small,
        "memory of 1024 bytes is too small for a filter",
-       "A filter of 10 slices needs at least 1792 bytes."},
+       "A filter of 10 slices needs at least 1344 bytes."},
   });
   // The memory that the hint names is enough.
-  parameters_of("sbf(memory=640)");
-  parameters_of("sbf(memory=1792, slices=10)");
-  for (const char* text : {"sbf(memory=640, fpr=1e-9, max=15)", "sbf(memory=64kB, fpr=1e-300, k=1)",
-                           "sbf(memory=640, p=513)"})
+  parameters_of("sbf(memory=192)");
+  parameters_of("sbf(memory=1344, slices=10)");
+  for (const char* text : {"sbf(memory=192, fpr=1e-9, max=15)", "sbf(memory=64kB, fpr=1e-300, k=1)",
+                           "sbf(memory=192, p=513)"})
     check_cases({{text, Error::too_small, "kind sbf would have to decrement more cells than it has",
                   "Use more memory, fewer slices or a larger fpr."}});
 }

@@ -34,11 +34,11 @@ BOOST_AUTO_TEST_CASE(the_bytes_of_a_filter_are_the_same_everywhere) {
     std::uint64_t checksum;
   };
   for (const Golden& golden : {
-           Golden{"sbf(memory=1kB, max=1, k=3, p=11)", 0x1f8fdbe6b5905ac3},
-           Golden{"sbf(memory=1kB, max=3, k=5, p=28, seed=42)", 0x8e37a5a392c17e03},
-           Golden{"sbf(memory=4kB, max=7, k=6, p=65, slices=3)", 0x46e0be4a3df2bfef},
-           Golden{"sbf(memory=1kB, max=15, k=6, p=142)", 0xef95472d3b4a3489},
-           Golden{"bloom(memory=1000, k=3)", 0x38a960b32ef47724},
+           Golden{"sbf(memory=1kB, max=1, k=3, p=11)", 0x30977fa8f750eafd},
+           Golden{"sbf(memory=1kB, max=3, k=5, p=28, seed=42)", 0x16f6104a0e40a894},
+           Golden{"sbf(memory=4kB, max=7, k=6, p=65, slices=3)", 0xe786627c19ab801e},
+           Golden{"sbf(memory=1kB, max=15, k=6, p=142)", 0xbfc543be75852630},
+           Golden{"bloom(memory=1000, k=3)", 0xfd3f7a8514c60502},
        }) {
     Filter filter(golden.text);
     for (std::uint64_t number = 0; number < 1000; ++number) filter.insert(key(number % 300));
@@ -46,17 +46,14 @@ BOOST_AUTO_TEST_CASE(the_bytes_of_a_filter_are_the_same_everywhere) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_checksum_covers_every_byte_but_the_host_s) {
+BOOST_AUTO_TEST_CASE(the_checksum_covers_every_byte_of_the_slices) {
   Filter filter = filled("sbf(memory=1003, max=3)", 100);
   const std::uint64_t before = checksum(filter.header());
-  const std::size_t memory = offsetof(Header, parameters) + offsetof(Parameters, memory);
-  for (std::size_t at = 0; at < filter.bytes().size(); ++at) {
-    if (at >= memory && at < memory + 8) continue;  // they hold the number of bytes to read
+  filter.header()->host = 7;
+  BOOST_TEST(checksum(filter.header()) == before);
+  for (std::size_t at = sizeof(Header); at < filter.bytes().size(); ++at) {
     filter.bytes()[at] ^= 1;
-    if (at < sizeof(Header::host))
-      BOOST_TEST(checksum(filter.header()) == before);
-    else
-      BOOST_TEST(checksum(filter.header()) != before, at);
+    BOOST_TEST(checksum(filter.header()) != before, at);
     filter.bytes()[at] ^= 1;
   }
   BOOST_TEST(checksum(filter.header()) == before);
@@ -162,7 +159,7 @@ BOOST_AUTO_TEST_CASE(windows_grow_with_memory_and_not_with_slices) {
 BOOST_AUTO_TEST_CASE(some_windows_are_endless_or_empty) {
   BOOST_TEST(std::isinf(window_keys(parameters_of("bloom(k=3)"), 0.01)));
   // Every element decrements half of the cells: the next key may be missed.
-  BOOST_TEST(window_keys(parameters_of("sbf(memory=640, p=256, k=1)"), 0.01) == 0);
+  BOOST_TEST(window_keys(parameters_of("sbf(memory=192, p=256, k=1)"), 0.01) == 0);
   // No filter can be certain.
   BOOST_TEST(window_keys(parameters_of("sbf(memory=1MB, max=7)"), 0) < 1000);
   BOOST_TEST(std::isinf(window_keys(parameters_of("sbf(memory=1MB)"), 1)));

@@ -24,7 +24,7 @@ constexpr std::uint64_t k2to32 = std::uint64_t{1} << 32;
 
 class Mapping {
  public:
-  explicit Mapping(const Parameters& parameters) : size_(parameters.memory) {
+  explicit Mapping(const Parameters& parameters) : size_(block_bytes(parameters)) {
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     memory_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (memory_ == MAP_FAILED) return;

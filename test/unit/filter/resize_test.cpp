@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(fewer_registers_are_those_of_a_filter_that_was_made_so) {
   constexpr std::uint64_t kLine = 64;
   const auto in_lines = [](std::uint64_t lines) {
     return with_memory("ell(slices=4)",
-                       std::to_string(sizeof(Header) + 4 * (sizeof(SliceState) + lines * kLine)));
+                       std::to_string(kStoredHeader + 4 * (sizeof(SliceState) + lines * kLine)));
   };
   for (const std::uint64_t keys : {10, 3000, 200000})
     for (const auto& [from, to] : {std::pair{512, 256}, {300, 100}}) {

@@ -20,30 +20,27 @@ using Bytes = std::vector<unsigned char>;
 
 Bytes packet_of(Filter& filter, std::uint32_t index) {
   const Parameters& parameters = filter.parameters();
-  Bytes bytes(packet_size(parameters));
-  auto* header = reinterpret_cast<Header*>(bytes.data() + sizeof(PacketHead));
-  std::memcpy(static_cast<void*>(header), filter.header(), sizeof(Header));
-  std::memcpy(static_cast<void*>(slice_at(header, 0).state), filter.slice(index).state,
-              parameters.slice_bytes);
-  const PacketHead head = seal_packet(header, index);
-  std::memcpy(bytes.data(), &head, sizeof head);
+  Bytes block(sizeof(Header) + parameters.slice_bytes), bytes(packet_size(parameters));
+  auto* header = reinterpret_cast<Header*>(block.data());
+  format_header(header, parameters);
+  std::memcpy(static_cast<void*>(header + 1), filter.slice(index).state, parameters.slice_bytes);
+  write_packet(header, index, bytes.data());
   return bytes;
 }
 
-// Makes the head match again after a change behind it.
+// Makes the checksum match again after a change.
 void seal_again(Bytes& bytes, std::uint32_t index) {
-  const auto* header = reinterpret_cast<const Header*>(bytes.data() + sizeof(PacketHead));
-  PacketHead head;
-  std::memcpy(&head, bytes.data(), sizeof head);
-  head.slice = index;
-  head.sum =
-      hash_bytes(header, bytes.size() - sizeof head, head.magic + (std::uint64_t{index} << 32));
-  std::memcpy(bytes.data(), &head, sizeof head);
+  std::memcpy(bytes.data(), &index, sizeof index);
+  const std::size_t end = bytes.size() - kChecksumBytes;
+  const std::uint64_t sum = hash_bytes(bytes.data(), end, kPacketSeed);
+  std::memcpy(bytes.data() + end, &sum, sizeof sum);
 }
 
 bool opens(const Bytes& bytes, std::uint32_t& slice) {
   Problem problem;
-  const bool open = open_packet(bytes.data(), bytes.size(), slice, problem) != nullptr;
+  Bytes block(sizeof(Header) + bytes.size());
+  const bool open = read_packet(bytes.data(), bytes.size(), slice,
+                                reinterpret_cast<Header*>(block.data()), problem);
   BOOST_TEST(open == (problem.error == Error::none));
   return open;
 }
@@ -70,7 +67,6 @@ BOOST_AUTO_TEST_CASE(a_changed_or_cut_packet_is_refused) {
   for (std::size_t at = 0; at < whole.size(); ++at) {
     Bytes changed = whole;
     changed[at] ^= 0x40;
-    // The host's word is not interpreted, but is part of the checksum.
     BOOST_TEST_REQUIRE(!opens(changed, slice), at);
     BOOST_TEST_REQUIRE(!opens(Bytes(whole.begin(), whole.begin() + static_cast<long>(at)), slice),
                        at);
@@ -90,8 +86,8 @@ BOOST_AUTO_TEST_CASE(a_sealed_lie_is_refused) {
   BOOST_TEST(!opens(other, slice));
   // Bits that no key has set would make the whole filter look damaged later.
   other = whole;
-  auto* header = reinterpret_cast<Header*>(other.data() + sizeof(PacketHead));
-  slice_at(header, 0).state->insertions = slice_at(header, 0).state->inserted_new = 0;
+  const std::size_t state = other.size() - kChecksumBytes - filter.parameters().slice_bytes;
+  std::memset(&other[state + offsetof(SliceState, insertions)], 0, 16);
   seal_again(other, 1);
   BOOST_TEST(!opens(other, slice));
 }

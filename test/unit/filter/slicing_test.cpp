@@ -99,7 +99,7 @@ Parameters part_of(const Parameters& whole, std::uint32_t slices) {
   Parameters part = whole;
   take_share(part, slices);
   part.slices = slices;
-  part.memory = sizeof(Header) + slices * whole.slice_bytes;
+  part.memory = kStoredHeader + slices * whole.slice_bytes;
   Definition definition = definition_of(part);
   Problem problem;
   BOOST_REQUIRE_MESSAGE(complete(definition, problem), problem.message);

@@ -234,12 +234,12 @@ class Run {
 
   void travel() {
     if (dice_.chance(.5)) return travel_in_binary();
-    std::string text(kMaxTextStart + BodyText(filter_.parameters().memory).length() + 1, '\0');
+    std::string text(kMaxTextStart + BodyText(filter_.parameters()).length() + 1, '\0');
     std::size_t length = write_text_start(filter_.header(), true, text.data(), kMaxTextStart);
     BodyWriter writer(filter_.header(), text.data() + length);
     while (writer.step()) {
     }
-    length += BodyText(filter_.parameters().memory).length();
+    length += BodyText(filter_.parameters()).length();
     TextStart start;
     Problem problem;
     BOOST_REQUIRE_MESSAGE(read_text_start(text.data(), length, Reading::request, start, problem),
@@ -255,10 +255,7 @@ class Run {
 
   void travel_in_binary() {
     std::vector<unsigned char> bytes(binary_size(filter_.parameters()));
-    std::memcpy(bytes.data(), filter_.header(), filter_.parameters().memory);
-    std::memset(bytes.data(), 0, sizeof filter_.header()->host);
-    const std::uint64_t sum = checksum(filter_.header());
-    std::memcpy(bytes.data() + bytes.size() - sizeof sum, &sum, sizeof sum);
+    write_binary(filter_.header(), bytes.data());
     Filter other(filter_.parameters());
     Problem problem;
     BOOST_TEST_REQUIRE(read_binary(bytes.data(), bytes.size(), other.header(), problem),

@@ -217,7 +217,7 @@ biased_model::Scheme scheme_of(const std::string& kind) {
 
 BOOST_AUTO_TEST_CASE(they_are_algorithms_2_3_and_4) {
   for (const char* kind : kKinds)
-    for (const char* options : {"memory=640, k=1", "memory=648, k=2", "memory=1kB, k=2",
+    for (const char* options : {"memory=192, k=1", "memory=200, k=2", "memory=1kB, k=2",
                                 "memory=1kB, k=3", "memory=1087, k=5", "memory=2kB, k=32",
                                 "memory=4kB, k=2, slices=3", "memory=5000, k=4, slices=7, seed=99"})
       compare_biased(std::string(kind) + "(" + options + ")");
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(endless_streams_of_new_keys_reach_the_limits) {
   for (const char* kind : {"bsbf", "rlbsbf"})
     for (int k = 2; k <= 5; ++k) {
       Filter filter(std::string(kind) + "(memory=2kB, slices=1, k=" + std::to_string(k) + ")");
-      const double s = static_cast<double>((2048 - 576 - 8 * k) / 8 / k * 64);
+      const double s = static_cast<double>((2048 - 128 - 8 * k) / 8 / k * 64);
       const std::uint64_t warm_up = static_cast<std::uint64_t>(20 * s), n = scaled(400000);
       insert_keys(filter, 0, warm_up);
       const double positives = insert_keys(filter, warm_up, warm_up + n);
@@ -260,9 +260,9 @@ BOOST_AUTO_TEST_CASE(endless_streams_of_new_keys_reach_the_limits) {
 
 // With k = 1, and BSBFSD with every k, the limit is 100 %, and the last gap closes slowly.
 BOOST_AUTO_TEST_CASE(bsbfsd_ends_by_calling_everything_a_repeat) {
-  for (const char* text : {"bsbfsd(memory=656, slices=1, k=1)", "bsbfsd(memory=656, slices=1, k=2)",
-                           "bsbfsd(memory=656, slices=1, k=3)", "bsbf(memory=656, slices=1, k=1)",
-                           "rlbsbf(memory=656, slices=1, k=1)"}) {
+  for (const char* text : {"bsbfsd(memory=208, slices=1, k=1)", "bsbfsd(memory=208, slices=1, k=2)",
+                           "bsbfsd(memory=208, slices=1, k=3)", "bsbf(memory=208, slices=1, k=1)",
+                           "rlbsbf(memory=208, slices=1, k=1)"}) {
     Filter filter(text);
     BOOST_TEST(filter.fpr_bound() == 1);
     const std::uint64_t n = 40000;
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(k_is_2_unless_given) {
     BOOST_TEST(text_of(parameters_of(kind + "(memory=64kB, k=3)")) == kind + "(memory=64kB, k=3)");
     BOOST_TEST((refusal(kind + "(memory=64kB, k=0)").error == Error::out_of_range));
     BOOST_TEST((refusal(kind + "(memory=64kB, k=33)").error == Error::out_of_range));
-    BOOST_TEST((refusal(kind + "(memory=640, k=32)").error == Error::too_small));
+    BOOST_TEST((refusal(kind + "(memory=192, k=32)").error == Error::too_small));
     BOOST_TEST((refusal(kind + "(memory=64kB, p_star=0.1)").error == Error::unknown_name));
   }
 }
@@ -305,7 +305,7 @@ BOOST_AUTO_TEST_CASE(fpr_is_kept_up_to_the_given_number_of_keys) {
   for (const std::string kind : kKinds)
     for (const char* options :
          {"keys=10000, fpr=0.01", "keys=20000, fpr=0.1", "keys=50000, fpr=0.05, slices=16",
-          "keys=300, fpr=0.2, k=4, memory=640"})
+          "keys=300, fpr=0.2, k=4, memory=192"})
       BOOST_TEST_CONTEXT(kind << options) {
         Filter filter(kind + "(" + options + ")");
         const Parameters& p = filter.parameters();
@@ -325,7 +325,7 @@ BOOST_AUTO_TEST_CASE(false_negatives_stay_below_the_bound) {
   for (const std::string kind : kKinds)
     for (const char* k : {"2", "4"}) {
       Filter filter(kind + "(memory=16kB, slices=1, k=" + k + ")");
-      const std::uint64_t s = (16384 - 576) * 8 / std::stoul(k);
+      const std::uint64_t s = (16384 - 128) * 8 / std::stoul(k);
       for (const std::uint64_t gap : {s / 50, s / 5, s}) {
         const double bound =
             find_ops(kind.c_str())->fnr_at(filter.parameters(), static_cast<double>(gap));
@@ -388,7 +388,7 @@ BOOST_AUTO_TEST_CASE(printed_is_algorithm_1_in_all_its_phases) {
   for (const std::uint64_t universe : {5, 700, 100000}) {
     compare_reservoir("rsbf(memory=1kB, k=2)", 0.03, universe);
     compare_reservoir("rsbf(memory=1kB, k=2, p_star=0.5)", 0.5, universe);
-    compare_reservoir("rsbf(memory=700, k=1, p_star=0.9)", 0.9, universe);
+    compare_reservoir("rsbf(memory=252, k=1, p_star=0.9)", 0.9, universe);
     compare_reservoir("rsbf(memory=2kB, k=7, p_star=1, variant=printed)", 1, universe);
   }
   compare_reservoir("rsbf(memory=3kB, k=3, p_star=0.6, slices=3, seed=5)", 0.6, 5000);
@@ -414,7 +414,7 @@ BOOST_AUTO_TEST_CASE(options_have_ranges_and_round_trip) {
   const Problem variant = refusal("rsbf(memory=64kB, variant=other)");
   BOOST_TEST((variant.error == Error::syntax));
   BOOST_TEST(std::string(variant.hint) == "Valid values are: printed, measured.");
-  BOOST_TEST((refusal("rsbf(memory=640, k=32)").error == Error::too_small));
+  BOOST_TEST((refusal("rsbf(memory=192, k=32)").error == Error::too_small));
 }
 
 // Eq. 6.1, k = ln fpr / ln(1 - 1/e), rounded up to be a bound; the variant that was measured has
@@ -452,7 +452,7 @@ BOOST_AUTO_TEST_CASE(fpr_is_kept_for_ever_on_any_stream) {
           probe += 4000;
           // The load of so few bits varies around its mean.
           const double k = static_cast<double>(option_value(filter.parameters(), "k"));
-          const double s = (2048 - 576) * 8 / k;
+          const double s = (2048 - 128) * 8 / k;
           BOOST_TEST(positives <= most(4000, std::min(1., bound * (1 + 5 * std::sqrt(k / s)))));
         }
       }
@@ -474,7 +474,7 @@ BOOST_AUTO_TEST_CASE(streams_of_new_keys_end_at_half_load) {
 // Variant measured forgets at a constant rate, so the bound is the rate itself.
 BOOST_AUTO_TEST_CASE(keys_are_missed_as_often_as_predicted) {
   Filter filter("rsbf(memory=64kB, slices=1, k=2, variant=measured)");
-  const std::uint64_t s = (65536 - 576) * 8 / 2;
+  const std::uint64_t s = (65536 - 128) * 8 / 2;
   for (const std::uint64_t gap : {s / 20, s / 4, s}) {
     const double expected =
         find_ops(Kind::rsbf)->fnr_at(filter.parameters(), static_cast<double>(gap));

@@ -69,7 +69,7 @@ class Reference {
 
 BOOST_AUTO_TEST_CASE(every_key_is_answered_as_by_the_reference) {
   for (const char* text :
-       {"bloom(memory=2kB, k=3, grow=density, fpr=0.1)", "bloom(memory=640, k=2, grow=density)",
+       {"bloom(memory=2kB, k=3, grow=density, fpr=0.1)", "bloom(memory=192, k=2, grow=density)",
         "bloom(memory=2kB, k=3, grow=cardinality, fpr=0.1)",
         "bloom(memory=3kB, keys=500, fpr=0.2, grow=cardinality)"}) {
     Filter filter(text);
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(definitions) {
 // If no load reaches the limit, the first filter takes all keys, and its rate is the bound.
 BOOST_AUTO_TEST_CASE(a_limit_out_of_reach) {
   const Parameters p =
-      parameters_of("bloom(memory=640, keys=50, k=6, grow=cardinality, limit=429496729607)");
+      parameters_of("bloom(memory=192, keys=50, k=6, grow=cardinality, limit=429496729607)");
   const double m = static_cast<double>(p.word[1]);
   BOOST_TEST(find_ops(p.kind)->fpr_bound(p) == timing_model::rate(6, 50, m), tolerance(1e-12));
   BOOST_TEST(timing_model::rate_of_filters(1, 0) == 0);

@@ -66,8 +66,8 @@ BOOST_AUTO_TEST_CASE(it_is_a_set_of_bits) {
 // Holds for far more keys than planned.
 BOOST_AUTO_TEST_CASE(nothing_inserted_is_ever_missed) {
   for (const char* text :
-       {"bloom(keys=1000)", "bloom(keys=100000, fpr=0.001, slices=16)", "bloom(memory=640, k=2)",
-        "bloom(keys=1000, layout=blocked)", "bloom(memory=640, k=2, layout=blocked)",
+       {"bloom(keys=1000)", "bloom(keys=100000, fpr=0.001, slices=16)", "bloom(memory=192, k=2)",
+        "bloom(keys=1000, layout=blocked)", "bloom(memory=192, k=2, layout=blocked)",
         "bloom(keys=50000, fpr=0.001, slices=16, layout=blocked)"}) {
     const Filter filter = filled(text, scaled(200000));
     BOOST_TEST(count_known(filter, 0, scaled(200000)) == scaled(200000), text);
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(distinct_keys_are_estimated_from_the_fill) {
 }
 
 BOOST_AUTO_TEST_CASE(a_full_filter_has_no_estimate) {
-  for (const char* text : {"bloom(memory=640, k=64)", "bloom(memory=640, k=64, layout=blocked)"}) {
+  for (const char* text : {"bloom(memory=192, k=64)", "bloom(memory=192, k=64, layout=blocked)"}) {
     const Filter filter = filled(text, 1000);
     const Estimate estimate = filter.estimate();
     BOOST_TEST(estimate.fill == 1);

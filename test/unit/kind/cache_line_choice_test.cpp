@@ -100,7 +100,7 @@ std::uint64_t lines_of(const Parameters& p) {
 BOOST_AUTO_TEST_CASE(the_rule_is_followed) {
   for (const char* text :
        {"clq(memory=16kB, lines=2)", "clq(memory=16kB, lines=2, slices=3)",
-        "clq(memory=640, lines=2, slices=1)", "clq(memory=4kB, lines=2, bits=16, bucket=20)",
+        "clq(memory=192, lines=2, slices=1)", "clq(memory=4kB, lines=2, bits=16, bucket=20)",
         "clq(memory=4kB, lines=2, fpr=0.1)", "clq(memory=4kB, lines=2, bits=8, bucket=7)",
         "clq(memory=4kB, lines=2, bits=48)", "clq(memory=8kB, lines=2, fpr=0.001, seed=7)"})
     BOOST_TEST_CONTEXT(text) {
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(definitions) {
 
 BOOST_AUTO_TEST_CASE(the_rate_of_false_positives) {
   for (const char* text : {"clq(memory=16kB, lines=2)", "clq(memory=16kB, lines=2, fpr=0.1)",
-                           "clq(memory=16kB, lines=2, fpr=0.4)", "clq(memory=640, lines=2)"}) {
+                           "clq(memory=16kB, lines=2, fpr=0.4)", "clq(memory=192, lines=2)"}) {
     Filter filter(text);
     const double bound = filter.fpr_bound();
     const double one = static_cast<double>(option_value(filter.parameters(), "bucket")) /
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(merging_with_little_loses_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(doubles_and_stray_bits_are_refused) {
-  Filter filter("clq(memory=640, lines=2, slices=1, bits=20, bucket=20)");  // leaves 107 bits over
+  Filter filter("clq(memory=192, lines=2, slices=1, bits=20, bucket=20)");  // leaves 107 bits over
   insert_keys(filter, 0, 30);
   BOOST_TEST_REQUIRE(filter.is_valid());
   for (unsigned bit = 400; bit < 512; ++bit)

@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(with_wide_registers_and_without) {
   if (!has_wide_registers()) BOOST_TEST_MESSAGE("this processor has no wide registers");
   std::vector<std::string> all = kCacheLines;
   all.push_back("clq(memory=2kB, bits=2, bucket=3)");  // takes every key for a repeat
-  all.push_back("clq(memory=640, lines=2)");           // has one line
+  all.push_back("clq(memory=192, lines=2)");           // has one line
   for (const std::string& definition : all) BOOST_TEST_CONTEXT(definition) compare(definition);
 }
 

@@ -92,7 +92,7 @@ void compare_with(const char* definition) {
 
 BOOST_AUTO_TEST_CASE(the_rule_is_followed) {
   for (const char* text :
-       {"clq(memory=640)", "clq(memory=2000, bits=12, bucket=40)", "clq(memory=4kB, slices=3)",
+       {"clq(memory=192)", "clq(memory=2000, bits=12, bucket=40)", "clq(memory=4kB, slices=3)",
         "clq(memory=1kB, bits=16, bucket=32)", "clq(memory=1kB, bits=8, bucket=16)",
         "clq(memory=2kB, bits=8, bucket=4, policy=fifo)", "clq(memory=1kB, bits=5, bucket=7)",
         "clq(memory=4kB, bits=20, bucket=25, policy=fifo, slices=2)",
@@ -105,14 +105,14 @@ BOOST_AUTO_TEST_CASE(the_rule_is_followed) {
 // never collide, so the list is one of keys.
 BOOST_AUTO_TEST_CASE(one_bucket_of_long_fingerprints_is_an_exact_queue) {
   for (const char* text :
-       {"clq(memory=640, bits=48, bucket=10)", "clq(memory=640, bits=46, bucket=8)",
-        "clq(memory=640, bits=48, bucket=10, policy=fifo)"})
+       {"clq(memory=192, bits=48, bucket=10)", "clq(memory=192, bits=46, bucket=8)",
+        "clq(memory=192, bits=48, bucket=10, policy=fifo)"})
     compare_with<Recent>(text);
 }
 
 BOOST_AUTO_TEST_CASE(merging_alternates_front_to_front) {
   for (const char* text :
-       {"clq(memory=640, bits=48, bucket=10)", "clq(memory=640, bits=40, bucket=9)"}) {
+       {"clq(memory=192, bits=48, bucket=10)", "clq(memory=192, bits=40, bucket=9)"}) {
     const std::uint64_t length = Filter(text).parameters().word[1];
     Filter a = filled(text, 20), b(text);
     for (std::uint64_t i = 0; i < 20; ++i) b.insert(key(i % 2 == 0 ? i : 100 + i));
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(definitions) {
 // ---- check --------------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(holes_doubles_and_stray_bits_are_refused) {
-  Filter filter = filled("clq(memory=640, bits=12, bucket=42)", 10);  // 8 bits are left over
+  Filter filter = filled("clq(memory=192, bits=12, bucket=42)", 10);  // 8 bits are left over
   BOOST_TEST_REQUIRE(filter.is_valid());
   const auto with = [&](unsigned slot, std::uint64_t fingerprint) {
     Filter changed = filter;
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(holes_doubles_and_stray_bits_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
-  for (const char* text : {"clq(memory=640)", "clq(memory=700, bits=8, bucket=7)",
+  for (const char* text : {"clq(memory=192)", "clq(memory=252, bits=8, bucket=7)",
                            "clq(memory=1kB, slices=2, bits=48, bucket=3, policy=fifo)"}) {
     Filter sound = filled(text, 50);
     for (std::uint64_t i = 40; i < 49; i += 2) erase(sound.header(), key(i));
@@ -207,7 +207,7 @@ bool is_another(std::vector<std::uint64_t> fields, std::size_t field, std::uint6
 }
 
 BOOST_AUTO_TEST_CASE(every_wrong_bit_is_found_that_makes_no_other_fingerprint) {
-  for (const char* text : {"clq(memory=640)", "clq(memory=700, bits=8, bucket=7)",
+  for (const char* text : {"clq(memory=192)", "clq(memory=252, bits=8, bucket=7)",
                            "clq(memory=1kB, bits=48, bucket=3, policy=fifo)"}) {
     Filter sound = filled(text, 50);
     for (std::uint64_t i = 40; i < 49; i += 2) erase(sound.header(), key(i));
@@ -371,8 +371,8 @@ BOOST_AUTO_TEST_CASE(endless_streams) {
   if (kSanitized) return;
   const std::uint64_t mean_gap = 50000, rows = 25 * mean_gap;
   for (const char* shape :
-       {"memory=50624, bits=8, bucket=4", "memory=50624, bits=5, bucket=3",
-        "memory=100608, bits=10, bucket=10", "memory=100608, bits=7, bucket=12"}) {
+       {"memory=50176, bits=8, bucket=4", "memory=50176, bits=5, bucket=3",
+        "memory=100160, bits=10, bucket=10", "memory=100160, bits=7, bucket=12"}) {
     Filter filter(std::string("clq(slices=1, ") + shape + ")");
     const double fpr = filter.fpr_bound();
     bench::ExponentialGaps stream(.5, static_cast<double>(mean_gap), 1);

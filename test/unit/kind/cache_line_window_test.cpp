@@ -218,7 +218,7 @@ class Times {
 };
 
 const char* const kDefinitions[] = {
-    "clq(memory=640, window='100 us')",
+    "clq(memory=192, window='100 us')",
     "clq(memory=2000, bits=12, bucket=30, window='1000 us')",
     "clq(memory=4kB, slices=3, window='16 us')",
     "clq(memory=1kB, bits=8, bucket=13, window='17 us')",
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(windows_are_as_in_the_reference) {
         }
         BOOST_TEST(filter.is_valid());
         require_bytes(filter, reference);
-        BOOST_TEST(repeats > 60u);
+        BOOST_TEST(repeats > 40u);
         BOOST_TEST(erased > 6u);
         BOOST_TEST(gone > 0u);  // later than the window
       }
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(windows_are_as_in_the_reference) {
 BOOST_AUTO_TEST_CASE(keys_stay_for_the_window_and_at_most_a_tick_longer) {
   for (const std::int64_t window : {1, 2, 15, 16, 17, 31, 100, 1000, 1501}) {
     const std::string text =
-        "clq(memory=640, bits=48, bucket=9, window='" + std::to_string(window) + " us')";
+        "clq(memory=192, bits=48, bucket=9, window='" + std::to_string(window) + " us')";
     const std::int64_t tick = std::max<std::int64_t>(1, (window - 1 + 14) / 15);
     for (std::int64_t start = 0; start < tick; ++start) {
       Filter filter(text);
@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(jumps_beyond_a_stamp) {
 }
 
 BOOST_AUTO_TEST_CASE(late_events_live_for_what_is_left) {
-  Filter filter("clq(memory=640, bits=48, bucket=9, window='15 us')");  // ticks of 1 us
+  Filter filter("clq(memory=192, bits=48, bucket=9, window='15 us')");  // ticks of 1 us
   filter.insert(at(1, 1000));
   BOOST_TEST(!filter.insert(at(2, 990)));
   BOOST_TEST(filter.insert(at(2, 1004)));
@@ -336,8 +336,8 @@ BOOST_AUTO_TEST_CASE(late_events_live_for_what_is_left) {
 }
 
 BOOST_AUTO_TEST_CASE(times_of_one_window) {
-  const Parameters p = parameters_of("clq(memory=640, window='15 us')"),
-                   none = parameters_of("clq(memory=640)");
+  const Parameters p = parameters_of("clq(memory=192, window='15 us')"),
+                   none = parameters_of("clq(memory=192)");
   BOOST_TEST(are_in_window(window_of(p), at(1, 1000), at(1, 1014), 1000000));
   BOOST_TEST(are_in_window(window_of(p), at(1, 1014), at(1, 1000), 1000000));
   BOOST_TEST(!are_in_window(window_of(p), at(1, 1000), at(1, 1015), 0));
@@ -426,7 +426,7 @@ BOOST_AUTO_TEST_CASE(definitions) {
 
 BOOST_AUTO_TEST_CASE(stray_ages_and_stamps_are_refused) {
   // 24 slots; bits 384 up to the stamp are ages. A window of 10 ticks.
-  Filter filter("clq(memory=640, bits=16, bucket=24, window='10 us')");
+  Filter filter("clq(memory=192, bits=16, bucket=24, window='10 us')");
   for (std::uint64_t i = 0; i < 10; ++i) filter.insert(at(i, static_cast<std::int64_t>(i)));
   BOOST_TEST_REQUIRE(filter.is_valid());
   const auto with_age = [&](unsigned slot, unsigned age) {
@@ -443,18 +443,18 @@ BOOST_AUTO_TEST_CASE(stray_ages_and_stamps_are_refused) {
     for (const std::uint64_t value : {5ull, ~0ull})
       BOOST_TEST(!with_own(filter, counter, value).is_valid());
   // With a small clock, a stamp is known to be in the future.
-  Filter early("clq(memory=640, bits=16, bucket=24, window='10 us')");
+  Filter early("clq(memory=192, bits=16, bucket=24, window='10 us')");
   early.insert(at(1, kNever + 5));
   BOOST_TEST(early.is_valid());
   early.slice().body()[60] = 6;
   BOOST_TEST(!early.is_valid());
   // Between fingerprints and ages.
-  Filter padded("clq(memory=640, bits=12, bucket=29, window='10 us')");
+  Filter padded("clq(memory=192, bits=12, bucket=29, window='10 us')");
   BOOST_TEST(padded.is_valid());
   for (unsigned bit = 12 * 29; bit < 480 - 4 * 29; ++bit)
     BOOST_TEST(!with_bit(padded, bit).is_valid());
   // Without a window there is no clock.
-  Filter plain("clq(memory=640)");
+  Filter plain("clq(memory=192)");
   plain.slice().state->own[1] = 1;
   BOOST_TEST(!plain.is_valid());
 }

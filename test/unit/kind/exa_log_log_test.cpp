@@ -201,7 +201,7 @@ void check_errors(double stated, Count count_to) {
   }
 }
 
-constexpr double kBits = (8192 - 512 - 64) * 8;
+constexpr double kBits = (8192 - 64 - 64) * 8;
 
 }  // namespace
 
@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(tokens_become_the_registers_of_their_keys) {
 BOOST_AUTO_TEST_CASE(an_insertion_says_what_a_test_said_before) {
   unsigned became_registers = 0;
   for (unsigned round = 0; round < 300; ++round) {
-    Filter filter("ell(memory=704, slices=1)");
+    Filter filter("ell(memory=256, slices=1)");
     for (const std::uint64_t hash :
          keys_of(5000 + round, 4 * static_cast<unsigned>(registers_of(filter)))) {
       const bool seen = filter.test({hash});
@@ -389,7 +389,7 @@ BOOST_AUTO_TEST_CASE(an_insertion_says_what_a_test_said_before) {
 // Two filters that saw parts of a stream, as tokens or registers, merge to one that saw both.
 BOOST_AUTO_TEST_CASE(any_mixture_merges_to_one_form) {
   const char text[] = "ell(memory=2kB, slices=1)";
-  const auto hashes = keys_of(7, 1400);
+  const auto hashes = keys_of(7, 2000);
   bool mixed[2][2] = {};
   for (unsigned all = 50; all <= hashes.size(); all += 50)
     for (const unsigned share : {0, 10, 50, 90}) {

@@ -54,7 +54,7 @@ std::string dumped(const Filter& filter) {
   char start[kMaxTextStart];
   const std::size_t length = write_text_start(filter.header(), true, start, sizeof start);
   std::string text(start, length);
-  text.resize(length + BodyText(filter.parameters().memory).length());
+  text.resize(length + BodyText(filter.parameters()).length());
   BodyWriter writer(filter.header(), text.data() + length);
   while (writer.step()) continue;
   return text;
@@ -188,7 +188,7 @@ Filter finished(const Growing& growing) {
 
 constexpr const char* kTexts[] = {"ell(memory=2kB)", "ell(memory=16kB, slices=1)",
                                   "ell(memory=128kB)", "ell(memory=64kB, slices=3, seed=7)",
-                                  "ell(memory=700, nulls=not distinct)"};
+                                  "ell(memory=252, nulls=not distinct)"};
 
 }  // namespace
 
@@ -269,13 +269,13 @@ BOOST_AUTO_TEST_CASE(damaged_compact_forms_are_refused) {
       continue;
     }
     if (reader.parameters().memory > 1 << 20) continue;
-    std::vector<std::uint64_t> block(reader.parameters().memory / 8 + 1);
+    std::vector<std::uint64_t> block(block_bytes(reader.parameters()) / 8 + 1);
     Header* header = reinterpret_cast<Header*>(block.data());
     format(header, reader.parameters());
     if (!read_compact(reader, header, problem))
       ++refused;
     else
-      BOOST_REQUIRE(check(header, reader.parameters().memory, problem));
+      BOOST_REQUIRE(check(header, block_bytes(reader.parameters()), problem));
   }
   BOOST_TEST(refused > 10000u);
 }

@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(wrong_options_are_refused) {
         "ibfmc(importance_range='-inf,1')", "ibfmc(importance_levels='1,2,2')",
         "ibfmc(importance_levels='1,2,3,4,5,6,7')", "ibf2c(importance_levels='1,2')",
         "ibfmc(importance_range='1,2', importance_levels='1')", "ibfh(delete=lru)",
-        "ibfmc(memory=640, max=15, k=32, fpr=0.001)"})
+        "ibfmc(memory=192, max=15, k=32, fpr=0.001)"})
     refusal(text);
 }
 
@@ -304,7 +304,7 @@ void check_limit(const Limit& found, double zeros, double k, double m, std::uint
 // 16 KB of cells, as in table III.
 BOOST_AUTO_TEST_CASE(simulations_meet_the_limits) {
   constexpr std::uint64_t elements = 150000;  // until it is stable
-  const std::string paper = "(memory=16960, p=10";
+  const std::string paper = "(memory=16512, p=10";
   using namespace importance_model;
   check_limit(simulate("ibf2c" + paper + ", importance_range='1,2')", 2, elements), .1213, 5,
               kCells, elements);
@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE(derived_parameters_keep_the_promise) {
       }
   BOOST_TEST(find_ops(Kind::ibfmc)->fpr_bound(parameters_of("ibfmc()")) <= .01001);
   // The paper's own setting does not promise that.
-  const Parameters paper = parameters_of("ibfmc(memory=16960, k=5, p=10, max=7)");
+  const Parameters paper = parameters_of("ibfmc(memory=16512, k=5, p=10, max=7)");
   BOOST_TEST(find_ops(paper.kind)->fpr_bound(paper) == .74, tolerance(.01));
 }
 
@@ -383,8 +383,8 @@ BOOST_AUTO_TEST_CASE(the_bound_holds_on_any_stream) {
 // A key is inserted, `gap` others follow, and it is tested.
 BOOST_AUTO_TEST_CASE(false_negatives_by_importance) {
   constexpr std::uint64_t gap = 1500, rounds = 50000;
-  for (const char* text : {"ibfmc(memory=4672, p=10)", "ibfh(memory=4672, p=10)",
-                           "ibf2c(memory=4672, p=10, importance_range='1,7')"}) {
+  for (const char* text : {"ibfmc(memory=4224, p=10)", "ibfh(memory=4224, p=10)",
+                           "ibf2c(memory=4224, p=10, importance_range='1,7')"}) {
     Filter filter(text);
     const bool two = filter.parameters().kind == Kind::ibf2c;
     std::mt19937_64 random(5);

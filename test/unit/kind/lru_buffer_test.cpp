@@ -127,8 +127,8 @@ void compare_with(const std::string& definition, bool erasing) {
 }
 
 const char* const kDefinitions[] = {
-    "(memory=640",
-    "(memory=700",
+    "(memory=192",
+    "(memory=252",
     "(memory=1kB",
     "(memory=1kB, entry_bits=40",
     "(memory=3000",
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(all_state_counts_as_memory) {
 BOOST_AUTO_TEST_CASE(slices_forget_by_themselves) {
   const char* const text = "lru(memory=64kB, slices=8)";
   Filter filter(text);
-  const double n = capacity("lru(memory=8704, slices=1)");  // 512 + 8192: one slice like each
+  const double n = capacity("lru(memory=8256, slices=1)");  // 64 + 8192: one slice like each
   BOOST_TEST(n == static_cast<double>(slice_at(filter.header(), 0).bytes * 8 / 108), tolerance(.1));
   const std::uint64_t gap = static_cast<std::uint64_t>(8 * n);
   double missed = 0;
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(merged_buffers_stay_sound) {
 
 BOOST_AUTO_TEST_CASE(damaged_bytes_are_found_or_harmless) {
   for (const char* text :
-       {"lru(memory=700)", "lru(memory=1kB)", "lru(memory=1kB, policy=clock)",
+       {"lru(memory=252)", "lru(memory=1kB)", "lru(memory=1kB, policy=clock)",
         "fplru(memory=1kB, slices=2, q=0)", "lru(memory=1200, policy=clock, entry_bits=17)"}) {
     Filter sound = filled(text, 100);
     for (std::uint64_t i = 90; i < 99; i += 2) erase(sound.header(), key(i));
@@ -338,7 +338,7 @@ BOOST_AUTO_TEST_CASE(no_wrong_counter_or_bit_is_accepted_and_unsafe) {
     insert_and_erase(filter);
     BOOST_REQUIRE(filter.is_valid());
   };
-  for (const char* text : {"lru(memory=700)", "lru(memory=700, policy=clock)"}) {
+  for (const char* text : {"lru(memory=252)", "lru(memory=252, policy=clock)"}) {
     Filter sound = filled(text, 4);
     erase(sound.header(), key(1));
     erase(sound.header(), key(2));

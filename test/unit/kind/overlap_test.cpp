@@ -1,8 +1,10 @@
-// How many keys two filters of kind ell have both seen: the stated standard error is one. Where
-// there is hardly anything to tell by, or nothing to doubt, errors are not normally distributed;
-// these have bounds of their own.
+// How many keys two filters of kind ell have both seen: the truth is within one stated error in 60
+// to 76 % of runs, and within two in 92 to 98 %. At none, at all, where there is hardly anything to
+// tell by, and where hardly a key is in doubt, in at least as many. STREAMFILTER_OVERLAPS=all tries
+// sets of 10 to 10^7 keys, and prints all shares with --log_level=message.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -18,7 +20,7 @@ BOOST_AUTO_TEST_SUITE(overlap)
 
 namespace {
 
-constexpr unsigned kRuns = 100;
+constexpr unsigned kRuns = 1000;
 constexpr double kReal = 20000;  // more keys than these are drawn as what they do to registers
 
 std::vector<std::uint32_t> draw_registers(std::size_t count, double keys, std::mt19937_64& random) {
@@ -56,6 +58,7 @@ void add_part(Filter* first, Filter* second, double keys, std::uint64_t base,
 
 struct Run {
   double distance, error;
+  bool is_inside;  // two errors from none and all, and of keys that can be told
 };
 
 Run run(double first, double both, double second, std::mt19937_64& random) {
@@ -71,63 +74,62 @@ Run run(double first, double both, double second, std::mt19937_64& random) {
   BOOST_TEST_REQUIRE(keys_of_both(a.header(), in_a, b.header(), in_b, estimate, error));
   BOOST_TEST_REQUIRE(estimate >= 0);
   BOOST_TEST_REQUIRE(estimate <= std::min(in_a, in_b));
-  return {std::fabs(std::round(estimate) - both), error};
+  return {std::fabs(std::round(estimate) - both), error,
+          error > 3 && both > 2 * error && std::min(first, second) - both > 2 * error};
+}
+
+struct Sizes {
+  double first, second;
+};
+
+std::vector<Sizes> sizes() {
+  const char* wanted = std::getenv("STREAMFILTER_OVERLAPS");
+  if (wanted == nullptr || std::strcmp(wanted, "all") != 0)
+    return {{100, 1e4}, {1e3, 1e5}, {1e5, 1e5}, {1e5, 1e6}, {1e6, 1e6}, {1e7, 1e7}};
+  std::vector<Sizes> all;
+  for (double first = 10; first <= 1e7; first *= 10)
+    for (double second = first; second <= 1e7; second *= 10) all.push_back({first, second});
+  return all;
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(the_error_is_a_standard_error, *boost::unit_test::label("long")) {
-  std::mt19937_64 random(64);
-  unsigned runs = 0, within_one = 0, within_two = 0;
-  for (const double first : {100., 1e3, 1e4, 1e5, 1e6, 1e7})
-    for (const double times : {1., 10., 100.})
-      for (const double share : {.3, .5, .9}) {
-        const double second = first * times;
-        if (second < 1e4 || second > 1e7) continue;
-        unsigned one = 0, two = 0;
-        for (unsigned i = 0; i < kRuns; ++i) {
-          const Run it = run(first, std::round(first * share), second, random);
-          one += it.distance <= it.error;
-          two += it.distance <= 2 * it.error;
-        }
-        BOOST_TEST(one > kRuns * 45 / 100, first << " " << second << " " << share);
-        BOOST_TEST(two > kRuns * 80 / 100, first << " " << second << " " << share);
-        runs += kRuns, within_one += one, within_two += two;
+  for (const Sizes& size : sizes())
+    for (const double share : {0., .01, .1, .5, .9, .99, 1.}) {
+      std::mt19937_64 random(64);
+      unsigned one = 0, two = 0, inside = 0;
+      for (unsigned i = 0; i < kRuns; ++i) {
+        const Run it = run(size.first, std::round(size.first * share), size.second, random);
+        one += it.distance <= it.error;
+        two += it.distance <= 2 * it.error;
+        inside += it.is_inside;
       }
-  BOOST_TEST_MESSAGE(100. * within_one / runs << " % within one error, " << 100. * within_two / runs
-                                              << " % within two");
-  BOOST_TEST(within_one >= runs * .60);
-  BOOST_TEST(within_one <= runs * .76);
-  BOOST_TEST(within_two >= runs * .92);
-  BOOST_TEST(within_two <= runs * .98);
-}
-
-// No key in common, or all: an estimate beyond is cut off, so more are within one error.
-BOOST_AUTO_TEST_CASE(none_and_all) {
-  std::mt19937_64 random(65);
-  for (const double share : {0., 1.}) {
-    unsigned one = 0, two = 0;
-    for (unsigned i = 0; i < kRuns; ++i) {
-      const Run it = run(1e5, 1e5 * share, 1e5, random);
-      one += it.distance <= it.error;
-      two += it.distance <= 2 * it.error;
+      BOOST_TEST_CONTEXT(size.first << " and " << size.second << " keys, " << share
+                                    << " in both: " << .1 * one << " % within one error, "
+                                    << .1 * two << " % within two") {
+        BOOST_TEST_MESSAGE(size.first << " " << size.second << " " << share << ": " << .1 * one
+                                      << " " << .1 * two << (inside > kRuns / 2 ? "" : " *"));
+        BOOST_TEST(one >= kRuns * 60 / 100);
+        BOOST_TEST(two >= kRuns * 92 / 100);
+        if (inside < kRuns * 9 / 10) continue;
+        BOOST_TEST(one <= kRuns * 76 / 100);
+        BOOST_TEST(two <= kRuns * 98 / 100);
+      }
     }
-    BOOST_TEST(one >= kRuns * 50 / 100, share);
-    BOOST_TEST(two >= kRuns * 88 / 100, share);
-  }
 }
 
 // Tokens tell to the key.
 BOOST_AUTO_TEST_CASE(few_keys_are_exact) {
   std::mt19937_64 random(66);
   unsigned exact = 0;
-  for (unsigned i = 0; i < kRuns; ++i)
+  for (unsigned i = 0; i < kRuns / 10; ++i)
     for (const double both : {0., 1., 10., 50.}) {
       const Run it = run(50, both, 70, random);
       exact += it.distance == 0;
       BOOST_TEST(it.error < .5);
     }
-  BOOST_TEST(exact >= kRuns * 4 * 98 / 100);
+  BOOST_TEST(exact >= kRuns / 10 * 4 * 98 / 100);
 }
 
 // What a large set of so few bits cannot tell is said: no error is larger than the smaller set.
@@ -137,7 +139,8 @@ BOOST_AUTO_TEST_CASE(a_small_set_in_a_large_one) {
     for (unsigned i = 0; i < 20; ++i) {
       const Run it = run(10, both, 1e7, random);
       BOOST_TEST(it.error <= 10.5);
-      BOOST_TEST(it.distance <= 2.5 * it.error);
+      BOOST_TEST(it.distance <= 2.5 * it.error, both << " in both, run " << i << ": " << it.distance
+                                                     << " from the truth, error " << it.error);
     }
 }
 

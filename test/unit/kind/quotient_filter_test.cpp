@@ -135,7 +135,7 @@ std::string shape_text(unsigned r, unsigned r_prime, unsigned buckets) {
 // Bytes for at least so many rows of `row_bits` bits, in one slice.
 std::uint64_t memory_for(std::uint64_t rows, unsigned row_bits) {
   const std::uint64_t bytes = (rows * row_bits + 7) / 8;
-  return sizeof(Header) + sizeof(SliceState) + (bytes + 63) / 64 * 64;
+  return kStoredHeader + sizeof(SliceState) + (bytes + 63) / 64 * 64;
 }
 
 constexpr const char* kDefinitions[] = {
@@ -567,7 +567,7 @@ BOOST_AUTO_TEST_CASE(impossible_definitions_are_explained) {
   check_refused(Error::too_small, {"sqf(fingerprint=integer, keys=1e15)",
                                    "sqf(fingerprint=integer, keys=1e6, r=2, memory=64kB)",
                                    "sqf(r=4, r_prime=2, p=30, memory=64kB)",
-                                   "sqf(r=24, r_prime=23, buckets=64, memory=700)"});
+                                   "sqf(r=24, r_prime=23, buckets=64, memory=252)"});
   check_refused(Error::unknown_name, {"sqf(rows=5)"});
   check_refused(Error::unsupported, {"sqf(layout=blocked)"});
 }

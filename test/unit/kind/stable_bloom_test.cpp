@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(it_is_algorithm_1_for_extreme_k_and_p) {
            "max=7, k=2, p=100", "max=7, p=1, k=20", "max=7, p=168",  // 168
            "max=15, k=2, p=77", "max=15, p=1, k=5", "max=15, p=128"  // 128
        })
-    compare_with_plain(std::string("sbf(memory=640, ") + options + ")");
+    compare_with_plain(std::string("sbf(memory=192, ") + options + ")");
 }
 
 BOOST_AUTO_TEST_CASE(every_slice_is_algorithm_1_for_its_share_of_the_keys) {
@@ -174,7 +174,7 @@ struct Setting {
 constexpr Setting kSettings[] = {{1, 2, 4}, {1, 3, 10}, {3, 3, 13}, {7, 3, 29}, {15, 6, 141}};
 
 double cells_of(const Setting& setting, double memory) {
-  return (memory - sizeof(Header) - sizeof(SliceState)) * 8 / setting.cell_bits();
+  return (memory - double{kStoredHeader} - sizeof(SliceState)) * 8 / setting.cell_bits();
 }
 
 }  // namespace
@@ -269,8 +269,7 @@ BOOST_AUTO_TEST_CASE(keys_are_missed_as_often_as_eq_16_says) {
 BOOST_AUTO_TEST_CASE(slices_change_no_rate) {
   for (const char* options : {"fpr=0.1, max=1", "fpr=0.05, max=3"}) {
     const auto memory = [](std::size_t slices) {
-      const std::size_t cells = 262144,
-                        bytes = sizeof(Header) + slices * sizeof(SliceState) + cells;
+      const std::size_t cells = 262144, bytes = kStoredHeader + slices * sizeof(SliceState) + cells;
       return ", slices=" + std::to_string(slices) + ", memory=" + std::to_string(bytes) + ")";
     };
     const std::string text = std::string("sbf(") + options;

@@ -120,8 +120,8 @@ BOOST_AUTO_TEST_CASE(windows_of_time_are_as_in_the_reference) {
   for (const char* text :
        {"timer(memory=1kB, window='100 us', tick='1 us', k=3)",
         "timer(memory=1kB, window='100 us', tick='7 us', k=4)",
-        "timer(memory=1kB, window='100 us', k=2)", "timer(memory=700, window='5 us', k=3)",
-        "timer(memory=700, window='1 us', k=2)",
+        "timer(memory=1kB, window='100 us', k=2)", "timer(memory=252, window='5 us', k=3)",
+        "timer(memory=252, window='1 us', k=2)",
         "timer(memory=1kB, window='50 us', tick='50 us', k=3)",
         "timer(memory=2kB, window='200 us', tick='1 us', k=4, equal_timers=2)",
         "timer(memory=2kB, window='100 us', lateness='50 us', tick='3 us', k=4)",
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(windows_of_rows_are_as_in_the_reference) {
   for (const char* text :
        {"timer(memory=1kB, window='50 rows', tick='1 row', k=3)",
         "timer(memory=1kB, window='50 rows', tick='7 rows', k=4)",
-        "timer(memory=2kB, window='100 rows', fpr=0.05)", "timer(memory=700, window='1 row', k=2)",
+        "timer(memory=2kB, window='100 rows', fpr=0.05)", "timer(memory=252, window='1 row', k=2)",
         "timer(memory=2kB, window='100 rows', k=4, equal_timers=3)",
         "timer(memory=3kB, window='200 rows', k=3, fpr=0.3, grow=density, size=400)",
         "timer(memory=3kB, window='200 rows', k=3, fpr=0.3, grow=cardinality, size=400)"}) {

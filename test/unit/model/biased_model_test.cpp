@@ -64,7 +64,7 @@ Errors measure(const std::string& kind, unsigned k, std::uint64_t s, const std::
                std::uint64_t rows, std::uint64_t distinct) {
   const std::uint64_t body = k * (8 + s / 64 * 8);
   Filter filter(kind + "(slices=1, k=" + std::to_string(k) + ", memory=" +
-                std::to_string(sizeof(Header) + sizeof(SliceState) + (body + 63) / 64 * 64) +
+                std::to_string(kStoredHeader + sizeof(SliceState) + (body + 63) / 64 * 64) +
                 options + ")");
   bench::ShuffledList stream(rows, distinct, 1);
   return errors_of(filter, rows, [&] { return stream.next(); });

@@ -22,7 +22,9 @@ namespace {
 // Repeats at one gap: a row is, with probability `again`, the row `gap` before it.
 class GapStream {
  public:
-  GapStream(std::uint64_t rows, std::uint64_t gap, double again) : gap_(gap), again_(again) {
+  // Its keys have numbers from `first` on.
+  GapStream(std::uint64_t rows, std::uint64_t gap, double again, std::uint64_t first = 0)
+      : first_(first), gap_(gap), again_(again) {
     numbers_.reserve(rows);
   }
 
@@ -30,13 +32,13 @@ class GapStream {
     const std::uint64_t row = numbers_.size();
     is_repeat_ = row >= gap_ && static_cast<double>(random_() >> 11) * 0x1p-53 < again_;
     numbers_.push_back(is_repeat_ ? numbers_[row - gap_] : row);
-    return key(numbers_[row]);
+    return key(first_ + numbers_[row]);
   }
 
   bool is_repeat() const { return is_repeat_; }
 
  private:
-  std::uint64_t gap_;
+  std::uint64_t first_, gap_;
   double again_;
   std::vector<std::uint64_t> numbers_;
   std::mt19937_64 random_{1};
@@ -64,6 +66,20 @@ Errors measure(const std::string& text, Source stream, std::uint64_t rows) {
     errors.count(stream.is_repeat(), filter.insert(element));
   }
   return errors;
+}
+
+// The mean of so many runs with other keys.
+Errors measure_at_gap(const std::string& text, std::uint64_t rows, std::uint64_t gap, double again,
+                      unsigned runs) {
+  Errors mean;
+  for (unsigned run = 0; run < runs; ++run) {
+    const Errors one = measure(text, GapStream(rows, gap, again, run * rows), rows);
+    mean.fresh += one.fresh / runs;
+    mean.repeats += one.repeats / runs;
+    mean.positives += one.positives / runs;
+    mean.negatives += one.negatives / runs;
+  }
+  return mean;
 }
 
 // Within five standard errors, one more error in all, and the error of the model as a share of the
@@ -167,11 +183,14 @@ BOOST_AUTO_TEST_CASE(rates_on_uniform_draws) {
 }
 
 // Keys that repeat at one distance meet the same others each time. The model of sqf ignores what
-// keys of a row did to a key before, and underestimates the misses.
+// keys of a row did to a key before, and underestimates the misses. Keys of one bucket of clq are
+// missed together: rates of runs vary three to five times as much, as measured, as if each were
+// missed by itself, and the mean of 32 runs no more than that.
 BOOST_AUTO_TEST_CASE(rates_at_a_gap) {
   struct Case {
     const char* text;
     double model_error;
+    unsigned runs = 1;
   };
   const Case cases[] = {
       {"bloom(memory=64kB, k=3)", 0},
@@ -188,9 +207,9 @@ BOOST_AUTO_TEST_CASE(rates_at_a_gap) {
       {"lru(memory=64kB)", 0.01},
       {"lru(memory=256kB, slices=4)", 0.01},
       {"fplru(memory=64kB, q=0.1)", 0.01},
-      {"clq(memory=8kB)", 0.01},
-      {"clq(memory=4kB, bits=5, bucket=3)", 0.01},
-      {"clq(memory=16kB, bits=24, bucket=7, slices=4)", 0.01},
+      {"clq(memory=8kB)", 0.01, 32},
+      {"clq(memory=4kB, bits=5, bucket=3)", 0.01, 32},
+      {"clq(memory=16kB, bits=24, bucket=7, slices=4)", 0.01, 32},
   };
   struct Repeats {
     std::uint64_t gap;
@@ -199,7 +218,7 @@ BOOST_AUTO_TEST_CASE(rates_at_a_gap) {
   for (const Repeats& r : {Repeats{3000, 0.5}, Repeats{8000, 0.9}, Repeats{400, 0.2}})
     for (const Case& c : cases) {
       const std::uint64_t rows = scaled(200000), gap = scaled(r.gap);
-      const Errors m = measure(c.text, GapStream(rows, gap, r.again), rows);
+      const Errors m = measure_at_gap(c.text, rows, gap, r.again, c.runs);
       BOOST_TEST_CONTEXT("gap " << gap)
       check_prediction(c.text, m,
                        Stream::at_gap(static_cast<double>(rows), m.fresh, static_cast<double>(gap)),

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/filter/filter.hpp"
+#include "core/filter/packed_header.hpp"
 
 namespace unit {
 
@@ -58,7 +58,7 @@ class Filter {
   explicit Filter(const std::string& definition) : Filter(parameters_of(definition)) {}
 
   explicit Filter(const streamfilter::Parameters& parameters)
-      : bytes_(parameters.memory, 0xa5) {  // format must not rely on zeros
+      : bytes_(block_bytes(parameters), 0xa5) {  // format must not rely on zeros
     format(header(), parameters);
   }
 

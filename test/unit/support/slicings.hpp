@@ -19,7 +19,7 @@ inline const std::string kSlicings[] = {
 };
 
 // 40 slices of this size.
-inline std::string memory(unsigned body) { return std::to_string(512 + 40 * (64 + body)); }
+inline std::string memory(unsigned body) { return std::to_string(64 + 40 * (64 + body)); }
 
 inline std::string bloom(const std::string& slicing, unsigned body,
                          const std::string& more = "k=6") {
