@@ -324,18 +324,6 @@ void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOpti
                   dynamic_memory_kb));
 }
 
-// Gives a reserved slot its bytes.
-void back(const FilterSlot* slot, const FilterRelation* relation) {
-  const int error = back_slot(slot, [] { CHECK_FOR_INTERRUPTS(); });
-  if (error == 0) return;
-  errno = error;
-  ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
-          errmsg("could not get dynamic shared memory for filter \"%s\": %m", relation->name),
-          errdetail("It needs %llu bytes; the system has %llu left.", llu(slot->size),
-                    llu(dynamic_left())),
-          errhint("Use less memory, drop a filter, or give the server more."));
-}
-
 // Makes a filled slot available to its users.
 void open_slot(FilterSlot* slot, const FilterRelation* relation, Work* item) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
@@ -354,7 +342,7 @@ void open_slot(FilterSlot* slot, const FilterRelation* relation, Work* item) {
 // it cannot be left for later.
 void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
            Work* item, bool empties) {
-  back(slot, relation);
+  give_memory(slot, relation);
   slot->saved.logged = relation->options.persistence == Persistence::logged;
   struct Build {
     const FilterRelation* relation;
@@ -380,6 +368,17 @@ Parameters parameters_for(const FilterRelation* relation) {
 }
 
 }  // namespace
+
+void give_memory(const FilterSlot* slot, const FilterRelation* relation) {
+  const int error = back_slot(slot, [] { CHECK_FOR_INTERRUPTS(); });
+  if (error == 0) return;
+  errno = error;
+  ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
+          errmsg("could not get dynamic shared memory for filter \"%s\": %m", relation->name),
+          errdetail("It needs %llu bytes; the system has %llu left.", llu(slot->size),
+                    llu(dynamic_left())),
+          errhint("Use less memory, drop a filter, or give the server more."));
+}
 
 bool is_latest(const FilterSlot* slot) {
   const Work* own = latest_of(slot->relation);
@@ -478,16 +477,14 @@ bool peek_seed(const FilterRelation* relation, uint64* seed) {
   return slot != nullptr;
 }
 
-namespace {
-
-bool is_building(const FilterRelation* relation) {
+static bool is_building(const FilterRelation* relation) {
   const LockHeld held(shared_state->directory_lock, LW_SHARED);
   return find_slots(relation).building != nullptr;
 }
 
 // A large filter is restored by a worker, from which its rows get what they need first. nullptr:
 // none does.
-FilterSlot* attach_by_worker(const FilterRelation* relation) {
+static FilterSlot* attach_by_worker(const FilterRelation* relation) {
   constexpr uint64 kLarge = 32 * 1024 * 1024;
   constexpr long kLook = 100;  // ms
   if (is_restore_worker || is_uncommitted(relation) ||
@@ -504,8 +501,6 @@ FilterSlot* attach_by_worker(const FilterRelation* relation) {
           [&] { return (slot = peek_slot(relation)) == nullptr && is_running(worker); }, kLook);
   return slot;
 }
-
-}  // namespace
 
 FilterSlot* attach_slot(const FilterRelation* relation, bool empties) {
   require_shared_state();
@@ -592,7 +587,7 @@ static Work* reserve_second(const FilterRelation* relation, uint64 size, bool is
 FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& parameters,
                           void (*fill)(FilterSlot* slot, void* arg), void* arg) {
   Work* item = reserve_second(relation, parameters.memory, /*is_copy=*/false);
-  back(item->slot, relation);
+  give_memory(item->slot, relation);
   fill(item->slot, arg);
   open_slot(item->slot, relation, item);
   const DirectoryChange held;
@@ -606,8 +601,6 @@ FilterSlot* add_copy(const FilterRelation* relation, uint64 size) {
   move_slot(item->slot, SlotState::copying);
   return item->slot;
 }
-
-void back_copy(const FilterSlot* copy, const FilterRelation* relation) { back(copy, relation); }
 
 void define_copy(FilterSlot* copy) {
   const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);

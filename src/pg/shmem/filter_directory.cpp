@@ -151,13 +151,11 @@ void start_shared_state(MemoryCall* call) {
   for_each_section(&SharedSection::ready);
 }
 
-namespace {
-
-uint64 dynamic_limit() {
+static uint64 dynamic_limit() {
   return Min(static_cast<uint64>(dynamic_memory_kb) * 1024, shared_state->dynamic.size);
 }
 
-char* reserve_segment(uint64 size) {
+static char* reserve_segment(uint64 size) {
   const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);
   for (Place& segment : shared_state->segments) {
     if (segment.start != nullptr) continue;
@@ -168,8 +166,6 @@ char* reserve_segment(uint64 size) {
   }
   return nullptr;
 }
-
-}  // namespace
 
 void init_shared_state(const SharedSection* others, int count) {
   sections = others;
@@ -221,15 +217,11 @@ LWLock* slice_lock(const FilterSlot* slot, uint32 slice) {
   return note_slice_lock(&shared_state->slice_locks[number % kSliceLocks].lock);
 }
 
-namespace {
-
-FilterSlot* next_in_chain(FilterSlot* slot, Oid database, Oid relation) {
+static FilterSlot* next_in_chain(FilterSlot* slot, Oid database, Oid relation) {
   while (slot != nullptr && (slot->database != database || slot->relation != relation))
     slot = slot->next_in_bucket;
   return slot;
 }
-
-}  // namespace
 
 FilterSlot* first_slot_of(Oid database, Oid relation) {
   return next_in_chain(*bucket_of(database, relation), database, relation);
@@ -314,9 +306,7 @@ bool take_space(FilterSlot* slot, uint64 size) {
   return true;
 }
 
-namespace {
-
-void free_bytes(FilterSlot* slot) {
+static void free_bytes(FilterSlot* slot) {
   if (is_dynamic(slot)) {
     slot->next_emptied = shared_state->first_emptied;
     shared_state->first_emptied = slot;
@@ -326,8 +316,6 @@ void free_bytes(FilterSlot* slot) {
   if (slot->place.start != nullptr) free_place(&shared_state->arena, &slot->place);
   move_slot(slot, SlotState::free);
 }
-
-}  // namespace
 
 void free_slot(FilterSlot* slot) {
   move_slot(slot, SlotState::going);
@@ -372,19 +360,15 @@ void shrink_slot(FilterSlot* slot, uint64 size) {
   slot->size = size;
 }
 
-namespace {
-
-uint64 dynamic_in_use() {
+static uint64 dynamic_in_use() {
   const LockHeld held(shared_state->directory_lock, LW_SHARED);
   return shared_state->dynamic.in_use;
 }
 
 // The place is taken already.
-int back_place(char* start, uint64 size, void (*between)()) {
+static int back_place(char* start, uint64 size, void (*between)()) {
   return back_with_memory(start, size, dynamic_in_use() - size, between);
 }
-
-}  // namespace
 
 uint64 dynamic_left() { return memory_left(dynamic_in_use()); }
 
@@ -619,11 +603,8 @@ void streamfilter_memory_worker(Datum) {
 // ---- ranges that are missing --------------------------------------------------------------------
 
 namespace streamfilter::pg {
-namespace {
 
-uint64 bit_of(uint32 range) { return UINT64CONST(1) << range; }
-
-}  // namespace
+static uint64 bit_of(uint32 range) { return UINT64CONST(1) << range; }
 
 void begin_ranges(FilterSlot* slot, uint32 count) {
   pg_atomic_write_u64(&slot->restoring.wanted, 0);

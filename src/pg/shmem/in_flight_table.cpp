@@ -317,15 +317,11 @@ bool add_prepared_in_flight(InFlightPartition* partition, InFlightEntry* entry, 
   return true;
 }
 
-namespace {
-
-void remove_one(const InFlightKey& key) {
+static void remove_one(const InFlightKey& key) {
   InFlightPartition* partition = partition_of(key.tag);
   const LockHeld held(partition->lock, LW_EXCLUSIVE);
   remove(partition, key);
 }
-
-}  // namespace
 
 void remove_in_flight(const InFlightKey* keys, uint32 count) {
   if (count == 1) return remove_one(keys[0]);
@@ -393,19 +389,15 @@ uint64 count_in_flight(const FilterSlot* slot) {
   return count;
 }
 
-namespace {
-
-Size further_bytes() {
+static Size further_bytes() {
   return CACHELINEALIGN(offsetof(FurtherTables, keys) +
                         sizeof(pg_atomic_uint64) * static_cast<Size>(all_slots()));
 }
 
-Size in_flight_bytes() {
+static Size in_flight_bytes() {
   return add_size(further_bytes() + mul_size(sizeof(InFlightPartition), partition_count + 1),
                   mul_size(mul_size(sizeof(InFlightEntry), partition_capacity), partition_count));
 }
-
-}  // namespace
 
 void request_in_flight() {
   set_shape();

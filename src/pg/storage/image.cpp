@@ -161,11 +161,9 @@ void save_in_background_if_due(FilterSlot* slot, uint64 more_bytes) {
 // Gives room back that an image has left. Autovacuum does not do it in time: it goes by statistics
 // that a crash loses.
 
-namespace {
-
 // Can nobody see any more what the filter's latest image has deleted? Then the image's own rows are
 // old enough, too.
-bool is_latest_image_old(Relation images, Oid filter) {
+static bool is_latest_image_old(Relation images, Oid filter) {
   Snapshot snapshot = register_latest_snapshot();
   StateScan scan(images, filter, snapshot);
   const HeapTuple row = scan.next();
@@ -178,7 +176,7 @@ bool is_latest_image_old(Relation images, Oid filter) {
 }
 
 // Without giving pages back to the system, which would lock readers out, here and on standbys.
-void vacuum_heap(Relation heap) {
+static void vacuum_heap(Relation heap) {
   VacuumParams parameters{};
   parameters.options = VACOPT_VACUUM;
   parameters.freeze_min_age = parameters.freeze_table_age = -1;
@@ -189,8 +187,6 @@ void vacuum_heap(Relation heap) {
   parameters.nworkers = -1;
   table_relation_vacuum(heap, &parameters, GetAccessStrategy(BAS_VACUUM));
 }
-
-}  // namespace
 
 void vacuum_after_image(Oid filter) {
   StateTables tables;
@@ -204,16 +200,12 @@ void vacuum_after_image(Oid filter) {
 
 // ---- what is saved ------------------------------------------------------------------------------
 
-namespace {
-
-bool has_rows(Relation table, Oid filter, Snapshot snapshot) {
+static bool has_rows(Relation table, Oid filter, Snapshot snapshot) {
   StateScan scan(table, filter, snapshot);
   const bool found = scan.next() != nullptr;
   scan.end();
   return found;
 }
-
-}  // namespace
 
 bool is_anything_saved(Oid relation) {
   StateTables tables;

@@ -232,11 +232,9 @@ SavedLife saved_life_of(const FilterRelation* relation) {
   return saved;
 }
 
-namespace {
-
 // An unlogged filter is empty: has it lost something, or never had it? Rows of the next life have
 // higher numbers.
-void note_lost(FilterSlot* slot, const FilterRelation* relation, const SavedLife& saved) {
+static void note_lost(FilterSlot* slot, const FilterRelation* relation, const SavedLife& saved) {
   pg_atomic_write_u64(&slot->log.next_number, saved.next_number);
   if (saved.header != ChangeType::memory) return;
   slot->why_empty = WhyEmpty::lost;
@@ -246,8 +244,6 @@ void note_lost(FilterSlot* slot, const FilterRelation* relation, const SavedLife
                 "filled, or is a promoted standby or a restored backup."),
       errhint("Fill it anew, for example with streamfilter_warm()."));
 }
-
-}  // namespace
 
 void restore_filter(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
                     const Opening* opening) {

@@ -326,18 +326,14 @@ void restore_by_ranges(StateReading* reading, int64 first_row, const Opening* op
                [&] { return restore_missing(reading, log, PG_UINT64_MAX); });
 }
 
-namespace {
-
 // One a second, however many sessions take turns.
-void start_worker(FilterSlot* slot) {
+static void start_worker(FilterSlot* slot) {
   const auto now = static_cast<uint64>(monotonic_us());
   uint64 next = pg_atomic_read_u64(&slot->saved.next_worker);
   if (now >= next &&
       pg_atomic_compare_exchange_u64(&slot->saved.next_worker, &next, now + USECS_PER_SEC))
     start_restore_worker(MyDatabaseId, slot->relation);
 }
-
-}  // namespace
 
 // A session that goes on with it reads what it needs itself, and leaves the rest to a worker.
 void await_slices(FilterSlot* slot, const FilterRelation* relation, uint64 ranges) {

@@ -260,18 +260,14 @@ void StateScan::end() {
   AtEOXact_GUC(true, settings_);
 }
 
-namespace {
-
 // A session that goes on with the same filter stays where it is, or where the server has sent it.
-void aim_at_page(Relation log, Oid filter, uint32 next_page) {
+static void aim_at_page(Relation log, Oid filter, uint32 next_page) {
   static Oid latest = InvalidOid;
   if (filter == latest) return;
   latest = filter;
   if (next_page > 0 && next_page <= RelationGetNumberOfBlocks(log))
     RelationSetTargetBlock(log, next_page - 1);
 }
-
-}  // namespace
 
 Size write_state_row(Relation table, const LogRow& row, pg_atomic_uint32* last_page) {
   bytea* data = make_bytea(row.data, row.size);

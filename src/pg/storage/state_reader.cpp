@@ -207,14 +207,10 @@ const char* damage_of_whole(const SavedImage& image) {
                                                                : "Chunks are missing.";
 }
 
-namespace {
-
-bool is_damage(int sqlstate) {
+static bool is_damage(int sqlstate) {
   return sqlstate == ERRCODE_DATA_CORRUPTED || sqlstate == ERRCODE_INTERNAL_ERROR ||
          ERRCODE_TO_CATEGORY(sqlstate) == ERRCODE_SYSTEM_ERROR;
 }
-
-}  // namespace
 
 const char* try_to_read(void (*read)(StateReading*), StateReading* reading) {
   // Citus would send a savepoint to other nodes, perhaps in the middle of a COPY.
@@ -231,15 +227,11 @@ const char* take_parameters(const LogRow& row, const FilterRelation* relation, P
   return take_parameters(row.data, relation, header_in(row).columns, result);
 }
 
-namespace {
-
-void replay_row(FilterSlot* slot, Header* block, const LogRow& row) {
+static void replay_row(FilterSlot* slot, Header* block, const LogRow& row) {
   if (row.change == ChangeType::reset) return format_all_slices(slot, block);
   const uint64 count = count_changes(row);
   for (uint64 i = 0; i < count; ++i) replay_change(slot, block, logged_change_at(row, i));
 }
-
-}  // namespace
 
 bool begin_reading(StateReading* reading, FilterSlot* slot, const FilterRelation* relation,
                    const char* what, bool sorts) {
