@@ -26,7 +26,6 @@ extern "C" {
 #include "pg/shmem/log_pages.hpp"
 #include "pg/storage/image.hpp"
 #include "pg/storage/restore.hpp"
-#include "pg/storage/write_log.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
 
 namespace streamfilter::pg {
@@ -276,7 +275,7 @@ void change_persistence(const FilterRelation* relation, FilterSlot* slot, bool r
   begin_changes(slot, block_of(slot));
   if (logged) return;
   delete_saved_state(slot->relation);
-  note_kept_in_memory(slot);
+  replace_by_memory_header(slot);
 }
 
 // What to do about options that contradict each other. Definitions that were accepted before,
