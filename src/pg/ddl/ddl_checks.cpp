@@ -9,6 +9,7 @@ extern "C" {
 #include "parser/parse_type.h"
 }
 
+#include "pg/binding/trigger_binding.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/slice_origin.hpp"
@@ -133,8 +134,17 @@ void free_dropped_filter(Oid relation) {
     CommitWait().for_lock("while waiting for the heaps that filters are saved in",
                           [relation] { delete_saved_state(relation); });
     leave_tree(relation);
+  } else if (const LockHeld held(shared_state->directory_lock, LW_SHARED);
+             first_slot_of(MyDatabaseId, relation) == nullptr) {
+    return;  // a table of another wrapper
   }
   drop_at_commit(MyDatabaseId, relation);
+}
+
+bool is_own_trigger(Oid trigger) {
+  TriggerRow row;
+  TriggerKind kind;
+  return read_trigger_row(trigger, &row) && find_kind(row.function, &kind);
 }
 
 void free_dropped(Oid class_id, Oid object) {
@@ -142,7 +152,7 @@ void free_dropped(Oid class_id, Oid object) {
     free_dropped_filter(object);
   else if (class_id == DatabaseRelationId)
     drop_at_commit(object, InvalidOid);
-  else if (class_id == TriggerRelationId)
+  else if (class_id == TriggerRelationId && is_own_trigger(object))
     drop_trigger_at_commit(object);
 }
 
