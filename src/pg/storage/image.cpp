@@ -243,8 +243,8 @@ uint64 delete_saved_state(Oid relation) {
   return bytes;
 }
 
-// Whoever deletes rows of a filter holds this lock or a stronger one. A prepared transaction may
-// hold it for ever.
+// Every session that deletes rows of a filter holds this lock or a stronger one. A prepared
+// transaction may hold it for ever.
 void replace_by_memory_header(FilterSlot* slot) {
   StateTables tables;
   if (!open_state_tables(slot->relation, RowExclusiveLock, &tables)) return;
