@@ -84,7 +84,7 @@ crash();
 unlike(said(q{SELECT known('c')}), qr/WARNING/, 'an unlogged filter that was emptied on purpose loses nothing');
 
 # Each life writes a header to the log, so that its loss is noticed. The next life's takes its place.
-filter('l');
+filter('l', q{, persistence 'unlogged'});
 my $headers = q{SELECT count(*) FROM _streamfilter.streamfilter_log WHERE filter = 'l'::regclass};
 for (1 .. 4) { crash(); sql("INSERT INTO l VALUES ($_)") }
 is(sql($headers), 1, 'after lives that were lost one after the other, the log has one header');
