@@ -105,14 +105,11 @@ DROP ROLE batch_reader;
 CREATE TABLE many AS SELECT i % 100 AS key FROM generate_series(1, 20000) AS i;
 CREATE FOREIGN TABLE many_seen (key int) SERVER streamfilter OPTIONS (kind 'bloom', memory '64kB', k '5');
 ANALYZE many;
--- What EXPLAIN ANALYZE says, without times, and what versions of the server say in their own ways.
-CREATE FUNCTION explain_analyze(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE line text;
-BEGIN
-  FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) ' || statement LOOP
-    RETURN NEXT replace(line, '.00 ', ' ');
-  END LOOP;
-END $$;
+\getenv folder PG_ABS_SRCDIR
+\set ways :folder '/sql/shared/ways.sql'
+\set ECHO none
+\i :ways
+\set ECHO all
 SELECT explain_analyze($x$SELECT * FROM many WHERE NOT streamfilter_seen('many_seen', key)$x$);
 CREATE FUNCTION cost_of(query text) RETURNS float8 LANGUAGE plpgsql AS $$
 DECLARE plan json;
@@ -142,7 +139,7 @@ RESET enable_indexscan;
 RESET streamfilter.batch_scan;
 DROP TABLE many;
 DROP FOREIGN TABLE many_seen;
-DROP FUNCTION explain_analyze, cost_of, passes;
+DROP FUNCTION explain_analyze, compare, way_of, cost_of, passes;
 
 -- Rows of more pages than a batch keeps, in the order of the table and in another; also while they are updated.
 CREATE TABLE sparse (key int, note text, n numeric) WITH (fillfactor = 10);

@@ -136,14 +136,11 @@ PREPARE first(regclass) AS SELECT id FROM staged WHERE NOT streamfilter_seen($1,
 EXECUTE first('seen');
 DEALLOCATE first;
 RESET plan_cache_mode;
--- What EXPLAIN ANALYZE says, without times, and what versions of the server say in their own ways.
-CREATE FUNCTION explain_analyze(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE line text;
-BEGIN
-  FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF) ' || statement LOOP
-    RETURN NEXT replace(line, '.00 ', ' ');
-  END LOOP;
-END $$;
+\getenv folder PG_ABS_SRCDIR
+\set ways :folder '/sql/shared/ways.sql'
+\set ECHO none
+\i :ways
+\set ECHO all
 SELECT explain_analyze($x$SELECT count(*) FROM staged WHERE NOT streamfilter_seen('seen', id)$x$);
 SELECT explain_analyze($x$SELECT id FROM staged WHERE NOT streamfilter_seen('seen', id)$x$);
 
@@ -428,5 +425,5 @@ DROP VIEW new_staged;
 DROP TABLE staged, known, t, copy, other_copy, strict, odd, counted;
 DROP DOMAIN unseen;
 DROP FOREIGN TABLE seen, other;
-DROP FUNCTION explain_analyze, remembered, given, is_new, new_rows, new_rows_pl, first_new, leave_loop, read_loops, drop_even, asks_anywhere, store_new, count_new;
+DROP FUNCTION explain_analyze, compare, way_of, remembered, given, is_new, new_rows, new_rows_pl, first_new, leave_loop, read_loops, drop_even, asks_anywhere, store_new, count_new;
 DROP PROCEDURE load, load_by_function;

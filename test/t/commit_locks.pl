@@ -88,7 +88,7 @@ sub taken
 $first = "INSERT INTO events VALUES (-1); INSERT INTO others VALUES (-1); SELECT streamfilter_exclusive_locks(); SELECT '--'";
 use constant ROWS => 100;
 my %taken = taken($first, map { ("INSERT INTO events VALUES ($_)", "INSERT INTO others VALUES ($_)") } 1 .. ROWS);
-my %shared = map { $_ => $taken{"streamfilter_$_"} // 0 } qw(directory prepared arrivals servers log_pages trigger_counts);
+my %shared = map { $_ => $taken{"streamfilter_$_"} // 0 } qw(directory prepared arrivals servers log_pages triggers);
 note(join ', ', map { "$_ $taken{$_}" } sort keys %taken);
 is($shared{$_}, 0, "commits of rows do not take $_ exclusively") for sort keys %shared;
 cmp_ok($taken{streamfilter_slice}, '>=', 2 * ROWS, 'they take slices, which the count has');
@@ -104,6 +104,17 @@ is(scalar(grep { !/^streamfilter_(slice|in_flight)$/ } keys %taken), 0, 'nor do 
 %taken = taken($first, q{CREATE FOREIGN TABLE fresh (id int) SERVER streamfilter OPTIONS (kind 'clq', memory '64kB')},
 	'INSERT INTO fresh VALUES (1)', 'DROP FOREIGN TABLE fresh');
 cmp_ok($taken{streamfilter_directory} // 0, '>', 0, 'a new filter takes that of the directory');
+
+# What is dropped without having to do with a filter: a table, with triggers of others, with a foreign key, of another wrapper.
+sql(q{CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+	CREATE FOREIGN DATA WRAPPER none; CREATE SERVER none FOREIGN DATA WRAPPER none;
+	CREATE TABLE plain (id int PRIMARY KEY); CREATE TABLE keyed (id int REFERENCES plain); CREATE FOREIGN TABLE foreign_one (id int) SERVER none;
+	CREATE TRIGGER nothing BEFORE INSERT ON plain FOR EACH ROW EXECUTE FUNCTION nothing();
+	CREATE TABLE judged (id int); CREATE TRIGGER discard BEFORE INSERT ON judged FOR EACH ROW EXECUTE FUNCTION streamfilter_discard('seen')});
+%taken = taken($first, 'DROP TABLE keyed', 'DROP TABLE plain', 'DROP FOREIGN TABLE foreign_one');
+is(scalar(keys %taken), 0, 'DROP of a table that has nothing to do with a filter takes no lock, nor has it work at its commit') or diag(join ' ', %taken);
+%taken = taken($first, 'DROP TABLE judged');
+cmp_ok($taken{streamfilter_triggers} // 0, '>', 0, '... of one that has, it does');
 
 # One that adds a key stops while it draws its number; another one has added the key, too. Who erases it cannot know whether the
 # first one comes before.

@@ -83,6 +83,30 @@ sql('TRUNCATE c');
 crash();
 unlike(said(q{SELECT known('c')}), qr/WARNING/, 'an unlogged filter that was emptied on purpose loses nothing');
 
+# Each life writes a header to the log, so that its loss is noticed. The next life's takes its place.
+filter('l', q{, persistence 'unlogged'});
+my $headers = q{SELECT count(*) FROM _streamfilter.streamfilter_log WHERE filter = 'l'::regclass};
+for (1 .. 4) { crash(); sql("INSERT INTO l VALUES ($_)") }
+is(sql($headers), 1, 'after lives that were lost one after the other, the log has one header');
+crash();
+sql('BEGIN; INSERT INTO l VALUES (5); ROLLBACK');
+crash();
+like(said(q{SELECT known('l')}), qr/filter "l" starts empty/, '... which a rolled-back transaction does not take away');
+sql(q{BEGIN; INSERT INTO l VALUES (6); PREPARE TRANSACTION 'l'});
+crash();
+sql('VACUUM _streamfilter.streamfilter_log');
+sql('INSERT INTO l VALUES (7)');
+sql(q{COMMIT PREPARED 'l'; INSERT INTO l VALUES (8)});
+$node->restart;
+is(known('l', 1, 8), 2, '... nor does one that was prepared in an earlier life');
+crash();
+sql(q{BEGIN; INSERT INTO l VALUES (9); PREPARE TRANSACTION 'l'});
+sql(q{SET statement_timeout = '20s'; INSERT INTO l VALUES (10); RESET statement_timeout; COMMIT PREPARED 'l'});
+is(known('l', 1, 10), 2, 'nobody waits for a prepared transaction that replaces it');
+crash();
+sql('INSERT INTO l VALUES (11)');
+is(sql($headers), 1, '... and the next header takes the place of both');
+
 # --- Sizes that were used before ---------------------------------------------------------------------------------------
 
 sub no_damage { unlike(log_since(), qr/damaged|set aside/, "... and nothing is taken for damage"); return }

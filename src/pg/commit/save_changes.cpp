@@ -95,7 +95,7 @@ void note_contents(TransactionChanges* changes) {
   if (changes->saving.drops_saved)
     delete_saved_state(changes->slot->relation);
   else
-    note_kept_in_memory(changes->slot);
+    replace_by_memory_header(changes->slot);
 }
 
 // An image that was only asked for lacks this transaction's changes: the log has them.

@@ -9,6 +9,7 @@ extern "C" {
 #include "parser/parse_type.h"
 }
 
+#include "pg/binding/trigger_binding.hpp"
 #include "pg/catalog/lookup.hpp"
 #include "pg/catalog/option_list.hpp"
 #include "pg/catalog/slice_origin.hpp"
@@ -27,7 +28,6 @@ extern "C" {
 #include "pg/storage/image.hpp"
 #include "pg/storage/restore.hpp"
 #include "pg/storage/saved_definition.hpp"
-#include "pg/storage/write_log.hpp"
 #include "pg/trigger/trigger_ddl.hpp"
 
 namespace streamfilter::pg {
@@ -135,8 +135,17 @@ void free_dropped_filter(Oid relation) {
     CommitWait().for_lock("while waiting for the heaps that filters are saved in",
                           [relation] { delete_saved_state(relation); });
     leave_tree(relation);
+  } else if (const LockHeld held(shared_state->directory_lock, LW_SHARED);
+             first_slot_of(MyDatabaseId, relation) == nullptr) {
+    return;  // a table of another wrapper
   }
   drop_at_commit(MyDatabaseId, relation);
+}
+
+bool is_own_trigger(Oid trigger) {
+  TriggerRow row;
+  TriggerKind kind;
+  return read_trigger_row(trigger, &row) && find_kind(row.function, &kind);
 }
 
 void free_dropped(Oid class_id, Oid object) {
@@ -144,7 +153,7 @@ void free_dropped(Oid class_id, Oid object) {
     free_dropped_filter(object);
   else if (class_id == DatabaseRelationId)
     drop_at_commit(object, InvalidOid);
-  else if (class_id == TriggerRelationId)
+  else if (class_id == TriggerRelationId && is_own_trigger(object))
     drop_trigger_at_commit(object);
 }
 
@@ -277,7 +286,7 @@ void change_persistence(const FilterRelation* relation, FilterSlot* slot, bool r
   begin_changes(slot, block_of(slot));
   if (logged) return;
   delete_saved_state(slot->relation);
-  note_kept_in_memory(slot);
+  replace_by_memory_header(slot);
 }
 
 // What to do about options that contradict each other. Definitions that were accepted before,

@@ -328,18 +328,6 @@ void raise_no_room(const FilterRelation* relation, uint64 size, const ServerOpti
                   dynamic_memory_kb));
 }
 
-// Gives a reserved slot its bytes.
-void back(const FilterSlot* slot, const FilterRelation* relation) {
-  const int error = back_slot(slot, [] { CHECK_FOR_INTERRUPTS(); });
-  if (error == 0) return;
-  errno = error;
-  ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
-          errmsg("could not get dynamic shared memory for filter \"%s\": %m", relation->name),
-          errdetail("It needs %llu bytes; the system has %llu left.", llu(slot->size),
-                    llu(dynamic_left())),
-          errhint("Use less memory, drop a filter, or give the server more."));
-}
-
 // Makes a filled slot available to its users.
 void open_slot(FilterSlot* slot, const FilterRelation* relation, Work* item) {
   LWLockAcquire(shared_state->directory_lock, LW_EXCLUSIVE);
@@ -358,7 +346,7 @@ void open_slot(FilterSlot* slot, const FilterRelation* relation, Work* item) {
 // it cannot be left for later.
 void build(FilterSlot* slot, const FilterRelation* relation, const Parameters& parameters,
            Work* item, bool empties) {
-  back(slot, relation);
+  give_memory(slot, relation);
   slot->saved.logged = relation->options.persistence == Persistence::logged;
   struct Build {
     const FilterRelation* relation;
@@ -384,6 +372,17 @@ Parameters parameters_for(const FilterRelation* relation) {
 }
 
 }  // namespace
+
+void give_memory(const FilterSlot* slot, const FilterRelation* relation) {
+  const int error = back_slot(slot, [] { CHECK_FOR_INTERRUPTS(); });
+  if (error == 0) return;
+  errno = error;
+  ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
+          errmsg("could not get dynamic shared memory for filter \"%s\": %m", relation->name),
+          errdetail("It needs %llu bytes; the system has %llu left.", llu(slot->size),
+                    llu(dynamic_left())),
+          errhint("Use less memory, drop a filter, or give the server more."));
+}
 
 bool is_latest(const FilterSlot* slot) {
   const Work* own = latest_of(slot->relation);
@@ -592,7 +591,7 @@ static Work* reserve_second(const FilterRelation* relation, uint64 size, bool is
 FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& parameters,
                           void (*fill)(FilterSlot* slot, void* arg), void* arg) {
   Work* item = reserve_second(relation, room_for(parameters), /*is_copy=*/false);
-  back(item->slot, relation);
+  give_memory(item->slot, relation);
   fill(item->slot, arg);
   open_slot(item->slot, relation, item);
   const DirectoryChange held;
@@ -606,8 +605,6 @@ FilterSlot* add_copy(const FilterRelation* relation, uint64 size) {
   move_slot(item->slot, SlotState::copying);
   return item->slot;
 }
-
-void back_copy(const FilterSlot* copy, const FilterRelation* relation) { back(copy, relation); }
 
 void define_copy(FilterSlot* copy) {
   const LockHeld held(shared_state->directory_lock, LW_EXCLUSIVE);

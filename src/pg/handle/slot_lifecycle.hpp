@@ -41,10 +41,11 @@ FilterSlot* attach_filled(const FilterRelation* relation, const Parameters& para
                           void (*fill)(FilterSlot* slot, void* arg), void* arg);
 
 // Makes a slot of `memory` bytes beside the filter's, for a copy of its state in another size
-// (state_copy.hpp). The definition is the one that the filter will have. back_copy gives it memory,
-// and needs no lock on the relation. Both raise as attach_slot.
+// (state_copy.hpp). The definition is the one that the filter will have. Raises as attach_slot.
 FilterSlot* add_copy(const FilterRelation* relation, uint64 size);
-void back_copy(const FilterSlot* copy, const FilterRelation* relation);
+
+// Gives a reserved slot its bytes. Needs no lock on the relation, and raises as attach_slot.
+void give_memory(const FilterSlot* slot, const FilterRelation* relation);
 
 // Declares the copy to be this transaction's state for the definition that it will write. The
 // caller keeps others from using the filter.

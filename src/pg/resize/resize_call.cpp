@@ -197,7 +197,7 @@ Parameters reserve(Resize* resize) {
 void make_copy(Resize* resize, Progress* progress) {
   const Parameters parameters = reserve(resize);
   const char* name = resize->relation->name;
-  back_copy(resize->copy, resize->relation);
+  give_memory(resize->copy, resize->relation);
   format_header(block_of(resize->copy), parameters);
   begin_saved(resize->copy, resize->former, resize->relation);
   under_lock(resize->relid, [&] {

@@ -603,6 +603,7 @@ void streamfilter_memory_worker(Datum) {
 // ---- ranges that are missing --------------------------------------------------------------------
 
 namespace streamfilter::pg {
+
 static uint64 bit_of(uint32 range) { return UINT64CONST(1) << range; }
 
 void begin_ranges(FilterSlot* slot, uint32 count) {

@@ -220,6 +220,15 @@ bool is_anything_saved(Oid relation) {
   return found;
 }
 
+static uint64 delete_visible_rows(const StateTables& tables, Oid relation) {
+  CommandCounterIncrement();
+  Snapshot snapshot = register_latest_snapshot();
+  const uint64 bytes =
+      delete_rows(tables.images, relation, snapshot) + delete_rows(tables.log, relation, snapshot);
+  UnregisterSnapshot(snapshot);
+  return bytes;
+}
+
 // A resize that is under way has deleted the same rows: it gives up, and is not waited for longer.
 uint64 delete_saved_state(Oid relation) {
   if (shared_state != nullptr) {
@@ -230,13 +239,20 @@ uint64 delete_saved_state(Oid relation) {
   StateTables tables;
   if (!is_anything_saved(relation) || !open_state_tables(relation, RowExclusiveLock, &tables))
     return 0;
-  CommandCounterIncrement();
-  Snapshot snapshot = register_latest_snapshot();
-  const uint64 bytes =
-      delete_rows(tables.images, relation, snapshot) + delete_rows(tables.log, relation, snapshot);
-  UnregisterSnapshot(snapshot);
+  const uint64 bytes = delete_visible_rows(tables, relation);
   close_state_tables(tables);
   return bytes;
+}
+
+// Every session that deletes rows of a filter holds this lock or a stronger one. A prepared
+// transaction may hold it for ever.
+void replace_by_memory_header(FilterSlot* slot) {
+  StateTables tables;
+  if (!open_state_tables(slot->relation, RowExclusiveLock, &tables)) return;
+  if (ConditionalLockRelationOid(slot->relation, ShareUpdateExclusiveLock))
+    delete_visible_rows(tables, slot->relation);
+  write_log_header(tables.log, slot, ChangeType::memory, block_of(slot));
+  close_state_tables(tables);
 }
 
 }  // namespace streamfilter::pg

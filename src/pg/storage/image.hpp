@@ -44,4 +44,9 @@ bool is_anything_saved(Oid relation);
 // deleted bytes.
 uint64 delete_saved_state(Oid relation);
 
+// Writes a header that says that the filter is kept in memory only, in place of everything saved:
+// else each lost life would leave a header behind. Rows that another transaction is deleting stay
+// for the header after this one: nobody waits for them.
+void replace_by_memory_header(FilterSlot* slot);
+
 }  // namespace streamfilter::pg

@@ -225,6 +225,7 @@ SavedLife saved_life_of(const FilterRelation* relation) {
   SavedLife saved;
   StateReading reading;
   if (!begin_reading(&reading, nullptr, relation, "looking for", false)) return saved;
+  try_to_read(read_prepared, &reading);  // for their numbers
   reading.snapshot = register_latest_snapshot();
   try_to_read(read_log, &reading);
   saved.next_number = reading.next_number;

@@ -17,7 +17,7 @@
 //   | ALTER to logged               | as it is| image                                          |
 //   | CALL streamfilter_resize()    | new     | image; its header says whose later rows count  |
 //   | DROP, streamfilter_forget_saved | as it is | all rows deleted                            |
-//   | lost: crash, promotion, backup | new    | as at a first use; before, the former tells   |
+//   | lost: crash, promotion, backup | new    | header with the first key, for the former one |
 //   | saved state unreadable        | new     | header, with the first key that commits       |
 //
 // Of another life a load, a look of a standby and a resize use nothing: no message, no damage. Who

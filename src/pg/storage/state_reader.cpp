@@ -89,7 +89,9 @@ void read_prepared(StateReading* reading) {
     reading->next_number = Max(reading->next_number, static_cast<uint64>(row.number) + 1);
     reading->has_prepared = true;
     if (is_header(row.change)) keep_newest(&reading->prepared, row);
-    if (row.change != ChangeType::add && row.change != ChangeType::roles) continue;
+    if (reading->slot == nullptr ||
+        (row.change != ChangeType::add && row.change != ChangeType::roles))
+      continue;
     const uint64 count = count_changes(row);
     for (uint64 i = 0; i < count; ++i)
       if (!put_back_in_flight(reading->slot, xid, logged_change_at(row, i).element)) {

@@ -106,7 +106,7 @@ void end_reading(StateReading* reading);
 // Puts keys of transactions that were prepared before the server started back in flight. No other
 // unfinished transaction can have written to this filter's log, because its state is only being
 // built, or was only read so far. Call it before taking the snapshot: a transaction that commits in
-// between is then in both.
+// between is then in both. Without a slot only the numbers of their rows are wanted.
 void read_prepared(StateReading* reading);
 void read_log(StateReading* reading);
 // The slices of the block must be zeroed, and its header have the definition.

@@ -79,13 +79,6 @@ Size write_log_header(Relation table, FilterSlot* slot, ChangeType change, const
       &slot->log.last_page);
 }
 
-void note_kept_in_memory(FilterSlot* slot) {
-  Relation log = open_state_table(StateTable::log, slot->relation, RowExclusiveLock);
-  if (log == nullptr) return;
-  write_log_header(log, slot, ChangeType::memory, block_of(slot));
-  table_close(log, NoLock);
-}
-
 void write_log_records(Relation table, TransactionChanges* changes) {
   const ChangeLog* log = &changes->log;
   // Not before the lock is held: a save waits for transactions that have entered, and holds a lock.

@@ -11,8 +11,6 @@ namespace streamfilter::pg {
 // image, too; rows of the life `former` belong to this one as well. Returns the bytes in the log.
 Size write_log_header(Relation table, FilterSlot* slot, ChangeType change, const Header* header,
                       int64 former = 0);
-// Writes one that says that the filter is kept in memory only.
-void note_kept_in_memory(FilterSlot* slot);
 
 // Writes the changes of a transaction that is about to commit or to be prepared, and that has
 // locked the log. May raise. Enters LogState::commits until the transaction has committed: an image
