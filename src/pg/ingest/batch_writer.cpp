@@ -353,10 +353,7 @@ HeapTuple copy_row(BatchWriter* writer, TupleTableSlot* row) {
 MemoryContext row_memory(BatchWriter* writer) { return writer->tuples; }
 
 void write_batch(BatchWriter* writer) {
-  if (writer->made > 0 && writer->count == 0) {
-    MemoryContextReset(writer->tuples);
-    writer->made = 0;
-  }
+  if (writer->made > 0 && writer->count == 0) drop_written(writer);
   if (writer->count == writer->written) return;
   for (auto* table : each<BatchTable>(writer->busy)) {
     if (table->row_count > 0) write_rows(table);
