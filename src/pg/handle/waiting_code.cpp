@@ -231,10 +231,13 @@ bool keeps_rows(const QueryDesc* query) {
   return IsA(plan, Result) && outerPlan(plan) == nullptr;
 }
 
-bool may_insert_wait(const PlannedStmt* statement, const FilterHandle* filter) {
+// RETURNING waits for nobody where a store takes all rows before a client gets one.
+bool may_insert_wait(const Frame* frame, const FilterHandle* filter) {
+  const PlannedStmt* statement = frame->query->plannedstmt;
   for (int index = -1; (index = SF_NEXT_RESULT_RELATION(statement, index)) >= 0;)
     if (may_row_wait(rt_fetch(index, statement->rtable)->relid, filter, false)) return true;
-  return statement->hasReturning;
+  return statement->hasReturning &&
+         (frame->wanted > 0 || frame->query->dest->mydest != DestTuplestore);
 }
 
 bool may_copy_wait(const Copied* copy, const FilterHandle* filter) {
@@ -253,7 +256,7 @@ bool may_innermost_wait(const Frame* frame, const FilterHandle* filter) {
   const PlannedStmt* statement = frame->query->plannedstmt;
   switch (statement->commandType) {
     case CMD_INSERT:
-      if (may_insert_wait(statement, filter)) return true;
+      if (may_insert_wait(frame, filter)) return true;
       break;
     case CMD_SELECT:
       if (filter->route.way != KeyRoute::query || !keeps_rows(frame->query)) return true;

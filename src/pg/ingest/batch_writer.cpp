@@ -28,6 +28,7 @@ struct BatchTable {
   TupleTableSlot** unused;  // free slots
   int row_count, unused_count, unused_room;
   bool checks_rows;  // or computes columns of them
+  bool is_followed;  // by entries of indexes, or by triggers that fire after a row
 };
 
 struct WaitingRow {
@@ -269,6 +270,9 @@ BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target) {
   MemoryContextSwitchTo(writer->memory);
   table->type = CreateTupleDescCopyConstr(RelationGetDescr(target->ri_RelationDesc));
   table->checks_rows = checks_rows(target);
+  const TriggerDesc* triggers = target->ri_TrigDesc;
+  table->is_followed = target->ri_NumIndices > 0 || writer->transition != nullptr ||
+                       (triggers != nullptr && triggers->trig_insert_after_row);
   writer->tables = lappend(writer->tables, table);
   return table;
 }
@@ -276,8 +280,7 @@ BatchTable* add_table(BatchWriter* writer, ResultRelInfo* target) {
 TupleTableSlot* take_slot(BatchTable* table) {
   if (table->unused_count > 0) return table->unused[--table->unused_count];
   const InContext context(table->writer->memory);
-  TupleTableSlot* slot = MakeSingleTupleTableSlot(table->type, &TTSOpsHeapTuple);
-  return slot;
+  return MakeSingleTupleTableSlot(table->type, &TTSOpsHeapTuple);
 }
 
 // Memory that the slot does not own may stay until its next row.
@@ -346,21 +349,19 @@ HeapTuple copy_row(BatchWriter* writer, TupleTableSlot* row) {
 MemoryContext row_memory(BatchWriter* writer) { return writer->tuples; }
 
 void write_batch(BatchWriter* writer) {
-  if (writer->made > 0 && writer->count == 0) {
-    MemoryContextReset(writer->tuples);
-    writer->made = 0;
-  }
+  if (writer->made > 0 && writer->count == 0) drop_written(writer);
   if (writer->count == writer->written) return;
   for (auto* table : each<BatchTable>(writer->busy)) {
     if (table->row_count > 0) write_rows(table);
   }
-  ResetPerTupleExprContext(writer->estate);
   for (int i = writer->written; i < writer->count; ++i) {
     const WaitingRow& row = writer->waiting[i];
-    CHECK_FOR_INTERRUPTS();
-    look_at(writer->watch, row.number);
-    follow_row(writer, row.table->target, row.row);
-    ResetPerTupleExprContext(writer->estate);
+    if (row.table->is_followed) {
+      CHECK_FOR_INTERRUPTS();
+      ResetPerTupleExprContext(writer->estate);
+      look_at(writer->watch, row.number);
+      follow_row(writer, row.table->target, row.row);
+    }
     if (!writer->mode.returns) give_back_slot(row.table, row.row);
   }
   look_at(writer->watch, 0);

@@ -149,25 +149,21 @@ void end_rows(InsertState* state, ModifyTableState* insert) {
   insert->mt_done = true;
 }
 
-// False: the source has no more rows.
-bool ingest_next_row(const InsertState* state, const ModifyTableState* insert) {
-  TupleTableSlot* row = ExecProcNode(outerPlanState(insert));
-  if (TupIsNull(row)) return false;
-  ingest_row(state->ingest, row, 0);
-  return true;
-}
-
 // Until there is a row for RETURNING; nullptr: all rows are inserted.
 TupleTableSlot* insert_rows(InsertState* state, ModifyTableState* insert) {
   if (state->ingest == nullptr) state->ingest = begin_rows(state, insert);
+  Ingest* ingest = state->ingest;
+  PlanState* source = outerPlanState(insert);
   ProjectionInfo* returning = returning_of(insert);
-  while (returning == nullptr && ingest_next_row(state, insert)) {
-  }
+  TupleTableSlot* row;
+  while (returning == nullptr && (row = ExecProcNode(source), !TupIsNull(row)))
+    ingest_row(ingest, row, 0);
   while (returning != nullptr) {
-    if (TupleTableSlot* row = next_inserted(state->ingest)) return project(returning, row);
+    if ((row = next_inserted(ingest)) != nullptr) return project(returning, row);
     if (state->source_ends) break;
-    state->source_ends = !ingest_next_row(state, insert);
-    if (state->source_ends) settle_ingest(state->ingest);
+    row = ExecProcNode(source);
+    state->source_ends = TupIsNull(row);
+    state->source_ends ? settle_ingest(ingest) : ingest_row(ingest, row, 0);
   }
   end_rows(state, insert);
   return nullptr;
