@@ -66,7 +66,7 @@ title() { # case
 	block_10) say "VALUES of 10 in one block, trigger" ;;
 	loop) say "INSERT in a loop of PL/pgSQL, trigger" ;;
 	caught) say "the same with EXCEPTION, trigger" ;;
-	later) say "INSERT SELECT, two triggers, trigger" ;;
+	later) say "INSERT SELECT, another BEFORE trigger, trigger" ;;
 	window) say "INSERT SELECT, trigger, window of time" ;;
 	known) say "INSERT SELECT, trigger, known keys" ;;
 	clients_*) say "$(sessions_of "$1") sessions, VALUES of ${1#clients_}, trigger" ;;
@@ -497,6 +497,7 @@ main() {
 	make_work
 	prepare git
 	has_hll || read -ra CASES <<<"${CASES[*]/#hll:*/}"
+	say "about $((ROUNDS * ${#CASES[@]} * (500 + ROWS / 700) / 60000 + 1)) minutes of an idle machine, beside the builds"
 	build_both
 	stage "starting a server for ${HASH:0:8}" on that start
 	stage "starting a server for this tree" on this start
