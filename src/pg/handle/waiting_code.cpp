@@ -231,13 +231,12 @@ bool keeps_rows(const QueryDesc* query) {
   return IsA(plan, Result) && outerPlan(plan) == nullptr;
 }
 
-// RETURNING waits for nobody where a store takes all rows before a client gets one.
-bool may_insert_wait(const Frame* frame, const FilterHandle* filter) {
-  const PlannedStmt* statement = frame->query->plannedstmt;
+// RETURNING may wait for a client that reads its rows slowly: they are sent before the commit, also
+// where a store takes all of them first.
+bool may_insert_wait(const PlannedStmt* statement, const FilterHandle* filter) {
   for (int index = -1; (index = SF_NEXT_RESULT_RELATION(statement, index)) >= 0;)
     if (may_row_wait(rt_fetch(index, statement->rtable)->relid, filter, false)) return true;
-  return statement->hasReturning &&
-         (frame->wanted > 0 || frame->query->dest->mydest != DestTuplestore);
+  return statement->hasReturning;
 }
 
 bool may_copy_wait(const Copied* copy, const FilterHandle* filter) {
@@ -256,7 +255,7 @@ bool may_innermost_wait(const Frame* frame, const FilterHandle* filter) {
   const PlannedStmt* statement = frame->query->plannedstmt;
   switch (statement->commandType) {
     case CMD_INSERT:
-      if (may_insert_wait(frame, filter)) return true;
+      if (may_insert_wait(statement, filter)) return true;
       break;
     case CMD_SELECT:
       if (filter->route.way != KeyRoute::query || !keeps_rows(frame->query)) return true;
