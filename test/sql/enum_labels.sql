@@ -133,6 +133,17 @@ CREATE OPERATOR CLASS other_ops DEFAULT FOR TYPE code USING hash AS OPERATOR 1 =
 DROP FOREIGN TABLE seen_codes;
 \set VERBOSITY terse
 
+-- An empty label is one, too.
+CREATE TYPE answer AS ENUM ('', 'yes');
+CREATE FOREIGN TABLE seen_answers (a answer) SERVER streamfilter OPTIONS (memory '64kB');
+SELECT streamfilter_seen('seen_answers', answer ''), streamfilter_seen('seen_answers', answer '');
+ALTER TYPE answer RENAME VALUE '' TO 'no';
+ALTER TYPE answer ADD VALUE '';
+SELECT streamfilter_seen('seen_answers', answer 'no');
+SELECT streamfilter_seen('seen_answers', answer '');
+DROP FOREIGN TABLE seen_answers;
+DROP TYPE answer;
+
 DROP TABLE events, held;
 DROP FOREIGN TABLE seen, seen_rows, near;
 DROP TABLE rows_of;

@@ -91,7 +91,7 @@ HTAB* values_known_now() {
 // before a RENAME whose births are there already.
 void read_birth(Oid value, KnownValue* known) {
   Snapshot snapshot = RegisterSnapshot(GetCatalogSnapshot(SecLabelRelationId));
-  known->length = 0;
+  known->length = -1;
   scan_catalog<FormData_pg_enum>(
       EnumRelationId, EnumOidIndexId, {{Anum_pg_enum_oid, value}},
       [&](const FormData_pg_enum& row, HeapTuple, TupleDesc) {
@@ -101,8 +101,7 @@ void read_birth(Oid value, KnownValue* known) {
       },
       snapshot);
   UnregisterSnapshot(snapshot);
-  // No label is empty.
-  if (known->length == 0)
+  if (known->length < 0)
     ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
                     errmsg("invalid internal value for enum: %u", value)));
 }
