@@ -32,7 +32,8 @@ namespace {
 constexpr double kShareOfCost = 0.005;
 
 bool has_call(Node* node, void* context) {
-  if (node == nullptr) return false;
+  // Every query pays for this walk: leaves are not worth a call of the walker.
+  if (node == nullptr || IsA(node, Var) || IsA(node, Const) || IsA(node, Param)) return false;
   if (IsA(node, FuncExpr) && is_seen_call(reinterpret_cast<FuncExpr*>(node))) {
     *static_cast<Oid*>(context) = reinterpret_cast<FuncExpr*>(node)->funcid;
     return true;
