@@ -44,16 +44,12 @@ unsigned bytes_in(std::uint64_t word) noexcept {
 // and half of the bytes?
 bool looks_full(const Header* header) noexcept {
   constexpr std::uint64_t kSample = 16;
-  const Parameters& p = header->parameters;
-  const std::uint64_t of_slice = p.slice_bytes / 8, words = p.slices * of_slice;
-  const auto* bytes_of = reinterpret_cast<const unsigned char*>(header + 1);
+  const std::uint64_t words = header->parameters.slices * header->parameters.slice_bytes / 8;
+  const auto* at = reinterpret_cast<const unsigned char*>(header + 1);
   unsigned bits = 0, bytes = 0;
   for (std::uint64_t i = 0; i < kSample; ++i) {
-    const std::uint64_t at = (2 * i + 1) * words / (2 * kSample);
     std::uint64_t word;
-    std::memcpy(&word, bytes_of + at * 8, sizeof word);
-    // With 32 slices, or 64, all are their first words.
-    if (at % of_slice == 0) word ^= fresh_random(p, static_cast<std::uint32_t>(at / of_slice));
+    std::memcpy(&word, at + (2 * i + 1) * words / (2 * kSample) * 8, sizeof word);
     bits += static_cast<unsigned>(std::popcount(word));
     bytes += bytes_in(word);
   }
