@@ -163,3 +163,7 @@ INSERT INTO words VALUES ('a', 'b');
 SELECT 'bloom(memory=1kB, k=3)'::streamfilter @> (a || b) FROM words;
 SELECT 'bloom(memory=1kB, k=3)'::streamfilter @> (a || b COLLATE "C") FROM words;
 DROP TABLE words;
+
+-- Few keys are short in filters of any number of slices.
+SELECT kind, slices FROM unnest('{bloom, sbf, lru, vqf}'::text[]) kind, unnest('{1, 3, 16, 32, 64, 96}'::int[]) slices
+WHERE pg_column_size(streamfilter_add(format('%s(memory=64kB, slices=%s)', kind, slices)::streamfilter, 1)) > 1000;

@@ -19,18 +19,21 @@ std::uint64_t places_of(const Parameters& p, unsigned unit) noexcept {
 }
 
 // Visits the words of the slices that differ from a fresh filter's, and their index; stops if
-// `visit` returns false.
+// `visit` returns false. Most lines of a large filter of few keys are zeros, and passed as such.
 template <typename Visit>
 void for_each_difference(const Header* header, Visit visit) noexcept {
+  constexpr unsigned kWords = 8;  // of a line
   const Parameters& p = header->parameters;
   const std::uint64_t words = p.slice_bytes / 8;
   for (std::uint32_t i = 0; i < p.slices; ++i) {
     const auto* at = reinterpret_cast<const unsigned char*>(slice_at(header, i).state);
-    for (std::uint64_t j = 0; j < words; ++j) {
-      std::uint64_t word;
-      std::memcpy(&word, at + j * 8, sizeof word);
-      if (j == 0) word ^= fresh_random(p, i);
-      if (word != 0 && !visit(i * words + j, word)) return;
+    for (std::uint64_t j = 0; j < words; j += kWords) {
+      std::uint64_t line[kWords], any = 0;
+      std::memcpy(line, at + j * 8, sizeof line);
+      if (j == 0) line[0] ^= fresh_random(p, i);
+      for (const std::uint64_t word : line) any |= word;
+      for (unsigned k = 0; any != 0 && k < kWords; ++k)
+        if (line[k] != 0 && !visit(i * words + j + k, line[k])) return;
     }
   }
 }
@@ -44,12 +47,16 @@ unsigned bytes_in(std::uint64_t word) noexcept {
 // and half of the bytes?
 bool looks_full(const Header* header) noexcept {
   constexpr std::uint64_t kSample = 16;
-  const std::uint64_t words = header->parameters.slices * header->parameters.slice_bytes / 8;
-  const auto* at = reinterpret_cast<const unsigned char*>(header + 1);
+  const Parameters& p = header->parameters;
+  const std::uint64_t of_slice = p.slice_bytes / 8, words = p.slices * of_slice;
+  const auto* bytes_of = reinterpret_cast<const unsigned char*>(header + 1);
   unsigned bits = 0, bytes = 0;
   for (std::uint64_t i = 0; i < kSample; ++i) {
+    const std::uint64_t at = (2 * i + 1) * words / (2 * kSample);
     std::uint64_t word;
-    std::memcpy(&word, at + (2 * i + 1) * words / (2 * kSample) * 8, sizeof word);
+    std::memcpy(&word, bytes_of + at * 8, sizeof word);
+    // With 32 slices, or 64, all are their first words.
+    if (at % of_slice == 0) word ^= fresh_random(p, static_cast<std::uint32_t>(at / of_slice));
     bits += static_cast<unsigned>(std::popcount(word));
     bytes += bytes_in(word);
   }
