@@ -2,6 +2,7 @@
 # and the memory is given back. overflow_without_memory.pl has what happens without memory to grow.
 # flavours: faults
 use Sf;
+use IO::Socket::UNIX;
 use Time::HiRes qw(usleep);
 use WaitingSessions;
 
@@ -202,6 +203,25 @@ is(insert_at_once('wait', $_), 'waits', "and wait for key $_") foreach 500001, 5
 sql(q{COMMIT PREPARED 'pipeline'});
 is(insert_at_once('wait', 500001, 520000), '', 'nothing is forgotten');
 sql('TRUNCATE wait');
+
+# The client sends no Sync behind its statement for a while: nothing at all, or what makes the server send its answer.
+sub message { my ($type, $body) = @_; return $type . pack('N', 4 + length $body) . $body; }
+foreach my $flush ('', message('H', ''))
+{
+	my $name = $flush ? 'Flush, but no Sync' : 'no Sync';
+	my $client = IO::Socket::UNIX->new(Peer => $node->host . '/.s.PGSQL.' . $node->port) // die $!;
+	print $client message('', pack('N', 196608) . join("\0", user => scalar getpwuid($>), database => 'postgres') . "\0\0"),
+	  message('P', "\0INSERT INTO wait SELECT generate_series(540001, 560000)\0\0\0"), message('B', "\0" x 8), message('E', "\0" x 5), $flush;
+	$client->flush;
+	wait_for(is_large('wait'));
+	is(insert_soon('wait', 570000), 570000, "$name: others add keys");
+	is(insert_at_once('wait', $_), 'waits', "and wait for key $_") foreach 540001, 560000;
+	print $client message('S', ''), message('X', '');
+	local $/ = undef;
+	like(<$client>, qr/INSERT 0 20000/, 'until it goes on');
+	is(insert_at_once('wait', 540001, 560000, 570000), '', 'nothing is forgotten');
+	sql('TRUNCATE wait');
+}
 
 # A key that it has added, deleted and added again in a subtransaction that rolls back is still its key.
 sql(q{CREATE FOREIGN TABLE deleting (key int) SERVER streamfilter OPTIONS (kind 'lru', memory '4MB');

@@ -11,13 +11,7 @@ extern "C" {
 #include "executor/execPartition.h"
 #include "utils/backend_progress.h"
 #include "utils/backend_status.h"
-
-// Of a Port only the socket is read, its first member; the headers of Kerberos need not be there.
-#undef ENABLE_GSS
-#include "libpq/libpq-be.h"
 }
-
-#include <poll.h>
 
 #include "pg/catalog/volatile_code.hpp"
 #include "pg/handle/key_reservation.hpp"
@@ -309,15 +303,6 @@ bool has_next_line(const CopyFromStateData* copy) {
          memchr(copy->input_buf + copy->input_buf_index, '\n', left) != nullptr;
 }
 
-// A client may send nothing for hours. Others must not wait that long for filters that this session
-// has for itself. Longer than the usual gaps between packets, too short to be noticed.
-constexpr int kGap = 10;  // ms
-void hand_over_if_client_pauses(const CopyFromStateData* copy) {
-  if (!has_exclusive_filters() || has_next_line(copy)) return;
-  pollfd client = {MyProcPort->sock, POLLIN, 0};
-  if (poll(&client, 1, kGap) == 0) hand_over_filters();
-}
-
 // The next row of the source that satisfies WHERE; false: there is none.
 bool read_next_row(CopyRows* rows, TupleTableSlot* row, int64* excluded) {
   CopyFromState copy = rows->copy;
@@ -330,7 +315,8 @@ bool read_next_row(CopyRows* rows, TupleTableSlot* row, int64* excluded) {
     bool found =
         rows->has_plain_lines && read_plain_line(copy, context, row->tts_values, row->tts_isnull);
     if (!found) {
-      if (rows->of_client) hand_over_if_client_pauses(copy);
+      if (rows->of_client && has_exclusive_filters() && !has_next_line(copy))
+        hand_over_if_client_pauses();
       found = NextCopyFrom(copy, context, row->tts_values, row->tts_isnull);
     }
     MemoryContextSwitchTo(rows->estate->es_query_cxt);

@@ -49,6 +49,13 @@ extern "C" {
 #define SF_CREATE_WAIT_EVENT_SET(count) CreateWaitEventSet(CurrentMemoryContext, count)
 #endif
 
+// Has the client sent bytes that nobody has read?
+#if PG_VERSION_NUM >= 170000
+#define SF_CLIENT_HAS_SENT_MORE() (pq_buffer_remaining_data() > 0)
+#else
+#define SF_CLIENT_HAS_SENT_MORE() pq_buffer_has_data()
+#endif
+
 // The range table of an executor with one relation that `user` uses.
 #if PG_VERSION_NUM >= 180000
 #define SF_INIT_RANGE_TABLE(executor, entry, user)                                       \
