@@ -186,7 +186,7 @@ create_source() {
 create_tables() {
 	sql <<-END
 		$(discarding_table rows "kind 'clq', $OPTIONS")
-		$(discarding_table recent "kind 'timer', $OPTIONS, window '30 days'")
+		$(discarding_table recent "$OPTIONS, window '30 days'")
 		$(discarding_table known "kind 'bloom', keys '$((2 * ROWS))', fpr '0.01', seed '1'")
 		$(discarding_table changed "kind 'clq', $OPTIONS")
 		CREATE TABLE changed_plain (LIKE source);

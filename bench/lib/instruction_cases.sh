@@ -146,7 +146,7 @@ create_tables() {
 		$(discarding_table discarding "kind 'clq', $OPTIONS")
 		$(discarding_table unlogged "kind 'clq', $OPTIONS, persistence 'unlogged'")
 		$(discarding_table two "kind 'clq', $OPTIONS, lines '2'")
-		$(discarding_table recent "kind 'timer', $OPTIONS, window '30 days'")
+		$(discarding_table recent "$OPTIONS, window '30 days'")
 		$(discarding_table known "kind 'bloom', keys '$ROWS', fpr '0.01', seed '1'")
 		$(fate_tables)
 		CREATE FOREIGN TABLE seen_text (name text) SERVER streamfilter OPTIONS (kind 'clq', $OPTIONS);
