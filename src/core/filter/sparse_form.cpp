@@ -19,21 +19,22 @@ std::uint64_t places_of(const Parameters& p, unsigned unit) noexcept {
 }
 
 // Visits the words of the slices that differ from a fresh filter's, and their index; stops if
-// `visit` returns false. Most lines of a large filter of few keys are zeros, and passed as such.
+// `visit` returns false. Most of a large filter of few keys are zeros, which pass by the block.
 template <typename Visit>
 void for_each_difference(const Header* header, Visit visit) noexcept {
-  constexpr unsigned kWords = 8;  // of a line
+  static constexpr unsigned char kZeros[512] = {};
   const Parameters& p = header->parameters;
-  const std::uint64_t words = p.slice_bytes / 8;
   for (std::uint32_t i = 0; i < p.slices; ++i) {
-    const auto* at = reinterpret_cast<const unsigned char*>(slice_at(header, i).state);
-    for (std::uint64_t j = 0; j < words; j += kWords) {
-      std::uint64_t line[kWords], any = 0;
-      std::memcpy(line, at + j * 8, sizeof line);
-      if (j == 0) line[0] ^= fresh_random(p, i);
-      for (const std::uint64_t word : line) any |= word;
-      for (unsigned k = 0; any != 0 && k < kWords; ++k)
-        if (line[k] != 0 && !visit(i * words + j + k, line[k])) return;
+    const auto* slice = reinterpret_cast<const unsigned char*>(slice_at(header, i).state);
+    for (std::uint64_t at = 0; at < p.slice_bytes; at += sizeof kZeros) {
+      const std::uint64_t end = std::min<std::uint64_t>(at + sizeof kZeros, p.slice_bytes);
+      if (std::memcmp(slice + at, kZeros, end - at) == 0 && at != 0) continue;
+      for (std::uint64_t j = at; j < end; j += 8) {
+        std::uint64_t word;
+        std::memcpy(&word, slice + j, sizeof word);
+        if (j == 0) word ^= fresh_random(p, i);
+        if (word != 0 && !visit((i * p.slice_bytes + j) / 8, word)) return;
+      }
     }
   }
 }
@@ -95,7 +96,7 @@ bool plan_sparse(const Header* header, std::size_t most, SparsePlan& plan) noexc
   const std::uint64_t least = std::min(by_bit, by_byte) / 8;
   if (bytes > most || kStart + least > most) return false;
   // All ones of the gaps are no more than what the places make of them.
-  const std::uint64_t places = places_of(p, plan.unit);
+  const std::uint64_t places = plan.count > 0 ? places_of(p, plan.unit) : 0;
   plan.room = kMostPacked + kMostNumber + least +
               (places >> rice_parameter(places, plan.count)) / 8 + 2 * sizeof(std::uint64_t) +
               sizeof(Checksum);
