@@ -93,12 +93,12 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
          has_valid_copies(p, *slice.state);
 }
 
-// The share of fields whose keys are in the window as of the latest element, from a sample of up to
-// 1024 lines.
+// The share of fields whose keys are in the window as of the latest element, from a sample of
+// lines.
 double live_share(const Parameters& p, ConstSlice slice) noexcept {
   const unsigned width = static_cast<unsigned>(p.integer(kBits)),
                  all = static_cast<unsigned>(p.integer(kBuckets) * p.integer(kBucket));
-  const double live = sample_mean(slice.bytes / kLineBytes, 1024, [&](std::uint64_t i) {
+  const double live = sample_mean(p, slice.bytes / kLineBytes, 4096, [&](std::uint64_t i) {
     const unsigned char* line = slice.body() + i * kLineBytes;
     const auto ages = ages_of(p, line);
     const PackedFields fields(line, kLineBytes);

@@ -39,10 +39,11 @@ inline bool limit_needs_grow(Problem& problem) noexcept {
                       problem);
 }
 
-// The mean of count(i) for i < `all`, from a sample of up to `most` that are spread evenly.
+// The mean of count(i) for i < `all`, from an even sample: a slice's part of `most`.
 template <typename Count>
-double sample_mean(std::uint64_t all, std::uint64_t most, Count&& count) noexcept {
-  const std::uint64_t looks = std::min(all, most);
+double sample_mean(const Parameters& p, std::uint64_t all, std::uint64_t most,
+                   Count&& count) noexcept {
+  const std::uint64_t looks = std::min(all, std::max<std::uint64_t>(most / p.slices, 1));
   std::uint64_t sum = 0;
   for (std::uint64_t i = 0; i < looks; ++i) sum += count(i * all / looks);
   return to_real(sum) / to_real(looks);

@@ -213,10 +213,10 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   return filters(p, slice).check(slice.bytes);
 }
 
-// The share of timers that run, from a sample of up to 16384.
+// The share of timers that run, from a sample.
 template <typename Byte>
-double running(const Timers<Byte>& timers) noexcept {
-  return sample_mean(timers.size(), 16384, [&](std::uint64_t i) { return timers.runs(i, 0); });
+double running(const Parameters& p, const Timers<Byte>& timers) noexcept {
+  return sample_mean(p, timers.size(), 65536, [&](std::uint64_t i) { return timers.runs(i, 0); });
 }
 
 // As of the latest element. There is no count of all distinct keys ever seen.
@@ -224,7 +224,7 @@ Estimate estimate(const Parameters& p, ConstSlice slice) noexcept {
   const auto all = filters(p, slice);
   double fill = 0, none_has = 1;
   for (std::uint64_t i = 0; i < all.open; ++i) {
-    const double share = running(all.filter(i));
+    const double share = running(p, all.filter(i));
     fill += share / to_real(all.most());
     none_has *= 1 - std::pow(share, real_k(p));
   }

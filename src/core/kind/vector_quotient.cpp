@@ -74,12 +74,12 @@ bool check(const Parameters& p, ConstSlice slice) noexcept {
   return entries == used(state) && is_zero(lines.at(lines.count), slice.body() + slice.bytes);
 }
 
-// Entries that an event of the present would match, per slot, from a sample of up to 1024 lines.
+// Entries that an event of the present would match, per slot, from a sample of lines.
 double live_share(const Parameters& p, ConstSlice slice) noexcept {
   const Lines<const SliceState, const unsigned char> lines(p, slice);
   const AnyShape shape = shape_of(p);
   const std::uint64_t now = clock(*slice.state), first = now - std::min(now, window_ticks(p));
-  const double live = sample_mean(lines.count, 1024, [&](std::uint64_t at) {
+  const double live = sample_mean(p, lines.count, 4096, [&](std::uint64_t at) {
     const ReadLine line(shape, lines.at(at));
     const std::uint64_t base = lines.stamp(at),
                         old = first > base ? line.within(base, first - base) : 0;

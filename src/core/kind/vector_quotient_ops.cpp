@@ -151,6 +151,7 @@ void sweep(const Parameters& p, Slice slice, std::uint64_t line) noexcept {
                       end = std::min(first + kGroupLines, lines.count);
   for (std::uint64_t i = first; i < end; ++i) {
     PlainLine at(shape, lines.at(i));
+    if (at.count() == 0) continue;
     std::uint64_t old = at.within(base, to - base);
     used(state) -= count_ones<false>(old);
     if (old == at.in_use()) std::memset(lines.at(i), 0, kLineBytes);
