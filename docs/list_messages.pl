@@ -101,7 +101,7 @@ binmode STDOUT, ':encoding(UTF-8)';
 
 if (@ARGV == 3 && $ARGV[0] eq '--check')
 {
-	my %told = map { $_ => 1 } slurp($ARGV[1]) =~ /^\| `(.+?)` \|/gm, split /\n/, slurp($ARGV[2]);
+	my %told = map { $_ => 1 } (map { split /`; `/ } slurp($ARGV[1]) =~ /^\| `(.+?)` \|/gm), split /\n/, slurp($ARGV[2]);
 	my @missing = grep { !$told{$_} } sort keys %messages;
 	my @gone = grep { !$messages{$_} } sort keys %told;
 	print "missing: $_\n" for @missing;
