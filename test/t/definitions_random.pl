@@ -371,6 +371,7 @@ sub settle
 sub note_end
 {
 	my ($crash) = @_;
+	$prepared{crashed} = 1 if $crash && defined $prepared{model};
 	for my $one (keys %now)
 	{
 		my $it = $now{$one};
@@ -459,9 +460,11 @@ sub go_back
 	return;
 }
 
+# PostgreSQL keeps locks of transactions that a crash has ended on a standby as long as an older transaction is prepared.
 sub compare_standby
 {
 	my ($standby) = @_;
+	return if $prepared{crashed};
 	$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));    # also of locks
 	my $primary = $session;
 	$session = $standby->background_psql('postgres', on_error_stop => 0);
