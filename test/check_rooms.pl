@@ -63,6 +63,7 @@ pg/server/citus.cpp           face of Citus
 pg/server/compat_private.hpp  face of what the server keeps for itself
 pg/server/hooks.cpp           face of PostgreSQL's hooks
 pg/server/idioms.hpp          face of lists, texts and memory contexts of the server
+pg/handle/client_pauses.cpp   face of the socket of the client
 pg/server/lock_wait.cpp       face of waits for locks
 pg/server/monotonic.hpp       face of the clock
 pg/server/postgres.hpp        face of the server
@@ -168,8 +169,8 @@ find({ no_chdir => 1, wanted => sub {
 		++$runs{$file} if $line =~ $runs_code && $line !~ m{^\s*//};
 		push @findings, "src/$file:$.: in whose name does a cast in SQL run? See pg/catalog/column_coercion.hpp"
 			if $room =~ m{^pg/settle} && $line =~ /"[^"]*(?:::|COLLATE )%s/;
-		push @findings, "src/$file:$.: it asks for headers of Kerberos, which a build need not have: see pg/ingest/copy_ingest.cpp"
-			if $file !~ m{^pg/ingest/copy_ingest} && $line =~ m{#include "libpq/(?:libpq|libpq-be|auth|sasl|scram)\.h"};
+		push @findings, "src/$file:$.: it asks for headers of Kerberos, which a build need not have: see pg/handle/client_pauses.cpp"
+			if $file !~ m{^pg/handle/client_pauses} && $line =~ m{#include "libpq/(?:libpq|libpq-be|auth|sasl|scram)\.h"};
 		my ($included) = $line =~ m{^\s*#include "((?:core|pg)/[^"]+)\.hpp"} or next;
 		my $other = room_of($included);
 		push @findings, "src/$file:$.: \"$included.hpp\" is not there" unless -e "src/$included.hpp";

@@ -3,13 +3,7 @@
 extern "C" {
 #include "storage/lock.h"
 #include "utils/resowner.h"
-
-// Of a Port only the socket is read, its first member; the headers of Kerberos need not be there.
-#undef ENABLE_GSS
-#include "libpq/libpq-be.h"
 }
-
-#include <poll.h>
 
 #include "pg/catalog/lookup.hpp"
 #include "pg/handle/key_builder.hpp"
@@ -115,12 +109,6 @@ void hand_over_filters() {
   for (TransactionChanges* changes = first_changes(); changes != nullptr; changes = changes->next)
     if (may_hand_over(changes)) hand_over(changes);
   may_have_exclusive = false;
-}
-
-void hand_over_if_client_pauses() {
-  constexpr int kGap = 10;  // ms: longer than usual between packets, too short to be noticed
-  pollfd client = {MyProcPort->sock, POLLIN, 0};
-  if (poll(&client, 1, kGap) == 0) hand_over_filters();
 }
 
 void hand_over_wanted_filters() {

@@ -23,9 +23,6 @@ void hand_over_filters();
 // be a long time off.
 void hand_over_wanted_filters();
 
-// The same, unless the client sends something soon: it may send nothing for hours.
-void hand_over_if_client_pauses();
-
 // Has it such locks? May be true once they are gone.
 bool has_exclusive_filters();
 

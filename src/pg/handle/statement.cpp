@@ -3,11 +3,10 @@
 
 extern "C" {
 #include "commands/copy.h"
-#include "libpq/libpq.h"
 #include "tcop/pquery.h"
 }
 
-#include "pg/handle/key_reservation.hpp"
+#include "pg/handle/filter_handle.hpp"
 #include "pg/handle/statement.hpp"
 
 namespace streamfilter::pg {
@@ -169,21 +168,8 @@ void track_utility(UtilityCall* call) {
   if (auto* completion = call->get<QueryCompletion*>()) completion->nprocessed += copied.rows;
 }
 
-// A statement on its own may have filters for itself until it commits. In the extended protocol,
-// whose portals have a cached plan, that is when the client sends Sync: most have sent it already.
-static pg_noinline void hand_over_unless_sync_follows() {
-  if (ActivePortal == nullptr || ActivePortal->cplan == nullptr || MyProcPort == nullptr) return;
-  if (!SF_CLIENT_HAS_SENT_MORE()) return hand_over_if_client_pauses();
-  pq_startmsgread();
-  const int next = pq_peekbyte();
-  pq_endmsgread();
-  if (next != 'S') hand_over_filters();
-}
-
 void end_tracked() {
-  if (top != nullptr) return;
-  if (unlikely(has_exclusive_filters())) hand_over_unless_sync_follows();
-  end_statement_report();
+  if (top == nullptr) end_statement_report();
 }
 
 const Frame* innermost_frame() { return top; }

@@ -14,6 +14,7 @@ extern "C" {
 }
 
 #include "pg/catalog/volatile_code.hpp"
+#include "pg/handle/client_pauses.hpp"
 #include "pg/handle/key_reservation.hpp"
 #include "pg/ingest/copy_ingest.hpp"
 #include "pg/ingest/ingest.hpp"

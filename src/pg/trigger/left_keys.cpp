@@ -10,6 +10,7 @@ extern "C" {
 #include "pg/catalog/lookup.hpp"
 #include "pg/citus/citus_nodes.hpp"
 #include "pg/handle/asked_runs.hpp"
+#include "pg/handle/client_pauses.hpp"
 #include "pg/handle/filter_handle.hpp"
 #include "pg/handle/statement.hpp"
 #include "pg/handle/tree.hpp"
@@ -117,6 +118,7 @@ void run_query(RunCall* call) {
   prepare_to_write(call->get<QueryDesc*>());
   run_asker(call);
   hint_after_delete(call->get<QueryDesc*>());
+  hand_over_behind_statement();
   end_tracked();
 }
 
@@ -125,6 +127,7 @@ void run_utility(UtilityCall* call) {
   track_utility(call);
   if (unlikely(IsA(statement, TruncateStmt)))
     hint_after_truncate(castNode(TruncateStmt, statement));
+  hand_over_behind_statement();
   end_tracked();
 }
 
