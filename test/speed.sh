@@ -34,7 +34,7 @@ CASES=(scan distinct plain seen trigger trigger_block first:trigger copy plain:c
 	groups exact:groups workers exact:workers rollup hll:rollup)
 # Besides each NAME to its OTHER:NAME: a case, and those whose sum it is compared with.
 RATIOS=("seen scan distinct" "trigger plain" "trigger distinct" "trigger_block trigger" "copy_block plain:copy"
-	"plain:values_10 bare:values_10" "plain:values_100 bare:values_100")
+	"plain:values_10 bare:values_10" "plain:values_100 bare:values_100" "window plain" "first:window plain" "known plain")
 # shellcheck disable=SC2034 # for prepare: installed where the system has it
 PG_MODULES=(hll)
 ROUNDS=7 ROWS=400000 COMMIT='' HASH=''
