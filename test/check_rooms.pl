@@ -58,12 +58,12 @@ core/model/vector_quotient_model.cpp  formulas of one subject
 pg/catalog/option_list.hpp    face of OPTIONS (...)
 pg/ddl/server_ddl.cpp         face of ALTER SERVER
 pg/fdw/fdw_handler.cpp        list: the callbacks of foreign tables
+pg/handle/client_pauses.cpp   face of the socket of the client
 pg/remote/wire_answers.cpp    face of answers; compiled without PostgreSQL, too
 pg/server/citus.cpp           face of Citus
 pg/server/compat_private.hpp  face of what the server keeps for itself
 pg/server/hooks.cpp           face of PostgreSQL's hooks
 pg/server/idioms.hpp          face of lists, texts and memory contexts of the server
-pg/handle/client_pauses.cpp   face of the socket of the client
 pg/server/lock_wait.cpp       face of waits for locks
 pg/server/monotonic.hpp       face of the clock
 pg/server/postgres.hpp        face of the server
